@@ -1,0 +1,97 @@
+// The checks of `npm run check`. Each throws with what is wrong, or answers how many files it saw: a tool that sees no
+// files finds no fault.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkout } from "./set-up.js";
+
+/** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
+export const checks = [
+  ["buf lint", lintProtos],
+  ["generated code", compareGenerated],
+  ["printed pages", comparePages],
+  ["tsc", checkTypes],
+  ["oxlint", lintCode],
+  ["oxlint rules are alive", lintPlanted],
+  ["biome format", checkFormat],
+  ["knip", findDeadCode],
+];
+
+async function lintProtos(tools) {
+  await tools.run("buf", ["lint"]);
+  return lines(await tools.run("buf", ["ls-files"])).length;
+}
+
+async function compareGenerated(tools) {
+  const fresh = mkdtempSync(join(checkout, "node_modules", ".generated-"));
+  try {
+    await tools.run("buf", ["generate", "--output", fresh]);
+    const wanted = filesBelow(join(fresh, "proto", "gen"));
+    const present = filesBelow(join(checkout, "proto", "gen"));
+    const names = new Set([...wanted.keys(), ...present.keys()]);
+    const different = [...names].filter((name) => wanted.get(name) !== present.get(name));
+    if (different.length > 0) throw new Error(`run "npm run generate"; not current: ${different.join(", ")}`);
+    return wanted.size;
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+async function comparePages(tools) {
+  return Number.parseInt(await tools.run("node", ["docs/print.ts", "--check"]), 10);
+}
+
+async function checkTypes(tools) {
+  await tools.run("tsc", ["-p", "."]);
+  const output = await tools.run("tsc", ["-p", ".", "--listFilesOnly"]);
+  return lines(output).filter((file) => file.startsWith(checkout) && !file.includes("node_modules")).length;
+}
+
+async function lintCode(tools) {
+  return count(await tools.run("oxlint", ["--type-aware", "."]), /on (\d+) files/);
+}
+
+/** Plants what the lint is there to find; the type-aware rules and the cycle rule read files in ways that can break. */
+async function lintPlanted(tools) {
+  // Elsewhere, so that no other check or editor sees it.
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-planted-"));
+  const planted = {
+    "tsconfig.json": readFileSync(join(checkout, "tsconfig.base.json"), "utf8").replace('["node"]', "[]"),
+    "a.ts": 'import { b } from "./b.ts";\nexport const a = async (): Promise<number> => b;\na();\n',
+    "b.ts": 'import { a } from "./a.ts";\nexport const b = 1;\nexport const c = a;\n',
+    "c.ts": 'export function f(x: "p" | "q"): void {\n  switch (x) {\n    case "p":\n      break;\n  }\n}\n',
+  };
+  try {
+    for (const [name, text] of Object.entries(planted)) writeFileSync(join(directory, name), text);
+    const config = join(checkout, ".oxlintrc.json");
+    const output = await tools.run("oxlint", ["--type-aware", "-c", config, directory]).catch((error) => error.message);
+    const wanted = ["no-floating-promises", "no-cycle", "switch-exhaustiveness-check"];
+    const silent = wanted.filter((rule) => !output.includes(rule));
+    if (silent.length > 0) throw new Error(`oxlint did not find what was planted for ${silent.join(", ")}:\n${output}`);
+    return wanted.length;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function checkFormat(tools) {
+  return count(await tools.run("biome", ["format", "."]), /Checked (\d+) files/);
+}
+
+async function findDeadCode(tools) {
+  const reporters = ["--reporter", "symbols", "--reporter", join(checkout, "bin", "knip-count.js")];
+  return count(await tools.run("knip", ["--no-progress", ...reporters]), /read (\d+) files/);
+}
+
+function lines(text) {
+  return text.split("\n").filter((line) => line !== "");
+}
+
+function count(output, pattern) {
+  return Number(pattern.exec(output)?.[1] ?? 0);
+}
+
+function filesBelow(directory) {
+  const names = readdirSync(directory, { recursive: true }).filter((name) => name.endsWith(".ts"));
+  return new Map(names.map((name) => [name, readFileSync(join(directory, name), "utf8")]));
+}
