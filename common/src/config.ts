@@ -1,0 +1,72 @@
+/** One setting of a process: its environment variable, what it means, how it is read. */
+export interface Setting<T> {
+  readonly variable: string;
+  readonly description: string;
+  readonly fallback: string | undefined;
+  readonly parse: (value: string) => T;
+}
+
+type Values<S extends Record<string, Setting<unknown>>> = { [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
+
+export function text(variable: string, description: string, fallback?: string): Setting<string> {
+  return { variable, description, fallback, parse: (value) => value };
+}
+
+export function integer(variable: string, description: string, fallback?: number): Setting<number> {
+  return {
+    variable,
+    description,
+    fallback: fallback?.toString(),
+    parse(value) {
+      const number = Number(value);
+      if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${value} is not a whole number`);
+      return number;
+    },
+  };
+}
+
+export function flag(variable: string, description: string, fallback = false): Setting<boolean> {
+  return {
+    variable,
+    description,
+    fallback: String(fallback),
+    parse(value) {
+      if (value === "true" || value === "1") return true;
+      if (value === "false" || value === "0" || value === "") return false;
+      throw new Error(`${value} is neither true nor false`);
+    },
+  };
+}
+
+/** Comma-separated; empty text is an empty list. */
+export function list(variable: string, description: string, fallback = ""): Setting<string[]> {
+  const parse = (value: string) =>
+    value
+      .split(",")
+      .map((part) => part.trim())
+      .filter((part) => part !== "");
+  return { variable, description, fallback, parse };
+}
+
+/** Reads all settings at once; throws one error that names every problem. */
+export function readConfig<S extends Record<string, Setting<unknown>>>(
+  settings: S,
+  environment: Readonly<Record<string, string | undefined>>,
+): Values<S> {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(settings)) {
+    const value = environment[setting.variable] ?? setting.fallback;
+    if (value === undefined) {
+      problems.push(`${setting.variable} is not set: ${setting.description}`);
+      continue;
+    }
+    try {
+      values[name] = setting.parse(value);
+    } catch (error) {
+      problems.push(`${setting.variable}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (problems.length > 0) throw new Error(`configuration:\n  ${problems.join("\n  ")}`);
+  return values as Values<S>;
+}

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import { checkParameter } from "./check-parameter.ts";
+import { engineCatalogue, parametersOf } from "./engine-catalogue.ts";
+import { planParameters } from "./plan-parameters.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+const good: [engine: string, name: string, text: string, value: string][] = [
+  ["postgresql", "work_mem",                     "65536",        "64MB"],
+  ["postgresql", "work_mem",                     "64MB",         "64MB"],
+  ["postgresql", "work_mem",                     "1.5GB",        "1536MB"],
+  ["postgresql", "work_mem",                     "100kB",        "100kB"],
+  ["postgresql", "shared_buffers",               "1024",         "8MB"],
+  ["postgresql", "max_wal_size",                 "2048",         "2GB"],
+  ["postgresql", "statement_timeout",            "90000",        "90s"],
+  ["postgresql", "statement_timeout",            "1 h",          "1h"],
+  ["postgresql", "statement_timeout",            "0",            "0"],
+  ["postgresql", "checkpoint_timeout",           "300",          "5min"],
+  ["postgresql", "autovacuum_vacuum_cost_delay", "0.5",          "0.5"],
+  ["postgresql", "temp_file_limit",              "-1",           "-1"],
+  ["postgresql", "jit",                          "TRUE",         "on"],
+  ["postgresql", "random_page_cost",             "1.10",         "1.1"],
+  ["postgresql", "default_transaction_isolation", "Serializable", "serializable"],
+  ["postgresql", "TimeZone",                     "Europe/Berlin", "Europe/Berlin"],
+  ["valkey",     "maxmemory-policy",             "allkeys-lru",  "allkeys-lru"],
+  ["valkey",     "proto-max-bulk-len",           "1MB",          "1048576"],
+  ["valkey",     "activedefrag",                 "on",           "yes"],
+  ["valkey",     "notify-keyspace-events",       "",             ""],
+];
+
+// biome-ignore format: a table, aligned so that it reads as one
+const bad: [engine: string, name: string, text: string, code: string, words: RegExp][] = [
+  ["postgresql", "work_mem",             "1kB",        "out_of_range",      /from 64kB to/],
+  ["postgresql", "work_mem",             "64mb",       "wrong_type",        /kB, MB, GB/],
+  ["postgresql", "work_mem",             "much",       "wrong_type",        /number/],
+  ["postgresql", "max_connections",      "10.5",       "wrong_type",        /whole number/],
+  ["postgresql", "max_connections",      "",           "wrong_type",        /number/],
+  ["postgresql", "jit",                  "maybe",      "wrong_type",        /on or off/],
+  ["postgresql", "synchronous_commit",   "sometimes",  "not_allowed",       /one of on, off/],
+  ["postgresql", "TimeZone",             "UTC'\nssl=off", "not_allowed",    /time zone/],
+  ["postgresql", "wokr_mem",             "1MB",        "unknown_parameter", /did you mean work_mem\?/],
+  ["postgresql", "frobnicate",           "1",          "unknown_parameter", /GET \/catalog/],
+  ["postgresql", "ssl",                  "off",        "managed_parameter", /set by the platform/],
+  ["postgresql", "shared_preload_libraries", "x",      "managed_parameter", /set by the platform/],
+  ["postgresql", "log_statement",        "all",        "managed_parameter", /set by the platform/],
+  ["valkey",     "port",                 "1",          "managed_parameter", /set by the platform/],
+  ["valkey",     "notify-keyspace-events", "KEA\"",    "not_allowed",       /letters/],
+  ["mysql",      "x",                    "1",          "unknown_parameter", /mysql/],
+];
+
+describe("checkParameter", () => {
+  it.each(good)("%s %s = %j is %j", (engine, name, text, value) => {
+    const version = engine === "valkey" ? "8.1" : "17";
+    expect(checkParameter(engine, version, name, text)).toMatchObject({ ok: true, value });
+    expect(checkParameter(engine, version, name, value)).toMatchObject({ ok: true, value });
+  });
+
+  it.each(bad)("%s %s = %j is %s", (engine, name, text, code, words) => {
+    const version = engine === "valkey" ? "8.1" : "17";
+    const checked = checkParameter(engine, version, name, text);
+    expect(checked).toMatchObject({ ok: false, code, detail: expect.stringMatching(words) });
+  });
+});
+
+describe("the catalogue", () => {
+  it.each(engineCatalogue.flatMap(({ engine, versions }) => versions.map((version) => [engine, version] as const)))(
+    "of %s %s has a canonical default, or one by plan, for each parameter, and none that is the platform's",
+    (engine, version) => {
+      for (const memory of [1, 2, 4, 64]) {
+        const plan = planParameters(engine, {
+          vcpu: memory / 2,
+          memoryBytes: memory * 1024 ** 3,
+          storageBytes: 1024 ** 3,
+        });
+        for (const [name, parameter] of parametersOf(engine, version)) {
+          const value = parameter.default ?? plan[name];
+          expect(value, name).toBeDefined();
+          expect(checkParameter(engine, version, name, value ?? ""), name).toMatchObject({ ok: true, value });
+        }
+      }
+      const managed = engineCatalogue.find((facts) => facts.engine === engine)?.managedParameters ?? [];
+      for (const name of parametersOf(engine, version).keys())
+        expect(
+          managed.some((pattern) => pattern.test(name)),
+          name,
+        ).toBe(false);
+    },
+  );
+});

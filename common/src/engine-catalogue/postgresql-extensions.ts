@@ -1,0 +1,43 @@
+/**
+ * Extensions that a database's owner may create: trusted by PostgreSQL itself, or marked so in the node image. Not among
+ * them: what reads files (file_fdw), opens connections from the machine (dblink, postgres_fdw), or reads and writes pages
+ * below the rules of access (pageinspect, pg_surgery, pg_walinspect).
+ */
+export const postgresqlExtensions: readonly string[] = [
+  "autoinc",
+  "bloom",
+  "btree_gin",
+  "btree_gist",
+  "citext",
+  "cube",
+  "dict_int",
+  "dict_xsyn",
+  "earthdistance",
+  "fuzzystrmatch",
+  "hstore",
+  "insert_username",
+  "intarray",
+  "isn",
+  "lo",
+  "ltree",
+  "moddatetime",
+  "pg_buffercache",
+  "pg_freespacemap",
+  "pg_prewarm",
+  "pg_stat_statements",
+  "pg_trgm",
+  "pg_visibility",
+  "pgcrypto",
+  "pgrowlocks",
+  "pgstattuple",
+  "plpgsql",
+  "seg",
+  "sslinfo",
+  "tablefunc",
+  "tcn",
+  "tsm_system_rows",
+  "tsm_system_time",
+  "unaccent",
+  "uuid-ossp",
+  "vector",
+];

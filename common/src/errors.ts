@@ -1,0 +1,129 @@
+/** How an error is told over gRPC; names of google.rpc.Code. */
+export type GrpcCode =
+  | "INVALID_ARGUMENT"
+  | "UNAUTHENTICATED"
+  | "PERMISSION_DENIED"
+  | "NOT_FOUND"
+  | "ALREADY_EXISTS"
+  | "FAILED_PRECONDITION"
+  | "ABORTED"
+  | "RESOURCE_EXHAUSTED"
+  | "UNIMPLEMENTED"
+  | "UNAVAILABLE"
+  | "DEADLINE_EXCEEDED"
+  | "INTERNAL";
+
+interface Entry {
+  readonly grpc: GrpcCode;
+  readonly status: number;
+  readonly title: string;
+  /** What the caller can do; the text of the error's page in the docs. */
+  readonly help: string;
+}
+
+/** Every error that a user can see. The key in lower case is the stable `code` of the problem document. */
+// biome-ignore format: a table, aligned so that it reads as one
+export const CATALOGUE = {
+  INVALID_REQUEST:          { grpc: "INVALID_ARGUMENT",    status: 400, title: "The request is not valid",              help: "Each entry of errors names a field and what is wrong with it. Correct them and send the request again." },
+  ORGANIZATION_REQUIRED:    { grpc: "INVALID_ARGUMENT",    status: 400, title: "Name the organization",                 help: "You belong to several organizations. Send the header Holdfast-Organization with the id of one." },
+  UNAUTHENTICATED:          { grpc: "UNAUTHENTICATED",     status: 401, title: "Sign in first",                         help: "Send a user name and password or an API key id and secret as basic credentials, or a token as bearer." },
+  SCOPE_MISSING:            { grpc: "PERMISSION_DENIED",   status: 403, title: "The credential may not do this",        help: "The detail names the scope that is missing. Use a credential that has it." },
+  CROSS_SITE_REQUEST:       { grpc: "PERMISSION_DENIED",   status: 403, title: "Requests from other sites are refused", help: "Call the API from a program, or from a page of this installation." },
+  NOT_FOUND:                { grpc: "NOT_FOUND",           status: 404, title: "No such path",                          help: "The paths are in /openapi.json." },
+  SERVICE_NOT_FOUND:        { grpc: "NOT_FOUND",           status: 404, title: "No such service",                       help: "It does not exist, is gone, or belongs to another organization." },
+  OPERATION_NOT_FOUND:      { grpc: "NOT_FOUND",           status: 404, title: "No such operation",                     help: "It does not exist or belongs to another organization." },
+  DATABASE_USER_NOT_FOUND:  { grpc: "NOT_FOUND",           status: 404, title: "No such database user",                 help: "List the users of the service to see their names." },
+  DATABASE_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such database",                      help: "List the databases of the service to see their names." },
+  OBJECT_NOT_FOUND:         { grpc: "NOT_FOUND",           status: 404, title: "No such object",                        help: "It does not exist or is gone." },
+  WEBHOOK_NOT_FOUND:        { grpc: "NOT_FOUND",           status: 404, title: "No such webhook",                       help: "It does not exist or belongs to another organization." },
+  DELIVERY_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such delivery",                      help: "Deliveries are kept for 30 days. List those of the webhook to see their ids." },
+  METHOD_NOT_ALLOWED:       { grpc: "UNIMPLEMENTED",       status: 405, title: "The path has no such method",           help: "The header Allow names the methods of the path." },
+  NAME_TAKEN:               { grpc: "ALREADY_EXISTS",      status: 409, title: "The name is taken",                     help: "Choose another name, or wait until the object with this name is gone." },
+  WRONG_STATE:              { grpc: "FAILED_PRECONDITION", status: 409, title: "Not possible in this state",            help: "The detail names the state and what would lead out of it." },
+  OPERATION_IN_PROGRESS:    { grpc: "FAILED_PRECONDITION", status: 409, title: "Another operation is in progress",      help: "Wait for the operation named in the problem, then try again." },
+  DELETION_PROTECTED:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The service is protected from deletion",help: "PATCH deletion_protection to false first." },
+  QUOTA_EXCEEDED:           { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "The organization's quota is used up",   help: "Delete what is not needed, or ask an operator for more. The detail has the figure." },
+  LAST_OWNER:               { grpc: "FAILED_PRECONDITION", status: 409, title: "The last owner stays",                  help: "Make another member owner first, or delete the organization." },
+  ORGANIZATION_NOT_EMPTY:   { grpc: "FAILED_PRECONDITION", status: 409, title: "The organization still has something",  help: "The detail has the figure. Delete what is there first." },
+  WEBHOOK_LIMIT_REACHED:    { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "No more webhooks",                      help: "Delete a webhook that is not needed. The detail has the limit." },
+  PASSWORD_NOT_KNOWN:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The password was changed in the engine",help: "The platform does not know the current password. Reset it with reset-password." },
+  PRECONDITION_FAILED:      { grpc: "ABORTED",             status: 412, title: "The object has changed",                help: "Read it again and send its new ETag in If-Match." },
+  BODY_TOO_LARGE:           { grpc: "INVALID_ARGUMENT",    status: 413, title: "The body is too large",                 help: "The detail has the limit of this method." },
+  UNSUPPORTED_MEDIA_TYPE:   { grpc: "INVALID_ARGUMENT",    status: 415, title: "The body must be JSON",                 help: "Send Content-Type: application/json." },
+  NOT_POSSIBLE:             { grpc: "FAILED_PRECONDITION", status: 422, title: "Valid, but cannot be done",             help: "The detail says what stands against it." },
+  TARGET_NOT_ALLOWED:       { grpc: "FAILED_PRECONDITION", status: 422, title: "The target is not allowed",             help: "Name a public HTTP server. An operator can allow more networks with HOLDFAST_ALLOW_EGRESS." },
+  IDEMPOTENCY_KEY_REUSED:   { grpc: "FAILED_PRECONDITION", status: 422, title: "The Idempotency-Key was used before",   help: "A key belongs to one request. Send another key with another body." },
+  ENGINE_REFUSED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine refused",                    help: "The detail has the engine's own words." },
+  NOT_SUPPORTED:            { grpc: "FAILED_PRECONDITION", status: 422, title: "This engine does not have it",          help: "The catalogue tells what each engine can do." },
+  RATE_LIMITED:             { grpc: "RESOURCE_EXHAUSTED",  status: 429, title: "Too many requests",                     help: "Wait for the seconds in Retry-After." },
+  INTERNAL:                 { grpc: "INTERNAL",            status: 500, title: "Something went wrong here",             help: "The log has the cause under the instance of the problem. Please report it." },
+  NOT_CONFIGURED:           { grpc: "UNIMPLEMENTED",       status: 501, title: "Not set up on this installation",       help: "An operator can set it up; docs/operations.md says how." },
+  STORE_UNAVAILABLE:        { grpc: "UNAVAILABLE",         status: 503, title: "The control plane cannot store now",    help: "Running services go on. Try again after the seconds in Retry-After." },
+  MACHINE_UNREACHABLE:      { grpc: "UNAVAILABLE",         status: 503, title: "The machine does not answer",           help: "Nothing was changed. Try again; the service's health tells when its machine is back." },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorKey = keyof typeof CATALOGUE;
+
+/** One fault of the input. `field` is a path such as `allowed_cidrs[0]`; a query parameter has a null pointer. */
+export interface FieldFault {
+  readonly field: string;
+  readonly pointer: string | null;
+  readonly code: string;
+  readonly detail: string;
+}
+
+interface Extra {
+  readonly errors?: readonly FieldFault[];
+  /** Further members of the problem document, such as `status` and `operation` of a 409. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly retryAfterS?: number;
+  readonly allow?: readonly string[];
+  readonly cause?: unknown;
+}
+
+/** The only error that reaches users: an entry of the catalogue with a detail for this case. */
+export class HoldfastError extends Error {
+  readonly key: ErrorKey;
+  readonly detail: string;
+  readonly errors: readonly FieldFault[];
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly retryAfterS: number | undefined;
+  readonly allow: readonly string[] | undefined;
+
+  constructor(key: ErrorKey, detail: string, extra: Extra = {}) {
+    super(`${key}: ${detail}`, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.name = "HoldfastError";
+    this.key = key;
+    this.detail = detail;
+    this.errors = extra.errors ?? [];
+    this.members = extra.members ?? {};
+    this.retryAfterS = extra.retryAfterS ?? (CATALOGUE[key].status === 503 ? 1 : undefined);
+    this.allow = extra.allow;
+  }
+
+  /** What the caller gets for anything thrown: itself, or INTERNAL that shows nothing of the cause. */
+  static from(error: unknown): HoldfastError {
+    if (error instanceof HoldfastError) return error;
+    return new HoldfastError("INTERNAL", "The request could not be finished.", { cause: error });
+  }
+
+  get code(): string {
+    return this.key.toLowerCase();
+  }
+
+  get entry(): Entry {
+    return CATALOGUE[this.key];
+  }
+}
+
+/** INVALID_REQUEST about fields of a JSON body; `field` in dotted form with indices. */
+export function invalid(...faults: { field: string; code: string; detail: string }[]): HoldfastError {
+  const errors = faults.map((fault) => ({ ...fault, pointer: pointerOf(fault.field) }));
+  return new HoldfastError("INVALID_REQUEST", errors.map((e) => `${e.field}: ${e.detail}`).join("; "), { errors });
+}
+
+/** RFC 6901 pointer of a dotted path: `allowed_cidrs[0]` -> `/allowed_cidrs/0`. */
+export function pointerOf(field: string): string {
+  const parts = field.replaceAll(/\[([^\]]*)\]/g, ".$1").split(".");
+  return parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}

@@ -1,0 +1,41 @@
+import { type DescService, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+
+/** A method as @grpc/grpc-js wants it described; the same object serves client and server. */
+export interface GrpcMethod<Request, Response> {
+  readonly path: string;
+  readonly requestStream: boolean;
+  readonly responseStream: boolean;
+  readonly requestSerialize: (value: Request) => Buffer;
+  readonly requestDeserialize: (bytes: Buffer) => Request;
+  readonly responseSerialize: (value: Response) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Response;
+}
+
+/** Definition of a service for grpc-js, methods by their local names. */
+export type GrpcService<S extends DescService> = {
+  readonly [N in keyof S["method"]]: GrpcMethod<
+    MessageShape<S["method"][N]["input"]>,
+    MessageShape<S["method"][N]["output"]>
+  >;
+};
+
+/** Describes a service of the protos to grpc-js with the codec of protobuf-es; imports no socket. */
+export function grpcService<S extends DescService>(service: S): GrpcService<S> {
+  const methods = service.methods.map((method): [string, GrpcMethod<never, never>] => [
+    method.localName,
+    {
+      path: `/${service.typeName}/${method.name}`,
+      requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
+      responseStream: method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming",
+      requestSerialize: (value) => viewOf(toBinary(method.input, value)),
+      requestDeserialize: (bytes) => fromBinary(method.input, bytes) as never,
+      responseSerialize: (value) => viewOf(toBinary(method.output, value)),
+      responseDeserialize: (bytes) => fromBinary(method.output, bytes) as never,
+    },
+  ]);
+  return Object.fromEntries(methods) as unknown as GrpcService<S>;
+}
+
+function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

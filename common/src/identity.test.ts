@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { identityUri, normalSerial, parseIdentity } from "./identity.ts";
+
+test.each([
+  ["URI:holdfast://inst/machine/m-1", { kind: "machine", id: "m-1" }],
+  ["DNS:localhost, URI:holdfast://inst/controller/c.1, IP Address:127.0.0.1", { kind: "controller", id: "c.1" }],
+  ["URI:holdfast://other/machine/m-1", undefined],
+  ["URI:holdfast://inst/user/m-1", undefined],
+  ["URI:holdfast://inst/machine/m-1/more", undefined],
+  ["URI:holdfast://inst/machine/a, URI:holdfast://inst/machine/b", undefined],
+  ['URI:"holdfast://inst/machine/a\\u002c URI:holdfast://inst/dns/b"', undefined],
+  ["DNS:holdfast.test", undefined],
+  [undefined, undefined],
+])("%s speaks for %o", (names, identity) => {
+  expect(parseIdentity(names, "inst")).toEqual(identity);
+});
+
+test("an identity that would read as another one is not printed", () => {
+  expect(identityUri("inst", { kind: "dns", id: "one" })).toBe("holdfast://inst/dns/one");
+  expect(() => identityUri("inst", { kind: "dns", id: "one/two" })).toThrow("is not an identity");
+});
+
+test("serials compare however they were printed", () => {
+  expect(normalSerial("00AbC1")).toBe("abc1");
+});
