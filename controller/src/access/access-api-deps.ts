@@ -1,0 +1,31 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { History } from "../history/history.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { ApiKey, Token, User } from "./credential.ts";
+import type { Cursors } from "./cursor.ts";
+import type { LastUse } from "./last-use.ts";
+import type { Membership, Memberships } from "./membership.ts";
+import type { Organization } from "./organization.ts";
+import type { PasswordCheck } from "./password-check.ts";
+import type { PasswordHash } from "./password-hash.ts";
+
+/** What the RPCs about access work with. */
+export interface AccessApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly organizations: Collection<Organization>;
+  readonly membershipObjects: Collection<Membership>;
+  readonly memberships: Memberships;
+  readonly users: Collection<User>;
+  readonly apiKeys: Collection<ApiKey>;
+  readonly tokens: Collection<Token>;
+  readonly lastUse: LastUse;
+  readonly passwords: PasswordCheck;
+  readonly passwordHash: PasswordHash;
+  readonly history: Pick<History, "audit">;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}

@@ -1,0 +1,182 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  type ApiKey as ApiKeyMessage,
+  ApiKeySchema,
+  ApiKeyService,
+  type CreatedApiKey,
+  CreatedApiKeySchema,
+} from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
+import type { Stored } from "../store/resource.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import {
+  actorOf,
+  auditOf,
+  commitAndSee,
+  organizationOf,
+  principalOf,
+  requireScopes,
+  requireUnlimited,
+} from "./caller.ts";
+import { type ApiKey, hashPurposes } from "./credential.ts";
+import { defaultPageSize } from "./cursor.ts";
+import { checkScopes } from "./grant.ts";
+import type { Use } from "./last-use.ts";
+import { requireRoom, touch } from "./organization.ts";
+import { countOf } from "./organization-api.ts";
+
+/** The id and secret of a new key. */
+export function newKeyPair(): { id: string; secret: string } {
+  return { id: `hfk_${randomBytes(12).toString("hex")}`, secret: newKeySecret() };
+}
+
+function newKeySecret(): string {
+  return `hfs_${randomBytes(24).toString("base64url")}`;
+}
+
+/** The RPCs of API keys. */
+export function createApiKeyApi(deps: AccessApiDeps): ServedService {
+  const { organizations, apiKeys, lastUse, sealer, cursors, clock } = deps;
+
+  function require(id: string, call: Call): Stored<ApiKey> {
+    const found = apiKeys.get(id);
+    if (found === undefined || found.object.metadata.organizationId !== organizationOf(call))
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such key in the organization.");
+    return found;
+  }
+
+  /** A key ends with the credential that made it at the latest. */
+  function expiryOf(asked: number | undefined, call: Call): number | null {
+    const own = principalOf(call).expiresAt ?? null;
+    if (asked === undefined) return own;
+    if (asked <= clock.now()) throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
+    if (own !== null && asked > own) {
+      const detail = `must not be after ${new Date(own).toISOString()}, when your own credential ends`;
+      throw invalid({ field: "expires_at", code: "too_late", detail });
+    }
+    return asked;
+  }
+
+  const handlers: Handlers<typeof ApiKeyService> = {
+    createApiKey: ({ name, scopes, expiresAt }, call) =>
+      retryConflict(call.signal, async () => {
+        const organizationId = organizationOf(call);
+        checkScopes(scopes);
+        const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
+        requireUnlimited(call);
+        requireScopes(call, scopes);
+        const organization = organizations.get(organizationId);
+        if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
+        await apiKeys.reached(organization.modRevision, 1_000);
+        requireRoom(organization.object, "apiKeys", countOf(apiKeys, organizationId));
+        const now = clock.now();
+        const { id, secret } = newKeyPair();
+        const key: ApiKey = {
+          metadata: { id, name, organizationId, generation: 1, createdAt: now, updatedAt: now },
+          spec: {
+            secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
+            scopes: [...scopes],
+            expiresAt: end,
+            createdBy: actorOf(call),
+          },
+          status: {},
+        };
+        const unit = deps.begin();
+        unit.create("api-key", key);
+        touch(unit, organization, now);
+        unit.audit(auditOf(call, "api-key.create", "api-key", id));
+        const made = createdMessage(key, secret);
+        unit.answer(call, made);
+        await commitAndSee(call, unit, [organizations, apiKeys]);
+        return made;
+      }),
+
+    listApiKeys: async ({ limit, cursor }, call) => {
+      const organizationId = organizationOf(call);
+      const after = cursors.read(call, "api-keys", null, cursor);
+      const page = { after, limit: limit ?? defaultPageSize, organizationId };
+      const { items, next } = apiKeys.page(() => true, page);
+      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "api-keys", null, next) };
+      const messages = items.map(({ object }) => keyMessage(object, lastUse.of(object.metadata.id), clock.now()));
+      return { apiKeys: messages, ...nextCursor };
+    },
+
+    deleteApiKey: ({ id }, call) =>
+      retryConflict(call.signal, async () => {
+        const key = require(id, call);
+        const unit = deps.begin();
+        unit.remove("api-key", key);
+        unit.audit(auditOf(call, "api-key.delete", "api-key", id));
+        await commitAndSee(call, unit, [apiKeys]);
+        return create(EmptySchema);
+      }),
+
+    rotateApiKey: ({ id, overlapHours = 0 }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(id, call);
+        const { metadata, spec } = before.object;
+        requireUnlimited(call);
+        // Whoever gets the secret has all that the key may do, for as long as it may.
+        requireScopes(call, spec.scopes);
+        const own = principalOf(call).expiresAt ?? null;
+        if (own !== null && (spec.expiresAt === null || spec.expiresAt > own) && principalOf(call).id !== id)
+          throw new HoldfastError("SCOPE_MISSING", "The key outlives your own credential.");
+        const now = clock.now();
+        const secret = newKeySecret();
+        const { previous: _, ...kept } = spec;
+        const after: ApiKey = {
+          ...before.object,
+          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+          spec: {
+            ...kept,
+            secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
+            ...(overlapHours > 0 && {
+              previous: { secretHash: spec.secretHash, expiresAt: now + overlapHours * 3_600_000 },
+            }),
+          },
+        };
+        const unit = deps.begin();
+        unit.update("api-key", before, after);
+        unit.audit(auditOf(call, "api-key.rotate", "api-key", id));
+        const made = createdMessage(after, secret);
+        unit.answer(call, made);
+        await commitAndSee(call, unit, [apiKeys]);
+        return made;
+      }),
+  };
+  return serve(ApiKeyService, handlers);
+}
+
+function timesOf({ metadata, spec }: ApiKey) {
+  return {
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(spec.expiresAt !== null && { expiresAt: timestampFromMs(spec.expiresAt) }),
+    ...(spec.previous && { previousSecretExpiresAt: timestampFromMs(spec.previous.expiresAt) }),
+  };
+}
+
+function createdMessage(key: ApiKey, secret: string): CreatedApiKey {
+  const { id, name } = key.metadata;
+  return create(CreatedApiKeySchema, { id, secret, name, scopes: [...key.spec.scopes], ...timesOf(key) });
+}
+
+function keyMessage(key: ApiKey, use: Use | undefined, now: number): ApiKeyMessage {
+  const { id, name } = key.metadata;
+  const { createdBy, scopes, previous, ...spec } = key.spec;
+  const shown: ApiKey = {
+    ...key,
+    spec: { ...spec, scopes, ...(previous && previous.expiresAt > now && { previous }) },
+  };
+  return create(ApiKeySchema, {
+    id,
+    name,
+    scopes: [...scopes],
+    ...timesOf(shown),
+    ...(createdBy !== undefined && { createdBy }),
+    ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
+  });
+}

@@ -1,0 +1,44 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { AuditLogEntrySchema, AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import { organizationOf } from "./caller.ts";
+import { defaultPageSize } from "./cursor.ts";
+
+/** What members read of the audit log; nothing changes it. */
+export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "history" | "cursors">): ServedService {
+  const handlers: Handlers<typeof AuditService> = {
+    listAuditLog: async ({ actor, object, action, since, until, limit, cursor }, call) => {
+      const filter = {
+        organizationId: organizationOf(call),
+        ...(actor !== undefined && { actor }),
+        ...(object !== undefined && { objectId: object }),
+        ...(action !== undefined && { type: action }),
+        ...(since !== undefined && { since: timestampMs(since) }),
+        ...(until !== undefined && { until: timestampMs(until) }),
+      };
+      const after = cursors.read(call, "audit-log", filter, cursor);
+      const page = { after, limit: limit ?? defaultPageSize, order: "newest first" } as const;
+      const { items, next, more } = await history.audit(filter, page);
+      const entries = items.map(({ id, occurredAt, actor: who, source, action: what, ...entry }) =>
+        create(AuditLogEntrySchema, {
+          id,
+          time: timestampFromMs(occurredAt),
+          actor: who,
+          source,
+          action: what,
+          objectKind: entry.objectKind,
+          objectId: entry.objectId,
+          result: entry.result,
+          requestId: entry.requestId,
+        }),
+      );
+      return {
+        entries,
+        ...(more && next !== undefined && { nextCursor: cursors.make(call, "audit-log", filter, next) }),
+      };
+    },
+  };
+  return serve(AuditService, handlers);
+}

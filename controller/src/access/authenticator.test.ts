@@ -1,0 +1,246 @@
+import { randomBytes } from "node:crypto";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { beforeEach, expect, test } from "vitest";
+import { createSealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { type ApiKey, hashPurposes, type Maker, type Token, type User } from "./credential.ts";
+import { createMemberships, type Membership, membershipId } from "./membership.ts";
+import type { Organization } from "./organization.ts";
+import { createPasswordCheck } from "./password-check.ts";
+import { createPasswordHash } from "./password-hash.ts";
+import type { Role } from "./scopes.ts";
+import { createSignInGuard } from "./sign-in-guard.ts";
+import { newTokenText } from "./token-text.ts";
+
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const hash = createPasswordHash(sealer);
+const metadata = { name: "n", organizationId: "org-1", generation: 1, createdAt: 0, updatedAt: 0 };
+const status = {};
+
+/** Objects in memory, as a watch would keep them. */
+function collectionOf<R extends { metadata: { id: string } }>() {
+  const objects = new Map<string, { object: R; modRevision: bigint }>();
+  const subscribers = new Set<(id: string) => void>();
+  let revision = 0n;
+  const tell = (id: string) => {
+    for (const subscriber of subscribers) subscriber(id);
+  };
+  return {
+    put(object: R) {
+      revision += 1n;
+      objects.set(object.metadata.id, { object, modRevision: revision });
+      tell(object.metadata.id);
+    },
+    delete(id: string) {
+      objects.delete(id);
+      tell(id);
+    },
+    collection: {
+      get: (id: string) => objects.get(id),
+      values: () => objects.values(),
+      subscribe(tellOne: (id: string) => void) {
+        subscribers.add(tellOne);
+        return { close: () => subscribers.delete(tellOne) };
+      },
+    } as unknown as Collection<R>,
+  };
+}
+
+let now = 10;
+const clock = { now: () => now, monotonicMs: () => now };
+
+function setUp() {
+  const apiKeys = collectionOf<ApiKey>();
+  const tokens = collectionOf<Token>();
+  const users = collectionOf<User>();
+  const organizations = collectionOf<Organization>();
+  const memberships = collectionOf<Membership>();
+  const used: string[] = [];
+  let verified = 0;
+  const counted = {
+    ...hash,
+    verify: (...given: Parameters<typeof hash.verify>) => {
+      verified += 1;
+      return hash.verify(...given);
+    },
+  };
+  const passwords = createPasswordCheck({
+    users: users.collection,
+    hash: counted,
+    guard: createSignInGuard(clock),
+    sealer,
+    clock,
+  });
+  const authenticator = createAuthenticator({
+    apiKeys: apiKeys.collection,
+    tokens: tokens.collection,
+    organizations: organizations.collection,
+    memberships: createMemberships(memberships.collection),
+    passwords,
+    used: (id) => used.push(id),
+    sealer,
+    clock,
+  });
+  const ask = (authorization: string | undefined, organization?: string, source = "127.0.0.1") =>
+    authenticator.authenticate({ authorization, organization, source });
+  for (const id of ["org-1", "org-2"])
+    organizations.put({
+      metadata: { ...metadata, id, organizationId: "" },
+      spec: { quota: {} },
+      status: { services: 0 },
+    });
+  const join = (userId: string, role: Role, organizationId = "org-1") =>
+    memberships.put({
+      metadata: { ...metadata, organizationId, id: membershipId(organizationId, userId), name: userId },
+      spec: { role },
+      status,
+    });
+  const leave = (userId: string, organizationId = "org-1") => memberships.delete(membershipId(organizationId, userId));
+  return { apiKeys, tokens, users, organizations, ask, join, leave, used, verified: () => verified };
+}
+
+let at: ReturnType<typeof setUp>;
+beforeEach(() => {
+  now = 10;
+  at = setUp();
+  at.apiKeys.put(key("hfk_good", null));
+  at.apiKeys.put(key("hfk_old", 10));
+  at.tokens.put({
+    metadata: { ...metadata, id: legacyTokenId },
+    spec: { scopes: ["services:*"], expiresAt: null },
+    status,
+  });
+  const passwordHash = sealer.keyedHash(hashPurposes.password, "pass:word");
+  at.users.put({ metadata: { ...metadata, id: "admin" }, spec: { passwordHash, operator: true }, status });
+  at.join("admin", "owner");
+});
+
+const keyed = (secret: string) => sealer.keyedHash(hashPurposes.apiKey, secret);
+const key = (id: string, expiresAt: number | null, more: Partial<ApiKey["spec"]> = {}): ApiKey => ({
+  metadata: { ...metadata, id },
+  spec: { secretHash: keyed("s3cret"), scopes: ["services:read"], expiresAt, ...more },
+  status,
+});
+const legacyTokenId = sealer.keyedHash(hashPurposes.token, "hft_good");
+const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
+
+async function person(id: string, password: string): Promise<void> {
+  const spec = { passwordHash: await hash.make(password), operator: false };
+  at.users.put({ metadata: { ...metadata, id }, spec, status });
+}
+
+function token(id: string, scopes: string[], maker: Omit<Maker, "actor" | "depth">): string {
+  const text = newTokenText(id);
+  const secretHash = sealer.keyedHash(hashPurposes.token, text);
+  const spec = { secretHash, scopes, expiresAt: null, maker: { ...maker, actor: "x", depth: 0 } };
+  at.tokens.put({ metadata: { ...metadata, id }, spec, status });
+  return `Bearer ${text}`;
+}
+
+test("a key, a token and a password with a colon each tell who calls", async () => {
+  expect(await at.ask(basic("hfk_good", "s3cret"))).toMatchObject({ kind: "api_key", organizationId: "org-1" });
+  expect(await at.ask("bearer hft_good")).toMatchObject({ kind: "token", organizationId: "org-1" });
+  const { scopes } = await at.ask(basic("admin", "pass:word"));
+  expect([...scopes]).toEqual(expect.arrayContaining(["platform:*", "organization:*"]));
+  expect(at.used).toEqual(["hfk_good", legacyTokenId]);
+});
+
+test.each([
+  ["nothing", undefined],
+  ["an empty header", ""],
+  ["another scheme", "Digest x"],
+  ["text that is not base64 of a pair", "Basic %%%"],
+  ["a pair without a colon", `Basic ${Buffer.from("hfk_good").toString("base64")}`],
+  ["a wrong secret", basic("hfk_good", "s3creT")],
+  ["a secret that is longer", basic("hfk_good", "s3cret ")],
+  ["an unknown key", basic("hfk_none", "s3cret")],
+  ["a key that ended this very moment", basic("hfk_old", "s3cret")],
+  ["a name with a space", basic("admin ", "pass:word")],
+  ["an unknown token", "Bearer hft_bad"],
+  ["the stored hash of a token", `Bearer ${legacyTokenId}`],
+])("%s is refused alike", async (_, authorization) => {
+  const refusal = await at.ask(authorization).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(HoldfastError);
+  expect((refusal as HoldfastError).key).toBe("UNAUTHENTICATED");
+});
+
+test("an organization that the credential is not of is named as the fault", async () => {
+  await expect(at.ask(basic("hfk_good", "s3cret"), "org-1")).resolves.toBeDefined();
+  await expect(at.ask(basic("hfk_good", "s3cret"), "org-2")).rejects.toMatchObject({ key: "INVALID_REQUEST" });
+  await expect(at.ask(basic("admin", "pass:word"), "org-2")).rejects.toMatchObject({ key: "INVALID_REQUEST" });
+});
+
+test("nothing of an organization that is gone is good", async () => {
+  at.organizations.delete("org-1");
+  await expect(at.ask(basic("hfk_good", "s3cret"))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  await expect(at.ask("Bearer hft_good")).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  const operator = await at.ask(basic("admin", "pass:word"));
+  expect([...operator.scopes]).toEqual(["platform:*"]);
+});
+
+test("the secret before a rotation works until its time is over", async () => {
+  const previous = { secretHash: keyed("before"), expiresAt: 20 };
+  at.apiKeys.put(key("hfk_turned", null, { previous }));
+  for (const secret of ["before", "s3cret"])
+    await expect(at.ask(basic("hfk_turned", secret))).resolves.toMatchObject({ id: "hfk_turned" });
+  now = 20;
+  await expect(at.ask(basic("hfk_turned", "before"))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+test("a person of several organizations acts in the one that they name, with the role that they have there", async () => {
+  await person("anna", "correct horse battery");
+  const authorization = basic("anna", "correct horse battery");
+  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, mustChoose: false });
+  at.join("anna", "viewer");
+  expect(await at.ask(authorization)).toMatchObject({ organizationId: "org-1" });
+  at.join("anna", "owner", "org-2");
+  expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, mustChoose: true });
+  expect((await at.ask(authorization)).scopes.size).toBe(0);
+  expect((await at.ask(authorization, "org-1")).scopes.has("organization:*")).toBe(false);
+  expect((await at.ask(authorization, "org-2")).scopes.has("organization:*")).toBe(true);
+});
+
+test("the slow hash is paid once for many requests, and again after any change of the user", async () => {
+  await person("anna", "correct horse battery");
+  const authorization = basic("anna", "correct horse battery");
+  await Promise.all(Array.from({ length: 20 }, () => at.ask(authorization)));
+  await at.ask(authorization);
+  expect(at.verified()).toBe(1);
+  await person("anna", "another password");
+  await expect(at.ask(authorization)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  expect(at.verified()).toBe(2);
+});
+
+test("guessing gets slow for its source, and the owner still comes in from elsewhere", async () => {
+  await person("anna", "correct horse battery");
+  for (let i = 0; i < 5; i += 1)
+    await expect(at.ask(basic("anna", `guess ${i}`))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  // Also the right one: otherwise the answer would tell it.
+  await expect(at.ask(basic("anna", "correct horse battery"))).rejects.toMatchObject({
+    key: "RATE_LIMITED",
+    retryAfterS: 1,
+  });
+  await expect(at.ask(basic("anna", "correct horse battery"), undefined, "10.0.0.1")).resolves.toBeDefined();
+  await expect(at.ask(basic("hfk_good", "s3cret"))).resolves.toBeDefined();
+  now += 1_001;
+  await expect(at.ask(basic("anna", "correct horse battery"))).resolves.toBeDefined();
+});
+
+test("a token has what its maker has at this moment, and ends with it", async () => {
+  at.join("anna", "admin");
+  const first = "0199aaaa-0000-7000-8000-000000000001";
+  const ofPerson = token(first, ["services:*", "org:write"], { kind: "user", id: "anna" });
+  const ofToken = token("0199aaaa-0000-7000-8000-000000000002", ["services:*"], { kind: "token", id: first });
+  expect([...(await at.ask(ofPerson)).scopes]).toEqual(["services:*", "org:write"]);
+  at.join("anna", "viewer");
+  expect([...(await at.ask(ofPerson)).scopes]).toEqual(["services:read"]);
+  expect([...(await at.ask(ofToken)).scopes]).toEqual(["services:read"]);
+  at.leave("anna");
+  await expect(at.ask(ofPerson)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  await expect(at.ask(ofToken)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  const ofKey = token("0199aaaa-0000-7000-8000-000000000003", ["services:read"], { kind: "api_key", id: "hfk_good" });
+  await expect(at.ask(ofKey)).resolves.toBeDefined();
+  at.apiKeys.delete("hfk_good");
+  await expect(at.ask(ofKey)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});

@@ -1,0 +1,164 @@
+import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import { type ApiKey, hashPurposes, type Maker, operatorScopes, type Token, type User } from "./credential.ts";
+import { equalHash } from "./equal-hash.ts";
+import type { Memberships } from "./membership.ts";
+import type { Organization } from "./organization.ts";
+import type { PasswordCheck } from "./password-check.ts";
+import { intersection, roleScopes } from "./scopes.ts";
+import { tokenIdOf } from "./token-text.ts";
+
+export interface AuthenticatorDeps {
+  readonly apiKeys: Collection<ApiKey>;
+  readonly tokens: Collection<Token>;
+  readonly organizations: Collection<Organization>;
+  readonly memberships: Memberships;
+  readonly passwords: PasswordCheck;
+  /** Told of each key and token that was good. */
+  readonly used: (id: string, organizationId: string, source: string) => void;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
+
+/**
+ * Tells who calls, from memory that a watch keeps current: a revoked credential is refused within the time of a watch
+ * event on every replica. Secrets of the platform's making have at least 128 random bits, so a fast keyed hash guards
+ * them; passwords of people have a slow one (password-check.ts).
+ */
+export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
+  return {
+    async authenticate(credentials) {
+      const principal = await principalOf(credentials, deps);
+      if (principal === undefined)
+        throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer good.");
+      const { organizationId } = principal;
+      if (credentials.organization !== undefined && credentials.organization !== organizationId) throw foreign();
+      if (principal.kind !== "user" && organizationId !== undefined)
+        deps.used(principal.id, organizationId, credentials.source);
+      return principal;
+    },
+  };
+}
+
+async function principalOf(
+  { authorization = "", organization, source }: PresentedCredentials,
+  deps: AuthenticatorDeps,
+): Promise<Principal | undefined> {
+  const space = authorization.indexOf(" ");
+  const scheme = authorization.slice(0, space).toLowerCase();
+  const value = authorization.slice(space + 1).trim();
+  if (scheme === "bearer") return tokenPrincipal(value, deps);
+  if (scheme !== "basic") return undefined;
+  const decoded = Buffer.from(value, "base64").toString("utf8");
+  const colon = decoded.indexOf(":");
+  if (colon === -1) return undefined;
+  const [name, secret] = [decoded.slice(0, colon), decoded.slice(colon + 1)];
+  if (name.startsWith("hfk_")) return keyPrincipal(name, secret, deps);
+  if (name.length > 64 || secret.length > 256) return undefined;
+  const user = await deps.passwords.verify(name, secret, source);
+  return user === undefined ? undefined : userPrincipal(user.object, organization, deps);
+}
+
+function keyPrincipal(id: string, secret: string, deps: AuthenticatorDeps): Principal | undefined {
+  const key = deps.apiKeys.get(id)?.object;
+  // The hash is computed for unknown ids too, so that time tells nothing about which exist.
+  const presented = deps.sealer.keyedHash(hashPurposes.apiKey, secret);
+  const current = equalHash(key?.spec.secretHash, presented);
+  const previous = equalHash(key?.spec.previous?.secretHash, presented);
+  if (key === undefined || !isLive(key, deps)) return undefined;
+  if (!current && (!previous || isOver(key.spec.previous?.expiresAt ?? 0, deps.clock))) return undefined;
+  return {
+    kind: "api_key",
+    id,
+    name: id,
+    organizationId: key.metadata.organizationId,
+    scopes: new Set(key.spec.scopes),
+    expiresAt: key.spec.expiresAt,
+  };
+}
+
+function tokenPrincipal(text: string, deps: AuthenticatorDeps): Principal | undefined {
+  if (!text.startsWith("hft_")) return undefined;
+  const presented = deps.sealer.keyedHash(hashPurposes.token, text);
+  const id = tokenIdOf(text);
+  const byId = id === undefined ? undefined : deps.tokens.get(id)?.object;
+  const good = equalHash(byId?.spec.secretHash, presented);
+  // Those of the bootstrap file are found by their hash.
+  const token = good ? byId : deps.tokens.get(presented)?.object;
+  if (token === undefined || !isLive(token, deps)) return undefined;
+  const scopes = scopesOfToken(token, deps);
+  if (scopes === undefined) return undefined;
+  const { id: tokenId, name, organizationId } = token.metadata;
+  const { resources, expiresAt } = token.spec;
+  return { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...(resources && { resources }) };
+}
+
+/** What the token may do now; undefined when its maker may nothing any more. */
+function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): ReadonlySet<string> | undefined {
+  if (spec.maker === undefined) return new Set(spec.scopes);
+  const held = scopesOfMaker(spec.maker, metadata.organizationId, deps);
+  return held && intersection(spec.scopes, held);
+}
+
+function scopesOfMaker(
+  { kind, id }: Maker,
+  organizationId: string,
+  deps: AuthenticatorDeps,
+): ReadonlySet<string> | undefined {
+  switch (kind) {
+    case "user": {
+      const membership = deps.memberships.get(organizationId, id);
+      return membership && roleScopes[membership.object.spec.role];
+    }
+    case "api_key": {
+      const key = deps.apiKeys.get(id)?.object;
+      return key !== undefined && isLive(key, deps) ? new Set(key.spec.scopes) : undefined;
+    }
+    case "token": {
+      const token = deps.tokens.get(id)?.object;
+      return token !== undefined && isLive(token, deps) ? scopesOfToken(token, deps) : undefined;
+    }
+  }
+}
+
+function userPrincipal({ metadata, spec }: User, asked: string | undefined, deps: AuthenticatorDeps): Principal {
+  const { id } = metadata;
+  const mine = deps.memberships
+    .of(id)
+    .filter(({ metadata: { organizationId } }) => deps.organizations.get(organizationId) !== undefined);
+  const acting =
+    asked === undefined
+      ? mine.length === 1
+        ? mine[0]
+        : undefined
+      : mine.find((each) => each.metadata.organizationId === asked);
+  const ofRole = acting === undefined ? [] : roleScopes[acting.spec.role];
+  return {
+    kind: "user",
+    id,
+    name: id,
+    organizationId: acting?.metadata.organizationId,
+    scopes: new Set([...ofRole, ...(spec.operator ? operatorScopes : [])]),
+    mustChoose: acting === undefined && mine.length > 1,
+  };
+}
+
+function foreign(): HoldfastError {
+  const detail = "Holdfast-Organization names an organization that the credential is not of.";
+  const field = "Holdfast-Organization";
+  return new HoldfastError("INVALID_REQUEST", detail, {
+    errors: [{ field, pointer: null, code: "unknown", detail: "is not an organization of this credential" }],
+  });
+}
+
+/** Not ended, and of an organization that still is. */
+function isLive({ metadata, spec }: ApiKey | Token, { organizations, clock }: AuthenticatorDeps): boolean {
+  return organizations.get(metadata.organizationId) !== undefined && !isOver(spec.expiresAt, clock);
+}
+
+function isOver(expiresAt: number | null, clock: Clock): boolean {
+  return expiresAt !== null && expiresAt <= clock.now();
+}

@@ -1,0 +1,94 @@
+import type { Authenticator, ServedService } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Collections } from "../collections.ts";
+import type { History } from "../history/history.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Store } from "../store/store.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import { createApiKeyApi } from "./api-key-api.ts";
+import { createAuditApi } from "./audit-api.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { mayTouch, organizationOf } from "./caller.ts";
+import type { Cursors } from "./cursor.ts";
+import { createLastUse } from "./last-use.ts";
+import { createMemberships } from "./membership.ts";
+import { createOrganizationApi } from "./organization-api.ts";
+import { createPasswordCheck } from "./password-check.ts";
+import { createPasswordHash } from "./password-hash.ts";
+import { createSignInGuard } from "./sign-in-guard.ts";
+import { createTokenApi } from "./token-api.ts";
+import { createUserApi } from "./user-api.ts";
+
+/** Who may call, and the RPCs about that. */
+export interface Access {
+  readonly authenticator: Authenticator;
+  readonly services: readonly ServedService[];
+  close(): Promise<void>;
+}
+
+export function createAccess(deps: {
+  readonly store: Store;
+  readonly collections: Collections;
+  readonly begin: () => UnitOfWork;
+  readonly history: Pick<History, "audit">;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: () => string;
+}): Access {
+  const { store, collections, sealer, clock, log } = deps;
+  const { organizations, users, apiKeys, tokens, services } = collections;
+  const memberships = createMemberships(collections.memberships);
+  const passwordHash = createPasswordHash(sealer);
+  const guard = createSignInGuard(clock);
+  const passwords = createPasswordCheck({ users, hash: passwordHash, guard, sealer, clock });
+  const lastUse = createLastUse({
+    store,
+    uses: collections.credentialUses,
+    exists: (id) => apiKeys.get(id) !== undefined || tokens.get(id) !== undefined,
+    clock,
+    log,
+  });
+  const api: AccessApiDeps = {
+    ...deps,
+    organizations,
+    membershipObjects: collections.memberships,
+    memberships,
+    users,
+    apiKeys,
+    tokens,
+    lastUse,
+    passwords,
+    passwordHash,
+  };
+  return {
+    authenticator: createAuthenticator({
+      apiKeys,
+      tokens,
+      organizations,
+      memberships,
+      passwords,
+      used: lastUse.note,
+      sealer,
+      clock,
+    }),
+    services: [
+      createOrganizationApi(api),
+      createUserApi(api),
+      createApiKeyApi(api),
+      createTokenApi(
+        api,
+        ({ kind, id }, call) =>
+          services.get(id)?.object.metadata.organizationId === organizationOf(call) && mayTouch(call, kind, id),
+      ),
+      createAuditApi(api),
+    ],
+    async close() {
+      memberships.close();
+      await lastUse.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import type { ResourceName } from "@holdfast/common/call.ts";
+import type { Resource } from "../store/resource.ts";
+import { roleScopes } from "./scopes.ts";
+
+type NoStatus = Readonly<Record<string, never>>;
+
+/** A key of an organization. Id `hfk_...`; the secret is kept as a keyed hash only. */
+export type ApiKey = Resource<ApiKeySpec, NoStatus>;
+
+export interface ApiKeySpec {
+  readonly secretHash: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: number | null;
+  /** The secret before the last rotation, for as long as it works on. */
+  readonly previous?: { readonly secretHash: string; readonly expiresAt: number };
+  /** As the audit log names who made it. */
+  readonly createdBy?: string;
+}
+
+/**
+ * An opaque bearer, `hft_<id without dashes><secret>`. Those of the bootstrap file have another form, and the keyed hash
+ * of the whole is their id.
+ */
+export type Token = Resource<TokenSpec, NoStatus>;
+
+export interface TokenSpec {
+  /** Absent when the id is the hash. */
+  readonly secretHash?: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: number | null;
+  /** All that it may touch; absent for everything of the organization. */
+  readonly resources?: readonly ResourceName[];
+  /** Absent for the one of the bootstrap file. */
+  readonly maker?: Maker;
+}
+
+/** Whom a token may not outlive or outrank. */
+export interface Maker {
+  readonly kind: "user" | "api_key" | "token";
+  readonly id: string;
+  /** As the audit log names them. */
+  readonly actor: string;
+  /** How many tokens are between this one and a key or a person. */
+  readonly depth: number;
+}
+
+/** A person, or the operator of the host. Id is the user name; the organization is the one that made it. */
+export type User = Resource<UserSpec, NoStatus>;
+
+export interface UserSpec {
+  /**
+   * Argon2id in its own text form; or a keyed hash, of a password that the platform made with at least 128 random bits.
+   * Null until the person has set one.
+   */
+  readonly passwordHash: string | null;
+  /** Platform operators are made on the host only. */
+  readonly operator: boolean;
+  /** The one-time token that sets the first password. */
+  readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
+}
+
+/** When a credential was last used and from where. Id is that of the key or token. */
+export type CredentialUse = Resource<{ readonly at: number; readonly source: string }, NoStatus>;
+
+/** What the owner of an organization may do. */
+export const ownerScopes: readonly string[] = [...roleScopes.owner];
+
+/** What a platform operator may do besides. */
+export const operatorScopes: readonly string[] = ["platform:*"];
+
+/** Purposes of keyed hashes. */
+export const hashPurposes = {
+  apiKey: "api-key-secret",
+  token: "token",
+  password: "password",
+  setup: "setup-token",
+  session: "password-session",
+  pepper: "password-pepper",
+} as const;

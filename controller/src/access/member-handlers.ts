@@ -1,0 +1,162 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  type Member as MemberMessage,
+  MemberSchema,
+  type OrganizationService,
+  Role as RoleMessage,
+} from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import type { Stored } from "../store/resource.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import { auditOf, commitAndSee, requireScope, requireScopes } from "./caller.ts";
+import { defaultPageSize } from "./cursor.ts";
+import { type Membership, membershipId } from "./membership.ts";
+import { type Organization, requireRoom, touch } from "./organization.ts";
+import { type Role, roles, roleScopes } from "./scopes.ts";
+
+type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
+
+/** The RPCs of members. Each change touches the organization, so that two last owners cannot leave at once. */
+export function createMemberHandlers(
+  deps: AccessApiDeps,
+  require: (organizationId: string, call: Call) => Stored<Organization>,
+): Pick<Handlers<typeof OrganizationService>, MemberMethods> {
+  const { organizations, memberships, membershipObjects, users, cursors, clock } = deps;
+
+  function requireMember(organizationId: string, userId: string): Stored<Membership> {
+    const member = memberships.get(organizationId, userId);
+    if (member === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization has no such member.");
+    return member;
+  }
+
+  /** The members as they are at the organization's revision or later. */
+  async function membersAt({ object, modRevision }: Stored<Organization>): Promise<Membership[]> {
+    await membershipObjects.reached(modRevision, 1_000);
+    return [...membershipObjects.values()]
+      .map((stored) => stored.object)
+      .filter(({ metadata }) => metadata.organizationId === object.metadata.id);
+  }
+
+  async function requireOtherOwner(organization: Stored<Organization>, userId: string): Promise<void> {
+    const members = await membersAt(organization);
+    if (members.some(({ metadata, spec }) => spec.role === "owner" && metadata.name !== userId)) return;
+    throw new HoldfastError("LAST_OWNER", `${userId} is the last owner of the organization.`);
+  }
+
+  /** A person that the caller may know of: made by the organization, or in one with the caller. Others do not exist. */
+  function requirePerson(organizationId: string, userId: string, call: Call): void {
+    const user = users.get(userId)?.object;
+    const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
+    const mine =
+      call.principal?.kind === "user"
+        ? memberships.of(call.principal.id).map(({ metadata }) => metadata.organizationId)
+        : [organizationId];
+    const isKnown = user?.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
+    if (user === undefined || !isKnown) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+  }
+
+  return {
+    listMembers: async ({ orgId, limit, cursor }, call) => {
+      require(orgId, call);
+      const after = cursors.read(call, "members", orgId, cursor);
+      const { items, next } = membershipObjects.page(() => true, {
+        after,
+        limit: limit ?? defaultPageSize,
+        organizationId: orgId,
+      });
+      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "members", orgId, next) };
+      return { members: items.map(({ object }) => memberMessage(object)), ...nextCursor };
+    },
+
+    addMember: ({ orgId, userId, role: wanted }, call) =>
+      retryConflict(call.signal, async () => {
+        const organization = require(orgId, call);
+        const role = roleOf(wanted);
+        requireScopes(call, roleScopes[role]);
+        requirePerson(orgId, userId, call);
+        const members = await membersAt(organization);
+        if (members.some(({ metadata }) => metadata.name === userId))
+          throw new HoldfastError("NAME_TAKEN", `${userId} is a member already.`);
+        requireRoom(organization.object, "members", members.length);
+        const now = clock.now();
+        const id = membershipId(orgId, userId);
+        const membership: Membership = {
+          metadata: { id, name: userId, organizationId: orgId, generation: 1, createdAt: now, updatedAt: now },
+          spec: { role },
+          status: {},
+        };
+        const unit = deps.begin();
+        unit.create("membership", membership);
+        touch(unit, organization, now);
+        unit.audit(auditOf(call, "member.add", "membership", userId));
+        const made = memberMessage(membership);
+        unit.answer(call, made);
+        await commitAndSee(call, unit, [organizations, membershipObjects]);
+        return made;
+      }),
+
+    updateMember: ({ orgId, userId, role: wanted }, call) =>
+      retryConflict(call.signal, async () => {
+        const organization = require(orgId, call);
+        const before = requireMember(orgId, userId);
+        const role = roleOf(wanted);
+        // Taking a role from somebody needs what it has, just as giving it does.
+        requireScopes(call, [...roleScopes[before.object.spec.role], ...roleScopes[role]]);
+        if (role === before.object.spec.role) return memberMessage(before.object);
+        if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
+        const now = clock.now();
+        const { metadata } = before.object;
+        const after: Membership = {
+          ...before.object,
+          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+          spec: { role },
+        };
+        const unit = deps.begin();
+        unit.update("membership", before, after);
+        touch(unit, organization, now);
+        unit.audit(auditOf(call, `member.set-${role}`, "membership", userId));
+        await commitAndSee(call, unit, [organizations, membershipObjects]);
+        return memberMessage(after);
+      }),
+
+    removeMember: ({ orgId, userId }, call) =>
+      retryConflict(call.signal, async () => {
+        const organization = require(orgId, call);
+        const isSelf = call.principal?.kind === "user" && call.principal.id === userId;
+        if (!isSelf) requireScope(call, "org:write");
+        const before = requireMember(orgId, userId);
+        if (!isSelf) requireScopes(call, roleScopes[before.object.spec.role]);
+        if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
+        const unit = deps.begin();
+        unit.remove("membership", before);
+        touch(unit, organization, clock.now());
+        unit.audit(auditOf(call, "member.remove", "membership", userId));
+        await commitAndSee(call, unit, [organizations, membershipObjects]);
+        return create(EmptySchema);
+      }),
+  };
+}
+
+export const roleMessages: Readonly<Record<Role, RoleMessage>> = {
+  viewer: RoleMessage.VIEWER,
+  developer: RoleMessage.DEVELOPER,
+  admin: RoleMessage.ADMIN,
+  owner: RoleMessage.OWNER,
+};
+
+function roleOf(role: RoleMessage | undefined): Role {
+  const name = roles.find((candidate) => roleMessages[candidate] === role);
+  if (name === undefined) throw invalid({ field: "role", code: "required", detail: "must be given" });
+  return name;
+}
+
+function memberMessage({ metadata, spec }: Membership): MemberMessage {
+  return create(MemberSchema, {
+    userId: metadata.name,
+    role: roleMessages[spec.role],
+    createdAt: timestampFromMs(metadata.createdAt),
+  });
+}

@@ -1,0 +1,37 @@
+import type { Collection } from "../store/collection.ts";
+import type { Resource, Stored } from "../store/resource.ts";
+import type { Role } from "./scopes.ts";
+
+/** That a person belongs to an organization. Its name is the user name. */
+export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
+
+export function membershipId(organizationId: string, userId: string): string {
+  return `${organizationId}.${userId}`;
+}
+
+/** Memberships, also by person. */
+export interface Memberships {
+  of(userId: string): readonly Membership[];
+  get(organizationId: string, userId: string): Stored<Membership> | undefined;
+  close(): void;
+}
+
+export function createMemberships(collection: Collection<Membership>): Memberships {
+  const byUser = new Map<string, Set<string>>();
+  const note = (id: string) => {
+    // The id of an organization has no dot.
+    const userId = id.slice(id.indexOf(".") + 1);
+    const ids = byUser.get(userId) ?? new Set();
+    if (collection.get(id) === undefined) ids.delete(id);
+    else ids.add(id);
+    if (ids.size === 0) byUser.delete(userId);
+    else byUser.set(userId, ids);
+  };
+  const watch = collection.subscribe(note);
+  for (const { object } of collection.values()) note(object.metadata.id);
+  return {
+    of: (userId) => [...(byUser.get(userId) ?? [])].flatMap((id) => collection.get(id)?.object ?? []),
+    get: (organizationId, userId) => collection.get(membershipId(organizationId, userId)),
+    close: watch.close,
+  };
+}

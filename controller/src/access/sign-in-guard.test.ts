@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { createSignInGuard } from "./sign-in-guard.ts";
+
+function guardAt() {
+  const clock = { nowMs: 1_000_000, now: () => 0, monotonicMs: () => clock.nowMs };
+  const guard = createSignInGuard(clock);
+  /** Seconds to wait; 0 when the try was let through. */
+  const attempt = (account: string, source: string): number => {
+    try {
+      guard.begin(account, source);
+      return 0;
+    } catch (error) {
+      return (error as { retryAfterS: number }).retryAfterS;
+    }
+  };
+  return { clock, guard, attempt };
+}
+
+test("each failure beyond the fifth costs twice as much time, up to a minute", () => {
+  const { clock, attempt } = guardAt();
+  for (let i = 0; i < 5; i += 1) expect(attempt("anna", "10.0.0.1")).toBe(0);
+  const waits: number[] = [];
+  for (let i = 0; i < 8; i += 1) {
+    const wait = attempt("anna", "10.0.0.1");
+    waits.push(wait);
+    clock.nowMs += wait * 1_000;
+    expect(attempt("anna", "10.0.0.1")).toBe(0);
+  }
+  expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+});
+
+test("one source at many accounts gets slow, and an IPv6 source is its /64", () => {
+  const { attempt } = guardAt();
+  for (let i = 0; i < 40; i += 1) expect(attempt(`user-${i}`, `2001:db8::${i.toString(16)}`)).toBe(0);
+  expect(attempt("another", "2001:db8:0:0:ffff::1")).toBe(1);
+  expect(attempt("another", "2001:db8:0:1::1")).toBe(0);
+});
+
+test("guesses from everywhere do not lock out who has signed in before", () => {
+  const { clock, guard, attempt } = guardAt();
+  expect(attempt("anna", "192.0.2.1")).toBe(0);
+  guard.succeeded("anna", "192.0.2.1");
+  for (let i = 0; i < 50; i += 1) expect(attempt("anna", `10.0.0.${i}`)).toBe(0);
+  expect(attempt("anna", "10.0.1.1")).toBe(2);
+  expect(attempt("anna", "192.0.2.1")).toBe(0);
+  clock.nowMs += 2_000;
+  expect(attempt("anna", "10.0.1.1")).toBe(0);
+});
+
+test("a quarter of an hour without failures forgets them", () => {
+  const { clock, attempt } = guardAt();
+  for (let i = 0; i < 5; i += 1) attempt("anna", "10.0.0.1");
+  expect(attempt("anna", "10.0.0.1")).toBe(1);
+  clock.nowMs += 16 * 60_000;
+  for (let i = 0; i < 4; i += 1) expect(attempt("anna", "10.0.0.1")).toBe(0);
+});

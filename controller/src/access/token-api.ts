@@ -1,0 +1,143 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ResourceName, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  CreatedTokenSchema,
+  type Token as TokenMessage,
+  TokenSchema,
+  TokenService,
+} from "@holdfast/proto/holdfast/v1/token_pb.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import {
+  actorOf,
+  auditOf,
+  commitAndSee,
+  organizationOf,
+  principalOf,
+  requireScopes,
+  requireUnlimited,
+} from "./caller.ts";
+import { hashPurposes, type Maker, type Token } from "./credential.ts";
+import { defaultPageSize } from "./cursor.ts";
+import { checkScopes } from "./grant.ts";
+import type { Use } from "./last-use.ts";
+import { requireRoom, touch } from "./organization.ts";
+import { countOf } from "./organization-api.ts";
+import { newTokenText } from "./token-text.ts";
+
+const depthMax = 4;
+
+/** The RPCs of tokens. */
+export function createTokenApi(
+  deps: AccessApiDeps,
+  exists: (resource: ResourceName, call: Call) => boolean,
+): ServedService {
+  const { organizations, tokens, lastUse, sealer, cursors, clock } = deps;
+
+  function makerOf(call: Call): Maker {
+    const { kind, id } = principalOf(call);
+    const parent = kind === "token" ? tokens.get(id)?.object.spec.maker : undefined;
+    const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
+    if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "Tokens of tokens of tokens end here.");
+    return { kind, id, actor: actorOf(call), depth };
+  }
+
+  /** Limits are of services yet, so a limited token gets scopes of services alone. */
+  function checkResources(resources: readonly ResourceName[], scopes: readonly string[], call: Call): void {
+    if (resources.length === 0) return;
+    const faults = [
+      ...resources.flatMap((resource, index) =>
+        exists(resource, call)
+          ? []
+          : [{ field: `resources[${index}].id`, code: "unknown", detail: "is nothing of the organization" }],
+      ),
+      ...scopes.flatMap((scope, index) =>
+        scope.startsWith("services:")
+          ? []
+          : [{ field: `scopes[${index}]`, code: "not_limitable", detail: "cannot be limited to resources" }],
+      ),
+    ];
+    if (faults.length > 0) throw invalid(...faults);
+  }
+
+  const handlers: Handlers<typeof TokenService> = {
+    createToken: ({ scopes, ttlSeconds, resources }, call) =>
+      retryConflict(call.signal, async () => {
+        const organizationId = organizationOf(call);
+        checkScopes(scopes);
+        checkResources(resources, scopes, call);
+        requireUnlimited(call);
+        requireScopes(call, scopes);
+        const maker = makerOf(call);
+        const organization = organizations.get(organizationId);
+        if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
+        await tokens.reached(organization.modRevision, 1_000);
+        requireRoom(organization.object, "tokens", countOf(tokens, organizationId));
+        const now = clock.now();
+        const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
+        const id = deps.newId();
+        const text = newTokenText(id);
+        const token: Token = {
+          metadata: { id, name: id, organizationId, generation: 1, createdAt: now, updatedAt: now },
+          spec: {
+            secretHash: sealer.keyedHash(hashPurposes.token, text),
+            scopes: [...scopes],
+            expiresAt,
+            maker,
+            ...(resources.length > 0 && { resources: resources.map(({ kind, id: of }) => ({ kind, id: of })) }),
+          },
+          status: {},
+        };
+        const unit = deps.begin();
+        unit.create("token", token);
+        touch(unit, organization, now);
+        unit.audit(auditOf(call, "token.create", "token", id));
+        const made = create(CreatedTokenSchema, { ...commonOf(token), token: text });
+        unit.answer(call, made);
+        await commitAndSee(call, unit, [organizations, tokens]);
+        return made;
+      }),
+
+    listTokens: async ({ limit, cursor }, call) => {
+      const organizationId = organizationOf(call);
+      const after = cursors.read(call, "tokens", null, cursor);
+      const page = { after, limit: limit ?? defaultPageSize, organizationId };
+      const { items, next } = tokens.page(() => true, page);
+      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "tokens", null, next) };
+      return { tokens: items.map(({ object }) => tokenMessage(object, lastUse.of(object.metadata.id))), ...nextCursor };
+    },
+
+    deleteToken: ({ id }, call) =>
+      retryConflict(call.signal, async () => {
+        const token = tokens.get(id);
+        if (token === undefined || token.object.metadata.organizationId !== organizationOf(call))
+          throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such token in the organization.");
+        const unit = deps.begin();
+        unit.remove("token", token);
+        unit.audit(auditOf(call, "token.delete", "token", id));
+        await commitAndSee(call, unit, [tokens]);
+        return create(EmptySchema);
+      }),
+  };
+  return serve(TokenService, handlers);
+}
+
+function commonOf({ metadata, spec }: Token) {
+  return {
+    id: metadata.id,
+    scopes: [...spec.scopes],
+    resources: (spec.resources ?? []).map(({ kind, id }) => ({ kind, id })),
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(spec.expiresAt !== null && { expiresAt: timestampFromMs(spec.expiresAt) }),
+  };
+}
+
+function tokenMessage(token: Token, use: Use | undefined): TokenMessage {
+  return create(TokenSchema, {
+    ...commonOf(token),
+    ...(token.spec.maker && { createdBy: token.spec.maker.actor }),
+    ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
+  });
+}

@@ -1,0 +1,135 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { CreatedUserSchema, MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { AccessApiDeps } from "./access-api-deps.ts";
+import { auditOf, commitAndSee, organizationOf, principalOf } from "./caller.ts";
+import { hashPurposes, type User } from "./credential.ts";
+import { equalHash } from "./equal-hash.ts";
+import { roleMessages } from "./member-handlers.ts";
+import { newSetupToken, userOfSetupToken } from "./token-text.ts";
+
+const setupMs = 72 * 3_600_000;
+
+/** The RPCs of people. */
+export function createUserApi(deps: AccessApiDeps): ServedService {
+  const { users, memberships, organizations, sealer, clock } = deps;
+
+  const handlers: Handlers<typeof UserService> = {
+    createUser: async ({ username }, call) => {
+      if (username.startsWith("hfk_"))
+        throw invalid({ field: "username", code: "reserved", detail: "must not begin with hfk_, as keys do" });
+      const organizationId = organizationOf(call);
+      if (users.get(username) !== undefined) throw new HoldfastError("NAME_TAKEN", `${username} is in use.`);
+      const now = clock.now();
+      const token = newSetupToken(username);
+      const expiresAt = now + setupMs;
+      const user: User = {
+        metadata: { id: username, name: username, organizationId, generation: 1, createdAt: now, updatedAt: now },
+        spec: {
+          passwordHash: null,
+          operator: false,
+          setup: { tokenHash: sealer.keyedHash(hashPurposes.setup, token), expiresAt },
+        },
+        status: {},
+      };
+      const unit = deps.begin();
+      // The name of a user is its key; claimed as well, so that two at once get the proper answer.
+      unit.claimName("user", "", username, username);
+      unit.create("user", user);
+      unit.audit(auditOf(call, "user.create", "user", username));
+      const made = create(CreatedUserSchema, {
+        id: username,
+        setupToken: token,
+        setupExpiresAt: timestampFromMs(expiresAt),
+        createdAt: timestampFromMs(now),
+      });
+      unit.answer(call, made);
+      await commitAndSee(call, unit, [users]);
+      return made;
+    },
+
+    setUpUser: ({ token, password }, call) =>
+      retryConflict(call.signal, async () => {
+        const id = userOfSetupToken(token);
+        const before = id === undefined ? undefined : users.get(id);
+        const setup = before?.object.spec.setup;
+        const good = equalHash(setup?.tokenHash, sealer.keyedHash(hashPurposes.setup, token));
+        if (before === undefined || setup === undefined || !good || setup.expiresAt <= clock.now())
+          throw invalid({ field: "token", code: "invalid_token", detail: "is unknown, used or too old" });
+        checkPassword(password, "password", before.object.metadata.id);
+        const unit = deps.begin();
+        unit.update("user", before, withPassword(before.object, await deps.passwordHash.make(password), clock.now()));
+        const { organizationId } = before.object.metadata;
+        unit.audit({ ...auditOf(call, "user.set-up", "user", before.object.metadata.id), organizationId });
+        unit.answer(call, create(EmptySchema));
+        await commitAndSee(call, unit, [users]);
+        return create(EmptySchema);
+      }),
+
+    changePassword: ({ currentPassword, newPassword }, call) =>
+      retryConflict(call.signal, async () => {
+        const caller = principalOf(call);
+        if (caller.kind !== "user")
+          throw new HoldfastError("SCOPE_MISSING", "Only people have passwords; rotate a key instead.");
+        checkPassword(newPassword, "new_password", caller.id);
+        const before = await deps.passwords.verify(caller.id, currentPassword, call.source);
+        if (before === undefined)
+          throw invalid({ field: "current_password", code: "wrong", detail: "is not the current password" });
+        const unit = deps.begin();
+        unit.update(
+          "user",
+          before,
+          withPassword(before.object, await deps.passwordHash.make(newPassword), clock.now()),
+        );
+        unit.audit(auditOf(call, "user.change-password", "user", caller.id));
+        unit.answer(call, create(EmptySchema));
+        await commitAndSee(call, unit, [users]);
+        return create(EmptySchema);
+      }),
+
+    getMe: async (_, call) => {
+      const { kind, id, name, organizationId, scopes, expiresAt } = principalOf(call);
+      const mine =
+        kind === "user"
+          ? memberships.of(id).map(({ metadata, spec }) => ({ id: metadata.organizationId, role: spec.role }))
+          : [{ id: organizationId ?? "", role: undefined }];
+      const role = mine.find((each) => each.id === organizationId)?.role;
+      return create(MeSchema, {
+        kind,
+        id,
+        name,
+        ...(organizationId !== undefined && { organizationId }),
+        ...(role !== undefined && { role: roleMessages[role] }),
+        scopes: [...scopes].sort(),
+        ...(typeof expiresAt === "number" && { expiresAt: timestampFromMs(expiresAt) }),
+        organizations: mine.flatMap((each) => {
+          const organization = organizations.get(each.id)?.object;
+          if (organization === undefined) return [];
+          const { metadata } = organization;
+          return [{ id: each.id, name: metadata.name, ...(each.role && { role: roleMessages[each.role] }) }];
+        }),
+      });
+    },
+  };
+  return serve(UserService, handlers);
+}
+
+function withPassword({ metadata, spec, status }: User, passwordHash: string, now: number): User {
+  const { generation } = metadata;
+  return {
+    metadata: { ...metadata, generation: generation + 1, updatedAt: now },
+    spec: { passwordHash, operator: spec.operator },
+    status,
+  };
+}
+
+/** Length is in the proto; a password that is the name, or one letter over and over, is none. */
+function checkPassword(password: string, field: string, userId: string): void {
+  if (password.toLowerCase().includes(userId))
+    throw invalid({ field, code: "too_weak", detail: "must not contain the user name" });
+  if (new Set(password).size < 5)
+    throw invalid({ field, code: "too_weak", detail: "must have at least 5 different characters" });
+}

@@ -1,0 +1,60 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Call } from "@holdfast/common/call.ts";
+import {
+  AuditEntrySchema,
+  type ListAuditEntriesRequest,
+  type ListAuditEntriesResponse,
+  ListAuditEntriesResponseSchema,
+} from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import type { Cursors } from "../access/cursor.ts";
+import type { History } from "../history/history.ts";
+import type { AuditEntry } from "../outbox/outbox-entry.ts";
+import { limitOf } from "./admin-page.ts";
+
+/** Reads the audit log out of history, newest first. */
+export interface AuditLog {
+  page(request: ListAuditEntriesRequest, call: Call): Promise<ListAuditEntriesResponse>;
+}
+
+export function createAuditLog({ history, cursors }: { history: Pick<History, "audit">; cursors: Cursors }): AuditLog {
+  return {
+    async page({ page, organizationId }, call) {
+      const list = `audit ${organizationId}`;
+      const after = cursors.read(call, list, null, page?.cursor);
+      const filter = organizationId === "" ? {} : { organizationId };
+      const { items, next, more } = await history.audit(filter, { after, limit: limitOf(page), order: "newest first" });
+      return create(ListAuditEntriesResponseSchema, {
+        entries: items.map(auditMessage),
+        nextCursor: more && next !== undefined ? cursors.make(call, list, null, next) : "",
+      });
+    },
+  };
+}
+
+function auditMessage({
+  id,
+  occurredAt,
+  organizationId,
+  actor,
+  source,
+  action,
+  objectKind,
+  objectId,
+  result,
+  requestId,
+}: AuditEntry) {
+  const time = timestampFromMs(occurredAt);
+  return create(AuditEntrySchema, {
+    id,
+    time,
+    organizationId,
+    actor,
+    source,
+    action,
+    objectKind,
+    objectId,
+    result,
+    requestId,
+  });
+}

@@ -1,0 +1,125 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { auditOf } from "../access/caller.ts";
+import type { Cursors } from "../access/cursor.ts";
+import { pageByName } from "../access/page-by-name.ts";
+import type { SessionFacts } from "../fleet/fleet.ts";
+import type { TaskObject } from "../fleet/task-object.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { OrphanSweep } from "../machine/orphan-sweep.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { Collection } from "../store/collection.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { adminPage, limitOf } from "./admin-page.ts";
+
+export interface FleetApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly machines: Collection<MachineObject>;
+  readonly tasks: Collection<TaskObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly sessions: () => Iterable<readonly [machineId: string, facts: SessionFacts]>;
+  readonly orphans: OrphanSweep;
+  readonly probeTransfer: (
+    machineId: string,
+    sizeBytes: number,
+    signal: AbortSignal,
+  ) => Promise<{ durationMs: number; sha256: string }>;
+  readonly cursors: Cursors;
+}
+
+/** What operators see and do of machines, tasks, sessions and terms. */
+export function createFleetApi(deps: FleetApiDeps): ServedService {
+  const { cursors } = deps;
+  const handlers: Handlers<typeof FleetService> = {
+    listMachines: async ({ page }, call) => {
+      const { items, nextCursor } = adminPage(deps.machines, () => true, page, call, cursors, "machines");
+      return { machines: items.map(machineMessage), nextCursor };
+    },
+
+    listTasks: async ({ page, machineId }, call) => {
+      const accepts = ({ spec }: TaskObject) => machineId === "" || spec.machineId === machineId;
+      const { items, nextCursor } = adminPage(deps.tasks, accepts, page, call, cursors, `tasks ${machineId}`);
+      return { tasks: items.map(taskMessage), nextCursor };
+    },
+
+    listSessions: async ({ page }, call) => {
+      const after = cursors.read(call, "sessions", null, page?.cursor);
+      const { items, next } = pageByName([...deps.sessions()], ([machineId]) => machineId, after, limitOf(page));
+      const sessions = items.map(([machineId, { controllerId, connectedAt, agentVersion }]) => ({
+        machineId,
+        controllerId,
+        agentVersion,
+        connectedAt: timestampFromMs(connectedAt),
+      }));
+      return { sessions, nextCursor: next === undefined ? "" : cursors.make(call, "sessions", null, next) };
+    },
+
+    listTerms: async ({ page }, call) => {
+      const { items, nextCursor } = adminPage(deps.services, () => true, page, call, cursors, "terms");
+      const terms = items.map(({ metadata, status }) => ({
+        serviceId: metadata.id,
+        term: BigInt(status.term),
+        primaryNodeId: status.primaryNodeId,
+      }));
+      return { terms, nextCursor };
+    },
+
+    sweepOrphans: async ({ dryRun }, call) => {
+      const orphans = await deps.orphans.sweep({ dryRun }, call.signal);
+      if (!dryRun) {
+        const unit = deps.begin();
+        unit.audit(auditOf(call, "orphans.sweep", "machine", ""));
+        await unit.commit(call.signal);
+      }
+      return {
+        orphans: orphans.map(({ machineId, hasData, action, keptUntil }) => ({
+          machineId,
+          hasData,
+          action,
+          ...(keptUntil === undefined ? {} : { keptUntil: timestampFromMs(keptUntil) }),
+        })),
+      };
+    },
+
+    probeTransfer: async ({ machineId, sizeBytes }, call) => {
+      if (deps.machines.get(machineId) === undefined)
+        throw new HoldfastError("OBJECT_NOT_FOUND", `There is no machine ${machineId}.`);
+      const { durationMs, sha256 } = await deps.probeTransfer(machineId, Number(sizeBytes), call.signal);
+      return { durationMs: BigInt(Math.round(durationMs)), sha256 };
+    },
+  };
+  return serve(FleetService, handlers);
+}
+
+function machineMessage({ metadata, spec, status }: MachineObject) {
+  const expiresAt = status.certificate?.expiresAt;
+  return {
+    id: metadata.id,
+    ownerKind: spec.owner.kind,
+    ownerId: spec.owner.id,
+    state: status.state,
+    desired: metadata.deletionRequestedAt === undefined ? spec.power : "gone",
+    address: status.address,
+    zone: spec.zone,
+    image: `${spec.engine} ${spec.version}`,
+    diskGb: Math.round(spec.diskBytes / 1024 ** 3),
+    reason: status.reason,
+    certificateExpiresAt: expiresAt === undefined ? "" : new Date(expiresAt).toISOString(),
+  };
+}
+
+function taskMessage({ metadata, spec, status }: TaskObject) {
+  return {
+    id: metadata.id,
+    kind: spec.kind,
+    machineId: spec.machineId,
+    status: status.state,
+    lane: spec.lane,
+    generation: BigInt(spec.generation),
+    term: BigInt(spec.term),
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
+  };
+}

@@ -1,0 +1,75 @@
+import { create } from "@bufbuild/protobuf";
+import { type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Catalog, CatalogSchema, CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
+import type { CatalogData } from "./catalog.ts";
+import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
+
+export interface CatalogApiDeps {
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly defaultAllowedCidrs: readonly string[];
+}
+
+export function createCatalogApi(deps: CatalogApiDeps): ServedService {
+  return serve(CatalogService, { getCatalog: async () => catalogMessage(deps) });
+}
+
+function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDeps): Catalog {
+  return create(CatalogSchema, {
+    currency: catalog.currency,
+    engines: engines().map((engine) => ({
+      databaseType: engine.databaseType,
+      title: engine.title,
+      port: engine.port,
+      versions: engine.versions.map(({ version, available, reason }) => ({
+        version,
+        available,
+        ...(reason === undefined ? {} : { reason }),
+      })),
+      defaultVersion: engine.defaultVersion,
+      parameters: parametersOf(engine).map(parameterMessage),
+      extensions: [...engine.extensions],
+    })),
+    plans: catalog.plans.map(({ planName, vcpu, memoryGb, monthlyCents }) => ({
+      planName,
+      vcpu,
+      memoryGb,
+      monthlyCost: monthlyCents / 100,
+    })),
+    storageTiers: catalog.storageTiers.map(({ storageTier, medium, use, monthlyCentsPerGb }) => ({
+      storageTier,
+      medium,
+      use,
+      monthlyCostPerGb: monthlyCentsPerGb / 100,
+    })),
+    zones: catalog.zones.map((zone) => ({ ...zone })),
+    limits: { ...catalog.limits },
+    defaultAllowedCidrs: [...defaultAllowedCidrs],
+  });
+}
+
+/** Each parameter once, whichever versions have it. */
+function parametersOf(engine: EngineOffer): OfferedParameter[] {
+  const byName = new Map<string, OfferedParameter>();
+  for (const { version } of engine.versions) {
+    for (const parameter of engine.parameters(version))
+      byName.set(parameter.name, byName.get(parameter.name) ?? parameter);
+  }
+  return [...byName.values()];
+}
+
+function parameterMessage(parameter: OfferedParameter) {
+  const { name, type, description, values, needsRestart, versions, minimum, maximum, unit } = parameter;
+  return {
+    name,
+    type,
+    description,
+    needsRestart,
+    values: [...values],
+    versions: [...versions],
+    ...(parameter.default === null ? {} : { default: parameter.default }),
+    ...(minimum === null ? {} : { minimum }),
+    ...(maximum === null ? {} : { maximum }),
+    ...(unit === null ? {} : { unit }),
+  };
+}

@@ -1,0 +1,58 @@
+/** What an installation sells: data, not constants in code. An operator can replace it by a file of the same shape. */
+export interface CatalogData {
+  readonly currency: string;
+  readonly plans: readonly PlanData[];
+  readonly storageTiers: readonly StorageTierData[];
+  readonly zones: readonly { readonly zone: string; readonly title: string }[];
+  readonly limits: {
+    readonly storageSizeGbMin: number;
+    readonly storageSizeGbMax: number;
+    readonly ttlHoursMin: number;
+    readonly ttlHoursMax: number;
+    readonly allowedCidrsMax: number;
+    readonly tagsMax: number;
+  };
+}
+
+export interface PlanData {
+  readonly planName: string;
+  readonly vcpu: number;
+  readonly memoryGb: number;
+  /** Whole cents a month. */
+  readonly monthlyCents: number;
+}
+
+export interface StorageTierData {
+  readonly storageTier: string;
+  readonly medium: string;
+  readonly use: string;
+  /** Whole cents a month for one GB. */
+  readonly monthlyCentsPerGb: number;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+export const defaultCatalog: CatalogData = {
+  currency: "EUR",
+  plans: [
+    { planName: "tier-1",  vcpu: 1,  memoryGb: 2,  monthlyCents: 1_500 },
+    { planName: "tier-2",  vcpu: 2,  memoryGb: 4,  monthlyCents: 3_000 },
+    { planName: "tier-4",  vcpu: 4,  memoryGb: 8,  monthlyCents: 6_000 },
+    { planName: "tier-8",  vcpu: 8,  memoryGb: 16, monthlyCents: 12_000 },
+    { planName: "tier-16", vcpu: 16, memoryGb: 32, monthlyCents: 24_000 },
+  ],
+  storageTiers: [
+    { storageTier: "maxiops",  medium: "NVMe SSD", use: "production databases", monthlyCentsPerGb: 20 },
+    { storageTier: "standard", medium: "HDD",      use: "archival, low I/O",    monthlyCentsPerGb: 6 },
+  ],
+  zones: [{ zone: "local", title: "This machine" }],
+  limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
+};
+
+export const defaultStorageTier = "maxiops";
+
+/** Throws when it has no such plan: callers check names when they are asked for. */
+export function planOf(catalog: CatalogData, planName: string): PlanData {
+  const plan = catalog.plans.find((candidate) => candidate.planName === planName);
+  if (plan === undefined) throw new Error(`the catalogue has no plan ${planName}`);
+  return plan;
+}

@@ -1,0 +1,34 @@
+import type { PlanSize } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+
+/** One engine as it is offered here: versions that can run, and how its parameters are checked. */
+export interface EngineOffer {
+  readonly databaseType: string;
+  readonly title: string;
+  readonly port: number;
+  readonly defaultVersion: string;
+  readonly versions: readonly { readonly version: string; readonly available: boolean; readonly reason?: string }[];
+  readonly extensions: readonly string[];
+  /** The value in its canonical form, or why it is refused. */
+  checkParameter(version: string, name: string, text: string): ParameterVerdict;
+  /** Every parameter of a version with what it is when nobody sets it; null where the plan decides. */
+  parameters(version: string): readonly OfferedParameter[];
+  /** Values that follow from the plan. */
+  planDefaults(plan: PlanSize): Readonly<Record<string, string>>;
+}
+
+export type ParameterVerdict =
+  | { readonly ok: true; readonly value: string }
+  | { readonly ok: false; readonly code: string; readonly detail: string };
+
+export interface OfferedParameter {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string;
+  readonly default: string | null;
+  readonly minimum: string | null;
+  readonly maximum: string | null;
+  readonly values: readonly string[];
+  readonly unit: string | null;
+  readonly needsRestart: boolean;
+  readonly versions: readonly string[];
+}

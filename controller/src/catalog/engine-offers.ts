@@ -1,0 +1,47 @@
+import { checkParameter } from "@holdfast/common/engine-catalogue/check-parameter.ts";
+import { type EngineFacts, engineCatalogue, parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import type { Parameter } from "@holdfast/common/engine-catalogue/parameter.ts";
+import { planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import type { ImageFacts } from "../compute/compute-provider.ts";
+import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
+
+/** Every engine that is known, with the versions that the provider can run now. */
+export function createEngineOffers(images: readonly ImageFacts[]): readonly EngineOffer[] {
+  return engineCatalogue.map((facts) => offerOf(facts, images));
+}
+
+function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer {
+  const { engine } = facts;
+  return {
+    databaseType: engine,
+    title: facts.title,
+    port: facts.port,
+    defaultVersion: facts.defaultVersion,
+    versions: facts.versions.map((version) => {
+      const image = images.find((candidate) => candidate.engine === engine && candidate.version === version);
+      if (image?.available === true) return { version, available: true };
+      return { version, available: false, reason: image?.reason ?? "no node image has it" };
+    }),
+    extensions: facts.extensions,
+    checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
+    parameters: (version) => [...parametersOf(engine, version).values()].map(offered),
+    planDefaults: (plan) => planParameters(engine, plan),
+  };
+}
+
+function offered(parameter: Parameter): OfferedParameter {
+  const { name, type, description, values, unit, needsRestart, versions, minimum, maximum } = parameter;
+  const limit = (number: number | null) => (number === null ? null : String(number));
+  return {
+    name,
+    type,
+    description,
+    values,
+    unit,
+    needsRestart,
+    versions,
+    default: parameter.default,
+    minimum: limit(minimum),
+    maximum: limit(maximum),
+  };
+}

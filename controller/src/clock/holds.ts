@@ -1,0 +1,100 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { createMirror } from "../store/mirror.ts";
+import { root } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import { createDrift } from "./drift.ts";
+
+/** Something that stands against deleting by time: TTLs, sweeps, expiry of backups, rotation of keys. */
+export interface Hold {
+  /** "clock", "restored". */
+  readonly kind: string;
+  /** For the operator who decides. */
+  readonly reason: string;
+  readonly since: number;
+  /** When it ends by itself; null when only an operator ends it. */
+  readonly until: number | null;
+}
+
+export interface Holds {
+  /**
+   * What holds now. Ask it right before each deletion: it compares the clocks, and as long as it has not heard from the
+   * store it says so instead of nothing.
+   */
+  list(): Hold[];
+  set(hold: Hold, signal?: AbortSignal): Promise<void>;
+  /** Nothing happens when there is none of this kind. */
+  release(kind: string, signal?: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+export const holdPrefix = `${root}/hold/`;
+
+const clockHoldMs = 3_600_000;
+const checkMs = 5_000;
+
+export function createHolds({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Holds {
+  const drift = createDrift(clock);
+  const stored = createMirror<Hold>(store, holdPrefix, ({ value }) => JSON.parse(value), forgetTold);
+  /** Written by this process; null is released. They count until the mirror has their revision. */
+  const written = new Map<string, { readonly hold: Hold | null; readonly revision: bigint }>();
+  /** Seen by this process and not yet in the store. */
+  let unstored: Hold | undefined;
+
+  function forgetTold(): void {
+    for (const [kind, { revision }] of written) if (revision <= stored.revision) written.delete(kind);
+  }
+
+  async function write(kind: string, hold: Hold | null, signal?: AbortSignal): Promise<void> {
+    const key = holdPrefix + kind;
+    const puts = hold === null ? [] : [{ key, value: JSON.stringify(hold) }];
+    const done = await store.commit({ conditions: [], puts, deletes: hold === null ? [key] : [] }, signal);
+    if (done.committed) written.set(kind, { hold, revision: done.revision });
+    forgetTold();
+  }
+
+  function compareClocks(): void {
+    const driftMs = drift.check();
+    if (driftMs !== undefined) {
+      const since = clock.now();
+      const reason = `The wall clock jumped by ${Math.round(driftMs / 1_000)} s.`;
+      unstored = { kind: "clock", reason, since, until: since + clockHoldMs };
+      log.warn("clocks drifted apart", { driftMs });
+    }
+    const hold = unstored;
+    if (hold === undefined) return;
+    write(hold.kind, hold).then(
+      () => {
+        if (unstored === hold) unstored = undefined;
+      },
+      (error) => log.debug("hold not stored", { kind: hold.kind, error: String(error) }),
+    );
+  }
+  const checking = setInterval(compareClocks, checkMs);
+  checking.unref();
+
+  return {
+    list() {
+      compareClocks();
+      const now = clock.now();
+      const byKind = new Map<string, Hold | null>();
+      for (const hold of stored.values()) byKind.set(hold.kind, hold);
+      for (const [kind, { hold }] of written) byKind.set(kind, hold);
+      if (unstored !== undefined) byKind.set(unstored.kind, unstored);
+      if (stored.revision === 0n) {
+        byKind.set("unknown", { kind: "unknown", reason: "The store has not been read yet.", since: now, until: null });
+      }
+      const all = [...byKind.values()].filter((hold) => hold !== null);
+      return all.filter(({ until }) => until === null || until > now);
+    },
+    set: (hold, signal) => write(hold.kind, hold, signal),
+    async release(kind, signal) {
+      if (unstored?.kind === kind) unstored = undefined;
+      await write(kind, null, signal);
+    },
+    close() {
+      clearInterval(checking);
+      stored.close();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { ApiKey, CredentialUse, Token, User } from "./access/credential.ts";
+import type { Membership } from "./access/membership.ts";
+import type { Organization } from "./access/organization.ts";
+import type { DatabaseUserObject } from "./database-user/database-user.ts";
+import type { TaskObject } from "./fleet/task-object.ts";
+import type { MachineObject } from "./machine/machine.ts";
+import type { ManagedServiceObject } from "./managed-service/managed-service.ts";
+import type { OperationObject } from "./operation/operation.ts";
+import { createCollection } from "./store/collection.ts";
+import type { Store } from "./store/store.ts";
+import type { WebhookObject } from "./webhook/webhook.ts";
+import type { DnsRecordObject } from "./zone/dns-record.ts";
+
+/** Every kind of object, kept current in memory. */
+export function createCollections(store: Store) {
+  const all = {
+    services: createCollection<ManagedServiceObject>(store, "managed-service"),
+    machines: createCollection<MachineObject>(store, "machine"),
+    operations: createCollection<OperationObject>(store, "operation"),
+    tasks: createCollection<TaskObject>(store, "task"),
+    databaseUsers: createCollection<DatabaseUserObject>(store, "database-user"),
+    records: createCollection<DnsRecordObject>(store, "dns-record"),
+    organizations: createCollection<Organization>(store, "organization"),
+    apiKeys: createCollection<ApiKey>(store, "api-key"),
+    users: createCollection<User>(store, "user"),
+    tokens: createCollection<Token>(store, "token"),
+    memberships: createCollection<Membership>(store, "membership"),
+    credentialUses: createCollection<CredentialUse>(store, "credential-use"),
+    webhooks: createCollection<WebhookObject>(store, "webhook"),
+  };
+  const each = Object.values(all);
+  return {
+    ...all,
+    ready: Promise.all(each.map(({ ready }) => ready)),
+    /** Resolves when all of them show this revision. */
+    async reached(revision: bigint, timeoutMs: number): Promise<void> {
+      await Promise.all(each.map((collection) => collection.reached(revision, timeoutMs)));
+    },
+    close(): void {
+      for (const collection of each) collection.close();
+    },
+  };
+}
+
+export type Collections = ReturnType<typeof createCollections>;

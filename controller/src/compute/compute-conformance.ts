@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ComputeProvider, Enrollment, MachineSpec } from "./compute-provider.ts";
+
+/** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
+export interface ConformanceSubject {
+  readonly provider: ComputeProvider;
+  /** Another provider over the same machines, as another controller has it. */
+  readonly second: ComputeProvider;
+  /** Does all of a machine end with its first process? If not, it is empty after `fence`, and before its next start. */
+  readonly contained: boolean;
+  /** Identities of all that runs of a machine, as its host knows them. */
+  processesOf(machineId: string): Promise<readonly string[]>;
+  /** Which of these still run. */
+  alive(processes: readonly string[]): readonly string[];
+  /** Kills the machine's first process, as an accident would. */
+  crash(machineId: string): Promise<void>;
+  /** Makes the host look as after a reboot: nothing runs, and notes of what ran name processes that are others now. */
+  reboot(machineId: string): Promise<void>;
+  /** Size of /data as the machine sees it; undefined where the provider cannot make it true. */
+  dataBytes(machineId: string): Promise<number | undefined>;
+  /** The machine's enrolment file as its own user reads it, with its mode. */
+  enrollment(machineId: string): Promise<{ content: unknown; mode: number }>;
+  /** What is left of all machines on the host: directories, mounts, devices. */
+  leftovers(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+const gib = 1024 ** 3;
+const signal = new AbortController().signal;
+const enrollment: Enrollment = {
+  installationId: "test",
+  controllers: ["127.0.0.1:1"],
+  caFingerprint: "00",
+  token: "first",
+};
+
+/** What every provider promises, checked against a real one. `skip` says why nothing of it can run here. */
+export function computeConformance(name: string, open: () => Promise<ConformanceSubject>, skip?: string): void {
+  describe.skipIf(skip !== undefined)(
+    `compute provider ${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`,
+    () => {
+      let subject: ConformanceSubject;
+      beforeAll(async () => {
+        subject = await open();
+      });
+      afterAll(async () => {
+        const { provider } = subject;
+        for (const { id } of await provider.list(signal)) await provider.destroy(id, signal);
+        const left = await subject.leftovers();
+        await subject.close();
+        expect(left).toEqual([]);
+      });
+
+      async function created(overrides: Partial<MachineSpec> = {}): Promise<string> {
+        const facts = await subject.provider.create(machineSpec(overrides), signal);
+        return facts.id;
+      }
+
+      async function started(overrides: Partial<MachineSpec> = {}): Promise<string> {
+        const id = await created(overrides);
+        await subject.provider.start(id, enrollment, signal);
+        return id;
+      }
+
+      const stateOf = async (id: string) => (await subject.provider.get(id, signal))?.state;
+
+      it("creates a machine once, however often it is asked", async () => {
+        const spec = machineSpec();
+        const first = await subject.provider.create(spec, signal);
+        const again = await subject.second.create(spec, signal);
+        expect(again).toEqual(first);
+        expect(first).toMatchObject({ state: "stopped", hasData: false, starts: 0, diskBytes: spec.diskBytes });
+        expect((await subject.provider.list(signal)).filter(({ id }) => id === spec.id)).toHaveLength(1);
+      });
+
+      it("gives machines that are created at once addresses of their own", async () => {
+        const specs = Array.from({ length: 6 }, () => machineSpec());
+        const both = [subject.provider, subject.second];
+        const facts = await Promise.all(specs.map(async (spec, index) => both[index % 2]?.create(spec, signal)));
+        expect(new Set(facts.map((each) => each?.address)).size).toBe(specs.length);
+      });
+
+      it("makes one machine of two creations of one id at once", async () => {
+        const spec = machineSpec();
+        const [a, b] = await Promise.all([subject.provider.create(spec, signal), subject.second.create(spec, signal)]);
+        expect(a).toEqual(b);
+      });
+
+      it("starts a machine once, however often it is asked, and from two sides at once", async () => {
+        const id = await created();
+        await Promise.all([
+          subject.provider.start(id, enrollment, signal),
+          subject.second.start(id, enrollment, signal),
+        ]);
+        await subject.provider.start(id, enrollment, signal);
+        expect(await subject.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1, hasData: true });
+      });
+
+      it("writes the newest enrolment for the machine alone, also when it runs already", async () => {
+        const id = await started();
+        await subject.provider.start(id, { ...enrollment, token: "second" }, signal);
+        const { content, mode } = await subject.enrollment(id);
+        expect(content).toMatchObject({ machine_id: id, token: "second", controllers: ["127.0.0.1:1"] });
+        expect(mode & 0o777).toBe(0o600);
+      });
+
+      it("stops a machine with all that it started, and stops it again without harm", async () => {
+        const id = await started();
+        await expect.poll(async () => (await subject.processesOf(id)).length).toBeGreaterThan(1);
+        const processes = await subject.processesOf(id);
+        await subject.provider.stop(id, 5_000, signal);
+        expect(subject.alive(processes)).toEqual([]);
+        expect(await stateOf(id)).toBe("stopped");
+        await subject.provider.stop(id, 5_000, signal);
+      });
+
+      it("starts a stopped machine on the same address and counts the start", async () => {
+        const id = await started();
+        const before = await subject.provider.get(id, signal);
+        await subject.provider.stop(id, 5_000, signal);
+        await subject.provider.start(id, enrollment, signal);
+        expect(await subject.provider.get(id, signal)).toEqual({ ...before, starts: 2 });
+      });
+
+      it("fences: when it answers, nothing of the machine is left", async () => {
+        const id = await started();
+        const processes = await subject.processesOf(id);
+        await subject.second.fence(id, signal);
+        expect(subject.alive(processes)).toEqual([]);
+        expect(await stateOf(id)).toBe("stopped");
+      });
+
+      it("shows a machine that was killed as stopped, and tells every watcher", async () => {
+        const id = await started();
+        const told: string[] = [];
+        const watches = [subject.provider, subject.second].map((provider, index) =>
+          provider.watch((changed) => changed === id && told.push(`${index}`)),
+        );
+        await sleep(100);
+        told.length = 0;
+        const processes = await subject.processesOf(id);
+        await subject.crash(id);
+        await expect.poll(() => new Set(told).size, { timeout: 5_000, interval: 5 }).toBe(2);
+        for (const watch of watches) watch.close();
+        expect(await stateOf(id)).toBe("stopped");
+        if (!subject.contained) await subject.provider.fence(id, signal);
+        expect(subject.alive(processes)).toEqual([]);
+      });
+
+      it("tells of a start by another controller", async () => {
+        const id = await created();
+        const told = new Set<string>();
+        const watch = subject.provider.watch((changed) => told.add(changed));
+        await subject.second.start(id, enrollment, signal);
+        await expect.poll(() => told.has(id), { timeout: 5_000, interval: 5 }).toBe(true);
+        watch.close();
+      });
+
+      it("starts a machine after a reboot of the host, whoever has its process id now", async () => {
+        const id = await started();
+        await subject.reboot(id);
+        expect(await stateOf(id)).toBe("stopped");
+        await subject.provider.start(id, enrollment, signal);
+        expect(await subject.provider.get(id, signal)).toMatchObject({ state: "running", starts: 2 });
+      });
+
+      it("grows the data disk of a running machine, and of a stopped one at its next start", async () => {
+        const id = await started();
+        await subject.provider.growDisk(id, 2 * gib, signal);
+        const online = await subject.dataBytes(id);
+        if (online !== undefined) expect(online / gib).toBeCloseTo(2, 0);
+        await subject.provider.stop(id, 5_000, signal);
+        await subject.provider.growDisk(id, 3 * gib, signal);
+        await subject.provider.start(id, enrollment, signal);
+        const offline = await subject.dataBytes(id);
+        if (offline !== undefined) expect(offline / gib).toBeCloseTo(3, 0);
+        expect((await subject.provider.get(id, signal))?.diskBytes).toBe(3 * gib);
+      });
+
+      it("refuses to shrink a data disk", async () => {
+        const id = await created({ diskBytes: 2 * gib });
+        await expect(subject.provider.growDisk(id, gib, signal)).rejects.toThrow("can only grow");
+      });
+
+      it("destroys a running machine with its data, and again without harm", async () => {
+        const id = await started();
+        const processes = await subject.processesOf(id);
+        await subject.provider.destroy(id, signal);
+        expect(subject.alive(processes)).toEqual([]);
+        expect(await subject.provider.get(id, signal)).toBeUndefined();
+        await subject.second.destroy(id, signal);
+      });
+
+      it("refuses a disk that the host does not have, with the figure", async () => {
+        const admission = await subject.provider.admit(machineSpec({ diskBytes: 1e6 * gib }), signal);
+        expect(admission).toMatchObject({ admitted: false, reason: expect.stringMatching(/\d GiB/) });
+        expect(await subject.provider.admit(machineSpec(), signal)).toEqual({ admitted: true });
+      });
+
+      it("names every engine version, and says why where one cannot run", async () => {
+        const images = await subject.provider.images(signal);
+        expect(images.map(({ engine, version }) => `${engine} ${version}`)).toContain("postgresql 17");
+        for (const image of images) expect(image.available || (image.reason ?? "").length > 0).toBe(true);
+      });
+    },
+  );
+}
+
+function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
+  return {
+    id: `m-${randomUUID()}`,
+    installationId: "test",
+    plan: { vcpu: 1, memoryBytes: 2 * gib },
+    diskBytes: gib,
+    zone: "local",
+    engine: "postgresql",
+    version: "17",
+    ...overrides,
+  };
+}

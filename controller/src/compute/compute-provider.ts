@@ -1,0 +1,74 @@
+/** Where machines come from. Every call is idempotent by machine id; a call that timed out may have worked. */
+export interface ComputeProvider {
+  readonly name: string;
+  /** Makes the machine if it is not there: directory or disk, address, limits. It is not started. */
+  create(spec: MachineSpec, signal: AbortSignal): Promise<MachineFacts>;
+  /** Starts it with a fresh enrolment. One that runs already goes on, and finds the enrolment when it wants one. */
+  start(machineId: string, enrollment: Enrollment, signal: AbortSignal): Promise<void>;
+  /** Stops it within graceMs, then by force. It resolves when nothing of it runs. */
+  stop(machineId: string, graceMs: number, signal: AbortSignal): Promise<void>;
+  /** Changes CPU and memory; acts at the next start where the host cannot do it live. */
+  resize(machineId: string, plan: MachinePlan, signal: AbortSignal): Promise<void>;
+  /** Grows the data disk online. Smaller than now: throws. */
+  growDisk(machineId: string, diskBytes: number, signal: AbortSignal): Promise<void>;
+  /** Stops it and removes all of it, data included. Nothing happens when it is gone. */
+  destroy(machineId: string, signal: AbortSignal): Promise<void>;
+  /** Every machine of this installation that the host knows, owned or not. */
+  list(signal: AbortSignal): Promise<MachineFacts[]>;
+  get(machineId: string, signal: AbortSignal): Promise<MachineFacts | undefined>;
+  /** Stops at once and answers only when the host itself reports it stopped after the order. */
+  fence(machineId: string, signal: AbortSignal): Promise<void>;
+  /** Calls back with the id of each machine that started, stopped or died; a hint, never the truth. */
+  watch(onChange: (machineId: string) => void): { close(): void };
+  /** Can the host take a machine of this size now? A refusal has the figure. */
+  admit(spec: MachineSpec, signal: AbortSignal): Promise<Admission>;
+  /** Engine versions that can run here; a missing one says why. */
+  images(signal: AbortSignal): Promise<ImageFacts[]>;
+}
+
+export interface MachinePlan {
+  readonly vcpu: number;
+  readonly memoryBytes: number;
+}
+
+export interface MachineSpec {
+  readonly id: string;
+  readonly installationId: string;
+  readonly plan: MachinePlan;
+  readonly diskBytes: number;
+  readonly zone: string;
+  /** Engine and version decide the image: `postgresql` `17`. */
+  readonly engine: string;
+  readonly version: string;
+}
+
+export interface MachineFacts {
+  readonly id: string;
+  readonly state: "stopped" | "running";
+  /** Address that clients and peers reach it by. */
+  readonly address: string;
+  readonly diskBytes: number;
+  /** False only when no engine can ever have written there. */
+  readonly hasData: boolean;
+  /** Raised by one for each start, so that a restart is seen. */
+  readonly starts: number;
+}
+
+/** What a machine needs to get its first certificate. Written to a file that only it can read. */
+export interface Enrollment {
+  readonly installationId: string;
+  /** host:port of every controller. */
+  readonly controllers: readonly string[];
+  /** SHA-256 of the authority's certificate in DER, hex. */
+  readonly caFingerprint: string;
+  readonly token: string;
+}
+
+export type Admission = { readonly admitted: true } | { readonly admitted: false; readonly reason: string };
+
+export interface ImageFacts {
+  readonly engine: string;
+  readonly version: string;
+  readonly available: boolean;
+  readonly reason?: string;
+}

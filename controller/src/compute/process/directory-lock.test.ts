@@ -1,0 +1,54 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createDirectoryLock } from "./directory-lock.ts";
+
+const { signal } = new AbortController();
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-lock-"));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+it("lets one in at a time, whoever asks, and everyone in the end", async () => {
+  const locks = [createDirectoryLock(directory), createDirectoryLock(directory)];
+  let inside = 0;
+  let most = 0;
+  const turns = Array.from({ length: 20 }, async (_, n) =>
+    locks[n % 2]?.hold("a", signal, async () => {
+      inside++;
+      most = Math.max(most, inside);
+      await new Promise(setImmediate);
+      inside--;
+    }),
+  );
+  await Promise.all(turns);
+  expect(most).toBe(1);
+});
+
+it("is free at once when its holder is killed, and not before", async () => {
+  const source = `const { createDirectoryLock } = await import(${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))});
+    await createDirectoryLock(${JSON.stringify(directory)}).hold("b", new AbortController().signal, async () => {
+      console.log("held");
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+    });`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", source], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child.stdout, "data");
+  const lock = createDirectoryLock(directory);
+  expect(await lock.tryHold("b", async () => true)).toBeUndefined();
+  const waiting = lock.hold("b", signal, async () => "mine");
+  child.kill("SIGKILL");
+  expect(await waiting).toBe("mine");
+});
+
+it("is waited for no longer than the caller wants", async () => {
+  const lock = createDirectoryLock(directory);
+  await lock.hold("c", signal, async () => {
+    await expect(lock.hold("c", AbortSignal.timeout(20), async () => undefined)).rejects.toThrow("timeout");
+  });
+});

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { admitDisk } from "./free-space.ts";
+
+const gib = 1024 ** 3;
+const space = (freeGib: number, promisedGib = 0) => ({
+  freeBytes: freeGib * gib,
+  totalBytes: 100 * gib,
+  promisedBytes: promisedGib * gib,
+});
+
+// biome-ignore format: a table
+it.each([
+  ["a disk that promises more than is free now",          50,  space(10),     undefined],
+  ["a disk larger than the host's",                       101, space(90),     "The host's disk has 100.0 GiB in all; 101.0 GiB were asked for."],
+  ["a host below its reserve",                            1,   space(5),      "The host's disk is too full: 5.0 GiB are free, a new machine needs 5.3 GiB to be."],
+  ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, a new machine needs 7.3 GiB to be."],
+] as const)("admits by the figures: %s", (_, diskGib, facts, reason) => {
+  const admission = admitDisk(diskGib * gib, facts);
+  expect(admission.admitted ? undefined : admission.reason).toBe(reason);
+});

@@ -1,0 +1,73 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
+import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
+import { detectAbilities } from "./host-abilities.ts";
+import { isAlive, type ProcessStat, statOf } from "./process-identity.ts";
+import { readRun } from "./machine-run.ts";
+import { namesIn } from "./atomic-file.ts";
+
+const { isolation, reason } = await detectAbilities();
+const { signal } = new AbortController();
+// Nobody listens there: the agent goes on dialling.
+const enrollment = { installationId: "test", controllers: ["127.0.0.1:9"], caFingerprint: "00", token: "t" };
+
+describe.skipIf(isolation === "none")(
+  `a machine with its keeper${reason === undefined ? "" : ` (skipped: ${reason})`}`,
+  () => {
+    let machines: TestMachines;
+    beforeAll(async () => {
+      machines = await startTestMachines({
+        command: ({ node, checkout }) => [node, join(checkout, "agent", "keeper", "main.ts")],
+      });
+    });
+    afterAll(() => machines.close());
+
+    async function agentsOf(id: string): Promise<ProcessStat[]> {
+      const pids = (await namesIn("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+      const run = await readRun(machines.layout.machine(id).run);
+      const found: ProcessStat[] = [];
+      for (const pid of pids) {
+        const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+        const command = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+        const isAgent = command.includes("/agent/src/main.ts") && command.startsWith("/holdfast/node/node");
+        const stat = statOf(pid);
+        if (isAgent && environment.includes(id) && stat !== undefined && pid !== run?.init?.pid) found.push(stat);
+      }
+      return found;
+    }
+
+    it("runs an agent as its own user, and is empty after it stopped in order", async () => {
+      const spec = testMachineSpec();
+      await machines.provider.create(spec, signal);
+      await machines.provider.start(spec.id, enrollment, signal);
+      await expect.poll(async () => (await agentsOf(spec.id)).length, { timeout: 10_000 }).toBe(1);
+      const agents = await agentsOf(spec.id);
+      const status = await readFile(`/proc/${agents[0]?.pid}/status`, "utf8");
+      if (isolation === "root") expect(status).toMatch(/^Uid:\t19\d{8}\t/m);
+      const began = performance.now();
+      await machines.provider.stop(spec.id, 20_000, signal);
+      expect(performance.now() - began).toBeLessThan(10_000);
+      expect(agents.filter(isAlive)).toEqual([]);
+      const log = await readFile(machines.layout.machine(spec.id).log, "utf8");
+      expect(log).toContain("keeper ready");
+    });
+
+    it("has nothing left when its keeper is killed", async () => {
+      const spec = testMachineSpec();
+      await machines.provider.create(spec, signal);
+      await machines.provider.start(spec.id, enrollment, signal);
+      await expect.poll(async () => (await agentsOf(spec.id)).length, { timeout: 10_000 }).toBe(1);
+      const agents = await agentsOf(spec.id);
+      const run = await readRun(machines.layout.machine(spec.id).run);
+      process.kill(run?.init?.pid ?? 0, "SIGKILL");
+      await expect.poll(() => agents.filter(isAlive), { timeout: 5_000, interval: 5 }).toEqual([]);
+      await expect
+        .poll(async () => (await machines.provider.get(spec.id, signal))?.state, { interval: 5 })
+        .toBe("stopped");
+      await machines.provider.start(spec.id, enrollment, signal);
+      expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running", starts: 2 });
+    });
+  },
+);

@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
+
+const everyone = "         0          0 4294967295\n";
+
+it("gives addresses and users that no other number or block has", () => {
+  expect(addressOf("127.77", 1)).toBe("127.77.0.1");
+  expect(addressOf("127.77", 258)).toBe("127.77.1.2");
+  expect(uidOf("127.77", 1, everyone)).not.toBe(uidOf("127.78", 1, everyone));
+  expect(uidOf("127.255", 65_535, everyone)).toBeLessThan(2 ** 31);
+  expect(uidOf("127.77", 7, "0 100000 65536\n")).toBe(10_007);
+});
+
+it("claims each number once, skips those of networks, and gives freed ones out again", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-numbers-"));
+  try {
+    const [one, two] = [createMachineNumbers(directory), createMachineNumbers(directory)];
+    const claimed = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 ? one : two).claim(`m${n}`, directory)),
+    );
+    expect(new Set(claimed).size).toBe(20);
+    expect(await one.of("m3")).toEqual([claimed[3]]);
+    await one.release("m4", claimed[3] ?? 0);
+    expect(await one.of("m3")).toEqual([claimed[3]]);
+    await one.release("m3", claimed[3] ?? 0);
+    expect(await two.claim("next", directory)).toBe(claimed[3]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});

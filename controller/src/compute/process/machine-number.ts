@@ -1,0 +1,80 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { claimFile, readIfThere, writeAtomically } from "./atomic-file.ts";
+
+/**
+ * Numbers of machines: each gives an address and a user of its own. A number is a file in one directory with its owner's
+ * name in it, claimed by link(2), so that several controllers never give one out twice.
+ */
+export interface MachineNumbers {
+  /** The lowest free number, from now on the owner's. `scratch` is a directory that goes with the owner. */
+  claim(owner: string, scratch: string): Promise<number>;
+  /** The numbers that the owner has. */
+  of(owner: string): Promise<number[]>;
+  /** Gives a claimed number to another owner. */
+  assign(number: number, owner: string, scratch: string): Promise<void>;
+  /** Frees a number if it is still the owner's. */
+  release(owner: string, number: number): Promise<void>;
+}
+
+export function createMachineNumbers(directory: string): MachineNumbers {
+  const fileOf = (number: number) => join(directory, String(number));
+
+  async function list(): Promise<number[]> {
+    const names = await readdir(directory);
+    return names.filter((name) => /^\d+$/.test(name)).map(Number);
+  }
+
+  async function of(owner: string): Promise<number[]> {
+    const numbers = await list();
+    const owners = await Promise.all(numbers.map((number) => readIfThere(fileOf(number))));
+    return numbers.filter((_, index) => owners[index] === owner);
+  }
+
+  return {
+    of,
+    async claim(owner, scratch) {
+      const taken = new Set(await list());
+      for (let number = 1; number < numberEnd; number++) {
+        if (!isUsable(number) || taken.has(number)) continue;
+        if (await claimFile(fileOf(number), owner, scratch)) return number;
+      }
+      throw new Error(`all ${numberEnd} addresses of the block are taken`);
+    },
+    assign: (number, owner, scratch) => writeAtomically(fileOf(number), owner, { scratch }),
+    async release(owner, number) {
+      if ((await readIfThere(fileOf(number))) === owner) await rm(fileOf(number), { force: true });
+    },
+  };
+}
+
+const numberEnd = 65_536;
+
+/** Addresses that end in 0 or 255 look like those of networks. */
+function isUsable(number: number): boolean {
+  const last = number & 255;
+  return last !== 0 && last !== 255;
+}
+
+/** `127.77` and 258 give `127.77.1.2`. */
+export function addressOf(block: string, number: number): string {
+  return `${block}.${number >> 8}.${number & 255}`;
+}
+
+const uidBase = 1_900_000_000;
+const smallUidBase = 10_000;
+
+/**
+ * The user of a machine: far from those of people and containers, and apart for each loopback block, so that two
+ * installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users they start at 10,000.
+ */
+export function uidOf(block: string, number: number, uidMap: string): number {
+  const second = Number(block.split(".")[1] ?? 0);
+  const uid = uidBase + second * numberEnd + number;
+  const ranges = uidMap
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const isMapped = ranges.some(([start = 0, , length = 0]) => uid >= start && uid < start + length);
+  return isMapped ? uid : smallUidBase + number;
+}

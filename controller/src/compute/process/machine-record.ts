@@ -1,0 +1,28 @@
+import type { MachineSpec } from "../compute-provider.ts";
+import { readIfThere, writeAtomically } from "./atomic-file.ts";
+
+/** What a machine of this provider is; the file `machine.json`. A directory without it is a machine half made. */
+export interface MachineRecord {
+  readonly spec: MachineSpec;
+  /** Its place among the machines of this directory: gives address and user. */
+  readonly number: number;
+  readonly address: string;
+  /** User and group of agent and engine; null without root. */
+  readonly uid: number | null;
+  readonly disk: "loop" | "directory";
+  readonly diskBytes: number;
+  /** Size that the file system has; less than diskBytes until it has grown. */
+  readonly formattedBytes: number;
+  readonly starts: number;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+export async function readRecord(path: string): Promise<MachineRecord | undefined> {
+  const text = await readIfThere(path);
+  return text === undefined ? undefined : (JSON.parse(text) as MachineRecord);
+}
+
+export function writeRecord(path: string, record: MachineRecord): Promise<void> {
+  return writeAtomically(path, `${JSON.stringify(record, undefined, 2)}\n`);
+}

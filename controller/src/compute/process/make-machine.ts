@@ -1,0 +1,102 @@
+import { chown, mkdir, rename, rm, truncate } from "node:fs/promises";
+import { basename } from "node:path";
+import type { MachineSpec } from "../compute-provider.ts";
+import { hasCode } from "./atomic-file.ts";
+import { makeDisk } from "./data-disk.ts";
+import type { MachineNumbers } from "./machine-number.ts";
+import type { MachinePaths } from "./machine-paths.ts";
+import { type MachineRecord, writeRecord } from "./machine-record.ts";
+import type { Spare, Spares } from "./spares.ts";
+
+export interface MakeMachineDeps {
+  readonly numbers: MachineNumbers;
+  readonly spares: Spares;
+  readonly disk: MachineRecord["disk"];
+  readonly addressOf: (number: number) => string;
+  readonly uidOf: (number: number) => number | null;
+  readonly now: () => number;
+}
+
+/**
+ * Makes what is missing of a machine, its record last: without one, whatever is there is what an interrupted making or
+ * destruction left, and is finished or made again.
+ */
+export async function makeMachine(
+  spec: MachineSpec,
+  paths: MachinePaths,
+  imageRoot: string | undefined,
+  deps: MakeMachineDeps,
+): Promise<MachineRecord> {
+  const isNew = await makeDirectory(paths.directory);
+  const left = isNew ? undefined : await deps.spares.taken(paths);
+  if (!isNew && left === undefined) await rm(paths.spare, { recursive: true, force: true });
+  const spare = left ?? (await deps.spares.take(spec.engine, spec.version, spec.diskBytes, paths));
+  const number = spare?.number ?? (await numberFor(spec.id, isNew, paths, deps.numbers));
+  const uid = deps.uidOf(number);
+
+  await makeDirectory(paths.root);
+  await makeDirectory(paths.state);
+  if (uid !== null) await chown(paths.state, uid, uid);
+  const disk = spare?.disk ?? deps.disk;
+  if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, imageRoot);
+  else await unpack(spare, spec, paths, deps.numbers);
+
+  const record: MachineRecord = {
+    spec,
+    number,
+    address: deps.addressOf(number),
+    uid,
+    disk,
+    diskBytes: spec.diskBytes,
+    formattedBytes: spare?.diskBytes ?? spec.diskBytes,
+    starts: 0,
+    createdAt: deps.now(),
+  };
+  await writeRecord(paths.record, record);
+  await rm(paths.spare, { recursive: true, force: true });
+  return record;
+}
+
+/** Removes a machine that does not run; the record goes before the data, so that no half of it is taken for a machine. */
+export async function removeMachine(paths: MachinePaths, numbers: MachineNumbers): Promise<void> {
+  const id = basename(paths.directory);
+  await rm(paths.record, { force: true });
+  await rm(paths.spare, { recursive: true, force: true });
+  await rm(paths.run, { force: true });
+  // The number is free only when nothing of its user is left.
+  for (const part of [paths.diskFile, paths.dataDirectory, paths.state])
+    await rm(part, { recursive: true, force: true });
+  for (const number of await numbers.of(id)) await numbers.release(id, number);
+  await rm(paths.directory, { recursive: true, force: true });
+}
+
+async function numberFor(id: string, isNew: boolean, paths: MachinePaths, numbers: MachineNumbers): Promise<number> {
+  const [own] = isNew ? [] : await numbers.of(id);
+  return own ?? numbers.claim(id, paths.directory);
+}
+
+async function unpack(spare: Spare, spec: MachineSpec, paths: MachinePaths, numbers: MachineNumbers): Promise<void> {
+  await numbers.assign(spare.number, spec.id, paths.directory);
+  const [from, to] =
+    spare.disk === "loop"
+      ? [`${paths.spare}/${basename(paths.diskFile)}`, paths.diskFile]
+      : [`${paths.spare}/${basename(paths.dataDirectory)}`, paths.dataDirectory];
+  try {
+    await rename(from, to);
+  } catch (error) {
+    // An interrupted making had moved it already.
+    if (!hasCode(error, "ENOENT")) throw error;
+  }
+  if (spare.disk === "loop") await truncate(to, spec.diskBytes);
+}
+
+/** True when it was not there before. */
+async function makeDirectory(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
+}

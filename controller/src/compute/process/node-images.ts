@@ -1,0 +1,132 @@
+import { accessSync, constants } from "node:fs";
+import { join } from "node:path";
+import { recipes, type Program, type Suite, suiteOf, suites } from "@holdfast/image/catalogue.ts";
+import { findHostEngines } from "@holdfast/image/host-engines.ts";
+import { ensureImage } from "@holdfast/image/make-image.ts";
+import { findImage } from "@holdfast/image/node-image.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { ComputeFailure, ComputePending } from "../compute-failure.ts";
+import type { ImageFacts } from "../compute-provider.ts";
+import type { HostAbilities } from "./host-abilities.ts";
+
+export interface NodeImagesDeps {
+  readonly imagesDir: string;
+  readonly abilities: HostAbilities;
+  /** For engines installed on the host: PATH. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+}
+
+/** Which engine versions can run on this host, and out of which image. */
+export interface NodeImages {
+  /**
+   * Root of the image with this version; undefined where engines of the host run instead. Throws ComputePending while the
+   * image is made (begun by this call, in the background), and ComputeFailure when it cannot be.
+   */
+  require(engine: string, version: string): string | undefined;
+  /** Root of the image with this version if it is made. */
+  find(engine: string, version: string): string | undefined;
+  facts(): ImageFacts[];
+}
+
+interface Making {
+  step: string;
+  failure: string | undefined;
+}
+
+export function createNodeImages({ imagesDir, abilities, environment, log }: NodeImagesDeps): NodeImages {
+  const making = new Map<Suite, Making>();
+
+  function begin(suite: Suite): Making {
+    const begun: Making = { step: `making the node image of ${suite}`, failure: undefined };
+    making.set(suite, begun);
+    const progress = (line: string) => {
+      begun.step = line;
+      log.info("node image", { suite, step: line });
+    };
+    ensureImage({ imagesDir, suite, progress }).then(
+      () => making.delete(suite),
+      (error: unknown) => {
+        begun.failure = error instanceof Error ? error.message : String(error);
+        log.error("node image not made", { suite, reason: begun.failure });
+      },
+    );
+    return begun;
+  }
+
+  function hostHas(engine: string, version: string): boolean {
+    if (!isProgram(engine)) return false;
+    const found = findHostEngines(engine, environment);
+    return found.some((host) => host.version === version || host.version === undefined);
+  }
+
+  function whyNot(engine: string, version: string): string | undefined {
+    const suite = suiteOf(engine, version);
+    if (abilities.isolation === "none") {
+      if (hostHas(engine, version)) return undefined;
+      return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
+    }
+    if (suite === undefined) return `no node image has ${engine} ${version}`;
+    if (findImage(imagesDir, suite) !== undefined || canMake(environment)) return undefined;
+    return `the node image of ${suite} is not made; as root: apt-get install mmdebstrap`;
+  }
+
+  return {
+    find(engine, version) {
+      const suite = suiteOf(engine, version);
+      return suite && findImage(imagesDir, suite)?.root;
+    },
+    require(engine, version) {
+      const reason = whyNot(engine, version);
+      if (reason !== undefined) throw new ComputeFailure(`${sentence(reason)}.`);
+      const suite = suiteOf(engine, version);
+      if (abilities.isolation === "none" || suite === undefined) return undefined;
+      const image = findImage(imagesDir, suite);
+      if (image !== undefined) return image.root;
+      const current = making.get(suite) ?? begin(suite);
+      if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
+      // The next one to ask tries again.
+      making.delete(suite);
+      throw new ComputeFailure(`The node image with ${engine} ${version} could not be made: ${current.failure}`);
+    },
+    facts: () =>
+      suites
+        .flatMap((suite) => recipes[suite].software)
+        .filter(({ program }) => isEngine(program))
+        .map(({ program, version }) => {
+          const reason = whyNot(program, version);
+          const facts = { engine: program, version, available: reason === undefined };
+          return reason === undefined ? facts : { ...facts, reason };
+        }),
+  };
+}
+
+function isEngine(program: Program): boolean {
+  return program !== "etcd";
+}
+
+function isProgram(engine: string): engine is Program {
+  return suites.some((suite) => recipes[suite].software.some(({ program }) => program === engine));
+}
+
+/** What make-image needs: mmdebstrap, or the means to install it. */
+function canMake(environment: NodeImagesDeps["environment"]): boolean {
+  const isRoot = process.getuid?.() === 0;
+  return isOnPath("mmdebstrap", environment) || (isRoot && isOnPath("apt-get", environment));
+}
+
+function isOnPath(program: string, environment: NodeImagesDeps["environment"]): boolean {
+  return (environment["PATH"] ?? "").split(":").some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return directory !== "";
+    } catch {
+      // Not in this one.
+      return false;
+    }
+  });
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}

@@ -1,0 +1,43 @@
+import { join, relative } from "node:path";
+import type { HostAbilities } from "./host-abilities.ts";
+import type { MachinePaths } from "./machine-paths.ts";
+
+/** What all machines of a provider share of the host. */
+export interface Place {
+  readonly abilities: HostAbilities;
+  /** Code of the platform. */
+  readonly checkout: string;
+  /** Directory below the checkout that no machine may see, relative; undefined when there is none. */
+  readonly hidden: string | undefined;
+  /** Path of the node binary. */
+  readonly node: string;
+}
+
+/** Where node and the code are, as a machine sees them. */
+export interface Inside {
+  readonly node: string;
+  readonly checkout: string;
+}
+
+/** The platform's directory is hidden from machines when it lies in the checkout: its keys are there. */
+export function hiddenIn(checkout: string, directory: string): string | undefined {
+  const path = relative(checkout, directory);
+  return path === "" || path.startsWith("..") ? undefined : path;
+}
+
+export function insideOf({ abilities, checkout, node }: Place): Inside {
+  return abilities.isolation === "none"
+    ? { node, checkout }
+    : { node: "/holdfast/node/node", checkout: "/holdfast/checkout" };
+}
+
+/** Directories that differ where there is no root of its own. */
+export function directoriesOf({ abilities }: Place, paths: MachinePaths): Readonly<Record<string, string>> {
+  if (abilities.isolation !== "none") return {};
+  return {
+    HOLDFAST_STATE_DIR: paths.state,
+    HOLDFAST_DATA_DIR: paths.dataDirectory,
+    HOLDFAST_RUN_DIR: join(paths.directory, "run"),
+    HOLDFAST_KEEPER_SOCKET: join(paths.directory, "run", "keeper.sock"),
+  };
+}

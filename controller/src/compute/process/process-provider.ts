@@ -1,0 +1,256 @@
+import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { chown, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { ComputeFailure } from "../compute-failure.ts";
+import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
+import { writeAtomically } from "./atomic-file.ts";
+import { growDisk } from "./data-disk.ts";
+import { createDirectoryLock } from "./directory-lock.ts";
+import { admitDisk, firstBytes, spaceOf } from "./free-space.ts";
+import type { HostAbilities } from "./host-abilities.ts";
+import { launchMachine } from "./machine-launch.ts";
+import { createMachineCode } from "./machine-code.ts";
+import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
+import { layoutOf } from "./machine-paths.ts";
+import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
+import { isRunning, readRun } from "./machine-run.ts";
+import { watchMachines } from "./machine-watch.ts";
+import { makeMachine, removeMachine } from "./make-machine.ts";
+import { codeInside } from "./mount-table.ts";
+import { createNodeImages } from "./node-images.ts";
+import { directoriesOf, hiddenIn, type Inside, insideOf, type Place } from "./place.ts";
+import { bootId } from "./process-identity.ts";
+import { createRefill } from "./refill.ts";
+import { createSpares, type SpareKind } from "./spares.ts";
+import { isEmpty, stopMachine } from "./stop-machine.ts";
+
+export interface ProcessProviderDeps {
+  /** Machines, spares and their bookkeeping live below it. Several controllers of one host may share it. */
+  readonly directory: string;
+  /** Machines have addresses below it, such as `127.77`. Each directory has a block of its own. */
+  readonly loopbackBlock: string;
+  readonly imagesDir: string;
+  /** Code of the platform: the workspace's root. */
+  readonly checkout: string;
+  /** Path of the node binary that machines run. */
+  readonly node: string;
+  /** What the host lets us do (host-abilities.ts). */
+  readonly abilities: HostAbilities;
+  /** For engines installed on the host: PATH. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** First program of a machine; the keeper when absent. */
+  readonly command?: (inside: Inside) => readonly string[];
+  /** Data disks made ahead; none when absent. */
+  readonly spares?: { readonly kinds: (inside: Inside) => readonly SpareKind[]; readonly count: number };
+}
+
+/** The process provider with what only its host has. */
+export interface ProcessProvider extends ComputeProvider {
+  /** Makes the spares that are missing; resolves at once when another controller does. */
+  refill(signal: AbortSignal): Promise<void>;
+  /** Ends what runs in the background here. Machines go on. */
+  close(): Promise<void>;
+}
+
+const promisedForMs = 120_000;
+/** Whom the keeper makes of itself for what it starts, when a machine has no user of its own. */
+const nobody = 65_534;
+
+/**
+ * Machines as processes of this host: each has a directory, a loopback address, a user of its own (as root), and a root of
+ * its own made from the node image. What is true is in the directory and in /proc; nothing is kept in memory.
+ */
+export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
+  const { abilities, clock, log, environment, imagesDir } = deps;
+  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
+  const layout = layoutOf(realpathSync(deps.directory));
+  for (const each of [layout.machines, layout.running, layout.addresses, layout.spares]) {
+    mkdirSync(each, { recursive: true, mode: 0o700 });
+  }
+  const checkout = realpathSync(deps.checkout);
+  const place: Place = {
+    abilities,
+    checkout,
+    hidden: hiddenIn(checkout, layout.directory),
+    node: realpathSync(deps.node),
+  };
+  const inside = insideOf(place);
+  const command = deps.command?.(inside);
+  const keeperIn = (code: string | undefined) =>
+    code === undefined ? join(inside.checkout, "agent", "keeper", "main.ts") : join(codeInside, "keeper.mjs");
+  const uidMap = readFileSync("/proc/self/uid_map", "utf8");
+  const uidFor = (number: number) => (process.getuid?.() === 0 ? uidOf(deps.loopbackBlock, number, uidMap) : null);
+
+  const lock = createDirectoryLock(layout.directory);
+  const numbers = createMachineNumbers(layout.addresses);
+  const images = createNodeImages({ imagesDir, abilities, environment, log });
+  const kinds = deps.spares?.kinds(inside) ?? [];
+  const code = createMachineCode({ layout, place, log });
+  const spares = createSpares({
+    layout,
+    code,
+    lock,
+    numbers,
+    images,
+    place,
+    kinds,
+    count: deps.spares?.count ?? 0,
+    uidOf: uidFor,
+    log,
+  });
+  const refill = createRefill(spares, log);
+  const disk = abilities.loop ? "loop" : "directory";
+  const making = {
+    numbers,
+    spares,
+    disk,
+    uidOf: uidFor,
+    now: clock.now,
+    addressOf: (n: number) => addressOf(deps.loopbackBlock, n),
+  } as const;
+
+  async function factsOf(id: string): Promise<MachineFacts | undefined> {
+    const paths = layout.machine(id);
+    const [record, run] = await Promise.all([readRecord(paths.record), readRun(paths.run)]);
+    const state = run !== undefined && isRunning(run) ? "running" : "stopped";
+    if (record === undefined) return { id, state, address: "", diskBytes: 0, hasData: false, starts: 0 };
+    const { address, diskBytes, starts } = record;
+    return { id, state, address, diskBytes, hasData: starts > 0, starts };
+  }
+
+  async function ids(): Promise<string[]> {
+    return (await readdir(layout.machines)).filter(isId);
+  }
+
+  async function recordOf(id: string): Promise<MachineRecord> {
+    const record = await readRecord(layout.machine(id).record);
+    if (record === undefined) throw new ComputeFailure(`Machine ${id} does not exist.`);
+    return record;
+  }
+
+  async function launch(id: string, before: MachineRecord): Promise<void> {
+    const paths = layout.machine(id);
+    const image = images.require(before.spec.engine, before.spec.version);
+    // What a run that was killed left, such as its loop device, goes first.
+    await stopMachine(paths, 0);
+    const record = { ...before, starts: before.starts + 1 };
+    await writeRecord(paths.record, record);
+    const { uid, address } = record;
+    const hasUser = uid !== null;
+    const made = image === undefined ? undefined : await code.openTo(uid ?? nobody);
+    const madeCode = made === undefined ? undefined : { directory: made, writable: false };
+    await launchMachine({
+      paths,
+      isolation: abilities.isolation,
+      root: image === undefined ? undefined : { paths, image, place, disk: record.disk, hasUser, code: madeCode },
+      uid,
+      grow: record.formattedBytes < record.diskBytes,
+      command: command ?? [inside.node, "--max-semi-space-size=1", keeperIn(made)],
+      env: {
+        PATH: abilities.isolation === "none" ? (environment["PATH"] ?? "/usr/bin") : "/usr/sbin:/usr/bin",
+        LANG: "C.UTF-8",
+        HOLDFAST_MACHINE_ID: id,
+        HOLDFAST_MACHINE_START: `${bootId()}-${record.starts}`,
+        HOLDFAST_ADDRESS: address,
+        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid) }),
+        ...(made !== undefined && {
+          HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
+          NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
+        }),
+        ...directoriesOf(place, paths),
+      },
+    });
+    if (record.formattedBytes < record.diskBytes)
+      await writeRecord(paths.record, { ...record, formattedBytes: record.diskBytes });
+  }
+
+  async function enroll(id: string, record: MachineRecord, enrollment: Enrollment): Promise<void> {
+    const content = {
+      installation_id: enrollment.installationId,
+      machine_id: id,
+      controllers: enrollment.controllers,
+      ca_fingerprint: enrollment.caFingerprint,
+      token: enrollment.token,
+    };
+    const { uid } = record;
+    await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
+      mode: 0o600,
+      ...(uid !== null && { prepare: (path) => chown(path, uid, uid) }),
+    });
+  }
+
+  return {
+    name: "process",
+    create: (spec, signal) =>
+      lock.hold(spec.id, signal, async () => {
+        if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of a directory`);
+        refill.postpone();
+        const paths = layout.machine(spec.id);
+        if ((await readRecord(paths.record)) === undefined) {
+          await makeMachine(spec, paths, images.require(spec.engine, spec.version), making);
+        }
+        return (await factsOf(spec.id)) as MachineFacts;
+      }),
+    start: (id, enrollment, signal) =>
+      lock.hold(id, signal, async () => {
+        refill.postpone();
+        const record = await recordOf(id);
+        await enroll(id, record, enrollment);
+        const run = await readRun(layout.machine(id).run);
+        if (run === undefined || !isRunning(run)) await launch(id, record);
+      }),
+    // Neither waits for the lock: who stops a machine must not wait for who starts it.
+    stop: (id, graceMs, signal) => stopMachine(layout.machine(id), graceMs, signal),
+    async fence(id, signal) {
+      await stopMachine(layout.machine(id), 0, signal);
+      if (!(await isEmpty(layout.machine(id))))
+        throw new ComputeFailure(`Machine ${id} was started again while it was fenced.`);
+    },
+    resize: (id, plan, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
+      }),
+    growDisk: (id, diskBytes, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        if (diskBytes < record.diskBytes) throw new ComputeFailure("A data disk can only grow.");
+        const paths = layout.machine(id);
+        if (record.disk === "directory")
+          return writeRecord(paths.record, { ...record, diskBytes, formattedBytes: diskBytes });
+        const { formatted } = await growDisk(paths, diskBytes);
+        // Last: until it is noted, whoever wants the size asks again.
+        const formattedBytes = formatted ? diskBytes : record.formattedBytes;
+        await writeRecord(paths.record, { ...record, diskBytes, formattedBytes });
+      }),
+    destroy: (id, signal) =>
+      lock.hold(id, signal, async () => {
+        if (!(await ids()).includes(id)) return;
+        await stopMachine(layout.machine(id), 0, signal);
+        await removeMachine(layout.machine(id), numbers);
+      }),
+    async list() {
+      const facts = await Promise.all((await ids()).map(factsOf));
+      return facts.filter((each) => each !== undefined);
+    },
+    get: async (id) => ((await ids()).includes(id) ? factsOf(id) : undefined),
+    watch: (onChange) => watchMachines(layout, onChange, log),
+    async admit(spec: MachineSpec) {
+      const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
+      const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
+      return admitDisk(spec.diskBytes, await spaceOf(layout.machines, young.length * firstBytes));
+    },
+    images: async () => images.facts(),
+    refill: (signal) => spares.refill(signal),
+    close: refill.close,
+  };
+}
+
+/** Ids are names of directories and sockets. */
+function isId(id: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(id);
+}

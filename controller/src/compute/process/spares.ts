@@ -1,0 +1,206 @@
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "@holdfast/common/log.ts";
+import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
+import { diskBytesMin, makeDisk } from "./data-disk.ts";
+import type { DirectoryLock } from "./directory-lock.ts";
+import { launchMachine } from "./machine-launch.ts";
+import type { MachineCode } from "./machine-code.ts";
+import type { MachineNumbers } from "./machine-number.ts";
+import type { Layout, MachinePaths } from "./machine-paths.ts";
+import type { NodeImages } from "./node-images.ts";
+import type { Place } from "./place.ts";
+import { makingPaths, makingsOf } from "./spare-directory.ts";
+import { stopMachine } from "./stop-machine.ts";
+
+/** A data disk that an engine has bootstrapped ahead. It comes with its number, so nothing in it changes its owner. */
+export interface Spare {
+  readonly number: number;
+  readonly uid: number | null;
+  readonly disk: "loop" | "directory";
+  readonly diskBytes: number;
+}
+
+/** An engine version that spares are made of, and what makes one out of an empty /data. */
+export interface SpareKind {
+  readonly engine: string;
+  readonly version: string;
+  /** Program and arguments as they are inside a machine; run as the machine's user. */
+  readonly command: readonly string[];
+}
+
+export interface SparesDeps {
+  readonly layout: Layout;
+  readonly lock: DirectoryLock;
+  readonly numbers: MachineNumbers;
+  readonly images: NodeImages;
+  readonly kinds: readonly SpareKind[];
+  /** How many of each kind are kept. */
+  readonly count: number;
+  readonly uidOf: (number: number) => number | null;
+  readonly place: Place;
+  readonly code: MachineCode;
+  readonly log: Log;
+}
+
+export interface Spares {
+  /** Moves a spare into a machine's directory; undefined when there is none that fits. Of many at once each gets another. */
+  take(engine: string, version: string, diskBytes: number, into: MachinePaths): Promise<Spare | undefined>;
+  /** What an interrupted take left in a machine's directory. */
+  taken(paths: MachinePaths): Promise<Spare | undefined>;
+  /** Makes what is missing, one after the other. One process does it at a time; another's call does nothing. */
+  refill(signal: AbortSignal): Promise<void>;
+}
+
+const spareBytes = Math.max(diskBytesMin, 1024 ** 3);
+/** A file system that grew further than this has too many allocation groups to be quick. */
+const growthMax = 256;
+/** Ready within this time, or something is wrong. */
+const madeWithinMs = 120_000;
+
+export function createSpares(deps: SparesDeps): Spares {
+  const { layout, numbers, images, place, log } = deps;
+  const { abilities } = place;
+  const disk = abilities.loop ? "loop" : "directory";
+  const directoryOf = (engine: string, version: string) => join(layout.spares, `${engine}-${version}`);
+  const descriptionIn = (directory: string) => join(directory, "spare.json");
+
+  async function make(kind: SpareKind, imageRoot: string, signal: AbortSignal): Promise<void> {
+    const parent = directoryOf(kind.engine, kind.version);
+    const number = await numbers.claim(`spare ${kind.engine} ${kind.version}`, parent);
+    const paths = makingPaths(parent, number);
+    const uid = deps.uidOf(number);
+    try {
+      for (const directory of [paths.root, paths.state]) await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDisk(paths, disk, spareBytes, uid, imageRoot);
+      await bootstrap(kind, paths, uid, imageRoot, signal);
+      const spare: Spare = { number, uid, disk, diskBytes: spareBytes };
+      for (const name of ["alive", "keeper.log", "mounts", "passwd", "root", "run", "state"]) {
+        await rm(join(paths.directory, name), { recursive: true, force: true });
+      }
+      // It may lie here for long: a power cut must not leave a description of half a disk.
+      await syncFile(disk === "loop" ? paths.diskFile : paths.dataDirectory);
+      await writeAtomically(descriptionIn(paths.directory), JSON.stringify(spare));
+      await rename(paths.directory, join(parent, String(number)));
+    } catch (error) {
+      await stopMachine(paths, 0);
+      await rm(paths.directory, { recursive: true, force: true });
+      await numbers.release(`spare ${kind.engine} ${kind.version}`, number);
+      throw error;
+    }
+  }
+
+  async function bootstrap(
+    kind: SpareKind,
+    paths: MachinePaths,
+    uid: number | null,
+    imageRoot: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { ended } = await launchMachine({
+      paths,
+      isolation: abilities.isolation,
+      root: { paths, image: imageRoot, place, disk, hasUser: uid !== null, code: undefined },
+      uid,
+      grow: false,
+      command: [...asUser(uid), ...kind.command],
+      env: { PATH: "/usr/sbin:/usr/bin", LANG: "C.UTF-8", HOME: "/tmp" },
+      awaited: true,
+      // Only what nobody else wants of the CPUs and disks.
+      prefix: ["chrt", "--idle", "0", "ionice", "--class", "3"],
+    });
+    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(madeWithinMs)]);
+    const stop = () => {
+      stopMachine(paths, 0).catch((error: Error) => log.warn("spare not stopped", { error: error.message }));
+    };
+    giveUp.addEventListener("abort", stop, { once: true });
+    const status = await ended;
+    giveUp.removeEventListener("abort", stop);
+    await stopMachine(paths, 0);
+    giveUp.throwIfAborted();
+    if (status !== 0) throw new Error(`bootstrap of a spare ended with ${status}: ${await readIfThere(paths.log)}`);
+  }
+
+  async function readyIn(directory: string): Promise<string[]> {
+    const names = await namesIn(directory);
+    return names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
+  }
+
+  /** What a process that was killed in the making left. */
+  async function clear(kind: SpareKind): Promise<void> {
+    const parent = directoryOf(kind.engine, kind.version);
+    for (const name of await namesIn(parent)) if (name.endsWith(temporarySuffix)) await rm(join(parent, name));
+    for (const paths of await makingsOf(parent)) {
+      await stopMachine(paths, 0);
+      await rm(paths.directory, { recursive: true, force: true });
+    }
+    const owner = `spare ${kind.engine} ${kind.version}`;
+    const ready = new Set((await readyIn(parent)).map(Number));
+    for (const number of await numbers.of(owner)) {
+      if (ready.has(number) || (await isTaken(number))) continue;
+      await numbers.release(owner, number);
+    }
+  }
+
+  async function isTaken(number: number): Promise<boolean> {
+    const machines = await namesIn(layout.machines);
+    const spares = await Promise.all(machines.map((id) => describedIn(layout.machine(id).spare)));
+    return spares.some((spare) => spare?.number === number);
+  }
+
+  async function describedIn(directory: string): Promise<Spare | undefined> {
+    const text = await readIfThere(descriptionIn(directory));
+    return text === undefined ? undefined : (JSON.parse(text) as Spare);
+  }
+
+  return {
+    taken: (paths) => describedIn(paths.spare),
+    async take(engine, version, diskBytes, into) {
+      if (diskBytes < spareBytes || diskBytes > spareBytes * growthMax) return undefined;
+      const parent = directoryOf(engine, version);
+      for (const name of await readyIn(parent)) {
+        try {
+          await rename(join(parent, name), into.spare);
+          return await describedIn(into.spare);
+        } catch (error) {
+          // Another machine was first.
+          if (!hasCode(error, "ENOENT")) throw error;
+        }
+      }
+      return undefined;
+    },
+    async refill(signal) {
+      if (abilities.isolation === "none") return;
+      await deps.lock.tryHold("spares", async () => {
+        for (const kind of deps.kinds) {
+          const parent = directoryOf(kind.engine, kind.version);
+          const imageRoot = images.find(kind.engine, kind.version);
+          if (imageRoot === undefined) continue;
+          await deps.code.make(imageRoot, signal);
+          await mkdir(parent, { recursive: true, mode: 0o700 });
+          await clear(kind);
+          while (!signal.aborted && (await readyIn(parent)).length < deps.count) {
+            await make(kind, imageRoot, signal);
+            log.debug("spare made", { engine: kind.engine, version: kind.version });
+          }
+        }
+      });
+    },
+  };
+}
+
+/** Programs of an engine run as the machine's user; without root as one that is not root in a namespace of its own. */
+function asUser(uid: number | null): string[] {
+  if (uid === null) return ["unshare", "--user", "--map-user=65534", "--map-group=65534"];
+  return ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
+}
+
+/** Of a directory only its names: what is in the files, initdb has synced. */
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,69 @@
+import { flag, integer, list, readConfig, text } from "@holdfast/common/config.ts";
+
+/** Every setting of a controller; the reference page in the docs is printed from here. */
+export const settings = {
+  installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation; it is in every certificate"),
+  controllerId: text("HOLDFAST_CONTROLLER_ID", "Id of this controller among the others; empty makes a random one", ""),
+  etcd: list("HOLDFAST_ETCD", "URLs of the etcd members", "http://127.0.0.1:2379"),
+  etcdCa: text("HOLDFAST_ETCD_CA", "File with the authority of etcd's certificates; empty for plain HTTP", ""),
+  etcdCert: text("HOLDFAST_ETCD_CERT", "File with the client certificate for etcd", ""),
+  etcdKey: text("HOLDFAST_ETCD_KEY", "File with the key of the client certificate for etcd", ""),
+  historyUrl: text("HOLDFAST_HISTORY_URL", "URL of the PostgreSQL that keeps events and audit, without a password"),
+  historyPasswordFile: text("HOLDFAST_HISTORY_PASSWORD_FILE", "File with the password of the history database"),
+  historyCa: text(
+    "HOLDFAST_HISTORY_CA",
+    "File with the authority of the history database's certificate; empty for none",
+    "",
+  ),
+  masterKeyFile: text("HOLDFAST_MASTER_KEY_FILE", "File with the key-encryption keys of the installation"),
+  apiListen: text("HOLDFAST_API_LISTEN", "host:port that serves REST and gRPC", "127.0.0.1:8443"),
+  baseUrl: text("HOLDFAST_BASE_URL", "URL that clients reach the API by", "https://127.0.0.1:8443"),
+  agentListen: text(
+    "HOLDFAST_AGENT_LISTEN",
+    "host:port that serves agents, DNS servers and other controllers",
+    "127.0.0.1:8444",
+  ),
+  agentAdvertise: text("HOLDFAST_AGENT_ADVERTISE", "host:port that agents dial; empty means the listening one", ""),
+  domain: text("HOLDFAST_DOMAIN", "Origin of the zone that service names are in", "local.holdfast.test"),
+  objects: text("HOLDFAST_OBJECTS", "file:// URL of the directory for payloads and snapshots"),
+  provider: text("HOLDFAST_PROVIDER", "Where machines come from", "process"),
+  processDir: text("HOLDFAST_PROCESS_DIR", "Directory of the process provider's machines", ""),
+  loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
+  spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
+  imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
+  dnsServers: list("HOLDFAST_DNS_SERVERS", "host:port of every authoritative DNS server"),
+  bootstrapFile: text(
+    "HOLDFAST_BOOTSTRAP_FILE",
+    "File with the first credentials; empty when they are there already",
+    "",
+  ),
+  caFile: text("HOLDFAST_CA_FILE", "File to write the trusted authorities to; empty for none", ""),
+  dnsIdentityDir: text(
+    "HOLDFAST_DNS_IDENTITY_DIR",
+    "Directory to write a DNS server's identity to; empty for none",
+    "",
+  ),
+  localMode: flag("HOLDFAST_LOCAL_MODE", "Everything on loopback: new services let loopback in by default"),
+  rateLimit: integer(
+    "HOLDFAST_RATE_LIMIT",
+    "Requests that one credential may make in a minute on each controller; 0 for no limit",
+    600_000,
+  ),
+  leaseS: integer("HOLDFAST_CONTROLLER_LEASE_S", "Seconds after which another controller takes over", 5),
+  machineCertificateS: integer(
+    "HOLDFAST_MACHINE_CERTIFICATE_S",
+    "Life of a machine's certificates in seconds",
+    30 * 86_400,
+  ),
+  allowEgress: list(
+    "HOLDFAST_ALLOW_EGRESS",
+    "Networks (CIDRs) that are not public and that URLs of users, such as webhooks, may lead to all the same",
+  ),
+  logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
+} as const;
+
+export type ControllerConfig = ReturnType<typeof readControllerConfig>;
+
+export function readControllerConfig(environment: Readonly<Record<string, string | undefined>>) {
+  return readConfig(settings, environment);
+}

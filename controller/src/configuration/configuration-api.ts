@@ -1,0 +1,109 @@
+import { create } from "@bufbuild/protobuf";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type Configuration,
+  ConfigurationSchema,
+  ConfigurationService,
+  ParameterStatus,
+} from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { auditOf } from "../access/caller.ts";
+import type { CatalogData } from "../catalog/catalog.ts";
+import type { EngineOffer } from "../catalog/engine-offer.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
+import type { ServiceAccess } from "../managed-service/service-access.ts";
+import { beginOperation, refuseWhileBusy } from "../managed-service/service-verbs.ts";
+import { isOver, type OperationObject } from "../operation/operation.ts";
+import { whenChanged } from "../store/when-changed.ts";
+import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { changedParameters, type ParameterStatusName, shownParameters } from "./configuration-plan.ts";
+
+export interface ConfigurationApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  readonly fleet: Fleet;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** How long an answer waits for the engine to take the settings (api.md, section 3). */
+const waitMs = 15_000;
+
+// biome-ignore format: a table, aligned so that it reads as one
+const statuses: Record<ParameterStatusName, ParameterStatus> = {
+  applied:         ParameterStatus.APPLIED,
+  pending_restart: ParameterStatus.PENDING_RESTART,
+  rejected:        ParameterStatus.REJECTED,
+};
+
+/** The RPCs of an engine's parameters. */
+export function createConfigurationApi(deps: ConfigurationApiDeps): ServedService {
+  const { access } = deps;
+
+  function engineOf({ spec }: ManagedServiceObject): EngineOffer {
+    const engine = deps.engines().find(({ databaseType }) => databaseType === spec.databaseType);
+    if (engine === undefined)
+      throw new HoldfastError("NOT_SUPPORTED", `${spec.databaseType} is not offered here any more.`);
+    return engine;
+  }
+
+  function message(service: ManagedServiceObject): Configuration {
+    const instance = deps.fleet.observation(primaryOf(service).id)?.instance;
+    const shown = shownParameters({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
+    const parameters = Object.entries(shown).map(([name, { value, default: standard, status, reason }]) => [
+      name,
+      { value, default: standard, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
+    ]);
+    return create(ConfigurationSchema, { parameters: Object.fromEntries(parameters) });
+  }
+
+  const handlers: Handlers<typeof ConfigurationService> = {
+    getConfiguration: async ({ serviceId }, call) => message(access.require(serviceId, call).object),
+
+    updateConfiguration: async ({ serviceId, parameters: change }, call) => {
+      const operationId = await retryConflict(call.signal, async () => {
+        const service = access.require(serviceId, call);
+        if (service.object.metadata.deletionRequestedAt !== undefined)
+          throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
+        refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
+        const parameters = changedParameters(service.object.spec, change, engineOf(service.object));
+        const { after, operation } = beginOperation(
+          service.object,
+          "configure",
+          { parameters },
+          deps.newId(),
+          deps.clock.now(),
+        );
+        const unit = deps.begin();
+        unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));
+        // Only a running engine takes settings now; otherwise they are stored and wait for a start.
+        if (service.object.status.state === "Running") {
+          unit.create("operation", operation);
+          unit.update("managed-service", service, after);
+        } else {
+          const { operationId: kept } = service.object.status;
+          unit.update("managed-service", service, { ...after, status: { ...after.status, operationId: kept } });
+        }
+        await deps.services.reached(await unit.commit(call.signal), 1_000);
+        return service.object.status.state === "Running" ? operation.metadata.id : undefined;
+      });
+      if (operationId !== undefined) {
+        const over = () => {
+          const operation = deps.operations.get(operationId)?.object;
+          return operation !== undefined && isOver(operation);
+        };
+        await whenChanged(deps.operations, operationId, over, waitMs, call.signal);
+      }
+      return message(access.require(serviceId, call).object);
+    },
+  };
+  return serve(ConfigurationService, handlers);
+}

@@ -1,0 +1,75 @@
+import ipaddr from "ipaddr.js";
+import { publicIpv6, specialIpv4, specialIpv6 } from "./special-networks.ts";
+
+/** Says whether a connection to an address may be made for a user. */
+export interface AddressJudge {
+  /** Why not, or undefined when it may. The address is in the standard notation of IPv4 or IPv6. */
+  refusal(address: string, port: number): "own" | "not public" | undefined;
+}
+
+export interface OwnAddresses {
+  /** Addresses that this host answers on, besides loopback. */
+  readonly host: () => readonly string[];
+  /** Ports of the platform's listeners on the hosts it runs on, with the address as it is configured. */
+  readonly listeners: () => readonly { readonly host: string; readonly port: number }[];
+  /** Networks of the machines. */
+  readonly machineNetworks: () => readonly string[];
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Network = readonly [Address, number];
+
+/**
+ * Public addresses may be reached, and those of the operator's `allow` list (CIDRs). What is the platform's own may not be,
+ * whatever the list says. Throws for an entry of the list that is no network.
+ */
+export function createAddressJudge(allow: readonly string[], own: OwnAddresses): AddressJudge {
+  const allowed = allow.map(networkOf);
+  return {
+    refusal(text, port) {
+      if (!ipaddr.isValid(text) || text.includes("%")) return "not public";
+      const address = ipaddr.parse(text);
+      const inner = innerAddress(address) ?? address;
+      if (isOwn(inner, port, own)) return "own";
+      if (allowed.some((network) => contains(network, address))) return undefined;
+      return isPublic(address) ? undefined : "not public";
+    },
+  };
+}
+
+function isPublic(address: Address): boolean {
+  const inside = (network: string) => contains(networkOf(network), address);
+  if (address.kind() === "ipv4") return !specialIpv4.some(inside);
+  return inside(publicIpv6) && !specialIpv6.some(inside);
+}
+
+/** What is ours is ours under each of this host's addresses: a listener on 0.0.0.0 answers on all of them. */
+function isOwn(address: Address, port: number, { host, listeners, machineNetworks }: OwnAddresses): boolean {
+  if (machineNetworks().some((network) => contains(networkOf(network), address))) return true;
+  const here = address.range() === "loopback" || address.range() === "unspecified" || isOneOf(address, host());
+  return listeners().some((listener) => listener.port === port && (here || listener.host === address.toString()));
+}
+
+function isOneOf(address: Address, texts: readonly string[]): boolean {
+  return texts.some((text) => ipaddr.isValid(text) && ipaddr.parse(text).toString() === address.toString());
+}
+
+/** The IPv4 address that an IPv6 address leads to: mapped, compatible, NAT64 or 6to4. */
+function innerAddress(address: Address): Address | undefined {
+  if (address.kind() === "ipv4") return undefined;
+  const bytes = address.toByteArray();
+  const ipv4At = (offset: number) => new ipaddr.IPv4(bytes.slice(offset, offset + 4));
+  if (contains(networkOf("2002::/16"), address)) return ipv4At(2);
+  const leading = ["::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48"];
+  if (leading.some((network) => contains(networkOf(network), address))) return ipv4At(12);
+  const compatible = contains(networkOf("::/96"), address) && !/^::1?$/.test(address.toString());
+  return compatible ? ipv4At(12) : undefined;
+}
+
+function networkOf(text: string): Network {
+  return ipaddr.parseCIDR(text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`);
+}
+
+function contains(network: Network, address: Address): boolean {
+  return address.kind() === network[0].kind() && address.match(network as [Address, number]);
+}

@@ -1,0 +1,75 @@
+import { Agent, request } from "undici";
+import { EgressFailure } from "./egress-failure.ts";
+import { createGuardedConnector, type GuardDeps, vettedAddresses } from "./guarded-connector.ts";
+import { parseTarget, type Target } from "./target.ts";
+
+/** HTTP to where users say. Everything that a user's URL makes the platform call goes through here. */
+export interface EgressClient {
+  /**
+   * Sends the body and resolves with the status as soon as it is there; redirects are not followed, what else comes is read
+   * to a bound and dropped. Throws EgressFailure; `timeout` when `deadlineMs` in all is over.
+   */
+  post(url: string, request: EgressRequest): Promise<{ readonly status: number }>;
+  /** Throws EgressFailure `not allowed` when the target is known to lead where it may not. A name that does not resolve may come to do so. */
+  check(target: Target, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface EgressRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+}
+
+const bodyBytesMax = 64 << 10;
+const headerBytesMax = 16 << 10;
+const checkMs = 3_000;
+
+export function createEgressClient(deps: GuardDeps): EgressClient {
+  const agent = new Agent({
+    // The deadline of the whole request is what ends it; these only see to it that nothing outlives it.
+    connect: createGuardedConnector(deps, 10_000),
+    headersTimeout: 60_000,
+    bodyTimeout: 60_000,
+    keepAliveTimeout: 4_000,
+    keepAliveMaxTimeout: 4_000,
+    maxHeaderSize: headerBytesMax,
+    pipelining: 1,
+    allowH2: false,
+  });
+
+  return {
+    async post(url, { headers, body, deadlineMs, signal }) {
+      const parsed = parseTarget(url);
+      if (!parsed.ok) throw new EgressFailure("not allowed", "The target is not allowed.");
+      const deadline = AbortSignal.timeout(deadlineMs);
+      const either = AbortSignal.any([deadline, signal]);
+      try {
+        const answer = await request(parsed.target.url, {
+          method: "POST",
+          dispatcher: agent,
+          headers,
+          body,
+          signal: either,
+        });
+        // The status is the answer. What follows is read only so that the connection can serve again.
+        await answer.body.dump({ limit: bodyBytesMax, signal: either }).catch(() => answer.body.destroy());
+        return { status: answer.statusCode };
+      } catch (error) {
+        if (deadline.aborted) throw new EgressFailure("timeout", `No answer within ${deadlineMs / 1_000} s.`);
+        signal.throwIfAborted();
+        throw EgressFailure.from(error);
+      }
+    },
+    async check({ host, port }, signal) {
+      try {
+        await vettedAddresses(host, port, deps, AbortSignal.any([signal, AbortSignal.timeout(checkMs)]));
+      } catch (error) {
+        if (error instanceof EgressFailure && error.kind === "not allowed") throw error;
+        signal.throwIfAborted();
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}

@@ -1,0 +1,55 @@
+import { isIP, type LookupFunction } from "node:net";
+import { buildConnector } from "undici";
+import type { AddressJudge } from "./address-judge.ts";
+import { EgressFailure } from "./egress-failure.ts";
+import type { ResolveName } from "./resolve-name.ts";
+
+export interface GuardDeps {
+  readonly judge: AddressJudge;
+  readonly resolve: ResolveName;
+}
+
+/** The addresses of the host that may be connected to. Throws EgressFailure if any of them may not: a name means all of its addresses. */
+export async function vettedAddresses(
+  host: string,
+  port: number,
+  { judge, resolve }: GuardDeps,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const addresses = isIP(host) === 0 ? await resolve(host, signal) : [host];
+  if (addresses.some((address) => judge.refusal(address, port) !== undefined))
+    throw new EgressFailure("not allowed", "The target is not allowed.");
+  return addresses;
+}
+
+/**
+ * Makes undici's connections: the name is resolved once, here, and the socket gets exactly those addresses that were
+ * judged, so that no second look-up can say something else.
+ */
+export function createGuardedConnector(deps: GuardDeps, connectMs: number): buildConnector.connector {
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[(.*)\]$/, "$1");
+    const port = Number(options.port || (options.protocol === "https:" ? 443 : 80));
+    vettedAddresses(host, port, deps, AbortSignal.timeout(connectMs)).then(
+      (addresses) => {
+        const connect = buildConnector({
+          lookup: lookupOf(addresses),
+          timeout: connectMs,
+          allowH2: false,
+          maxCachedSessions: 0,
+          keepAlive: true,
+        });
+        connect({ ...options, hostname: host, ...(isIP(host) === 0 && { servername: host }) }, callback);
+      },
+      (error: unknown) => callback(EgressFailure.from(error), null),
+    );
+  };
+}
+
+function lookupOf(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_name, options, callback) => {
+    if (options.all === true) callback(null, all);
+    else callback(null, all[0]?.address ?? "", all[0]?.family);
+  };
+}

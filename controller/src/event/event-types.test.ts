@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { type DataField, eventTypes } from "./event-types.ts";
+
+const fits: Readonly<Record<DataField["type"], (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  uuid: (value) => typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
+  time: (value) => typeof value === "string" && new Date(value).toISOString() === value,
+};
+
+test.each([...eventTypes])(
+  "the example of %s has what its data must have, and nothing else",
+  (_, { data, example }) => {
+    for (const [name, { type, optional }] of Object.entries(data)) {
+      if (name in example) expect(fits[type](example[name]), name).toBe(true);
+      else expect(optional, name).toBe(true);
+    }
+    expect(Object.keys(example).filter((name) => !(name in data))).toEqual([]);
+  },
+);

@@ -1,0 +1,105 @@
+import { createServer, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { Log } from "@holdfast/common/log.ts";
+import type { KeyWithCertificate } from "../pki/authority.ts";
+import type { RenewedIdentity } from "../pki/renewed-identity.ts";
+
+export interface AgentListenerDeps {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly identity: RenewedIdentity;
+  /** PEM of the authorities that clients may come from. */
+  readonly trustBundle: () => string;
+  readonly messageBytes: number;
+  readonly log: Log;
+}
+
+/** One port with mTLS for agents, DNS servers and other controllers. Each RPC checks who it serves. */
+export interface AgentListener {
+  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
+  /** Answers the port. */
+  listen(): Promise<number>;
+  /** Ends the connection from this host:port at once, with every call on it. */
+  disconnect(address: string): void;
+  close(): Promise<void>;
+}
+
+const handshakeTimeoutMs = 10_000;
+/** A session, payloads and a few calls; controllers pass on many quick tasks at once. */
+const streamsPerConnection = 1_000;
+/** A connection without any call is closed; agents dial again when they need one. */
+const idleConnectionMs = 120_000;
+
+export function createAgentListener(deps: AgentListenerDeps): AgentListener {
+  const { host, port, identity, trustBundle, messageBytes, log } = deps;
+  const grpc = new Server({
+    "grpc.max_receive_message_length": messageBytes,
+    "grpc.max_send_message_length": messageBytes,
+    "grpc.max_connection_idle_ms": idleConnectionMs,
+    "grpc.max_concurrent_streams": streamsPerConnection,
+    "grpc.enable_channelz": 0,
+  });
+  const credentials = new RotatingCredentials(contextOf(identity.current, trustBundle()));
+  const renewals = identity.subscribe((renewed) => credentials.replace(contextOf(renewed, trustBundle())));
+  const injector = grpc.createConnectionInjector(credentials);
+
+  // The sockets are ours, so that one connection can be ended whatever its peer does: a call's status waits behind
+  // data that a stalled peer never reads.
+  const sockets = new Map<string, Socket>();
+  const listener = createServer((socket) => {
+    const address = `${socket.remoteAddress}:${socket.remotePort}`;
+    sockets.set(address, socket);
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 30_000);
+    socket.on("close", () => sockets.delete(address));
+    // TLS reports on its own socket; this one only must not go unheard.
+    socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
+    injector.injectConnection(socket);
+  });
+
+  return {
+    addService: (definition, implementation) => grpc.addService(definition, implementation),
+    listen: () =>
+      new Promise((resolve, reject) => {
+        listener.once("error", reject);
+        listener.listen(port, host, () => {
+          listener.off("error", reject);
+          listener.on("error", (error) => log.error("agent listener broke", { error }));
+          resolve((listener.address() as AddressInfo).port);
+        });
+      }),
+    disconnect: (address) => void sockets.get(address)?.destroy(),
+    async close() {
+      renewals.close();
+      const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
+      injector.destroy();
+      for (const socket of sockets.values()) socket.destroy();
+      grpc.forceShutdown();
+      await closed;
+    },
+  };
+}
+
+function contextOf(own: KeyWithCertificate, trustBundle: string) {
+  return { cert: own.certificate, key: own.privateKey, ca: trustBundle, minVersion: "TLSv1.3" as const };
+}
+
+/**
+ * TLS for grpc-js with a certificate that is replaced while it runs, and with a client certificate that is asked for
+ * but not demanded (enrolment has none yet). A class because grpc-js takes credentials only as one.
+ */
+class RotatingCredentials extends ServerCredentials {
+  constructor(context: ReturnType<typeof contextOf>) {
+    super({ requestCert: true, rejectUnauthorized: false, handshakeTimeout: handshakeTimeoutMs }, context);
+  }
+
+  replace(context: ReturnType<typeof contextOf>): void {
+    this.updateSecureContextOptions(context);
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Rate } from "./token-bucket.ts";
+
+/** What one agent may ask of a controller, and how long anything may take. */
+export interface FleetLimits {
+  readonly heartbeatIntervalMs: number;
+  /** A stream that says nothing for so long is cut. */
+  readonly silenceMs: number;
+  /** A stream must say who it is within this time. */
+  readonly helloMs: number;
+  /** Frames that one agent sends. */
+  readonly frames: Rate;
+  readonly frameBytes: Rate;
+  /** Largest single message. */
+  readonly messageBytes: number;
+  /** Frames that wait for one agent to read them. */
+  readonly queuedFrames: number;
+  /** How long a misbehaving agent is refused after it was cut. */
+  readonly penaltyMs: number;
+  /** How often all streams are looked at; one timer for all of them. */
+  readonly tickMs: number;
+  /** Bytes over which inputs and results go to the object store. */
+  readonly inlineBytes: number;
+  readonly payloadBytes: number;
+  /** How long a task that ended is kept. */
+  readonly taskKeptMs: number;
+}
+
+export const usualLimits: FleetLimits = {
+  heartbeatIntervalMs: 5_000,
+  silenceMs: 15_000,
+  helloMs: 5_000,
+  frames: { burst: 2_000, perSecond: 1_000 },
+  frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },
+  messageBytes: 4 << 20,
+  queuedFrames: 2_000,
+  penaltyMs: 2_000,
+  tickMs: 1_000,
+  inlineBytes: 64 << 10,
+  payloadBytes: 1 << 30,
+  taskKeptMs: 86_400_000,
+};

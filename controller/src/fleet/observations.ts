@@ -1,0 +1,152 @@
+import { clone, equals, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { root } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import type { ObservedInstance } from "./fleet.ts";
+
+const prefix = `${root}/observation/`;
+const retryMs = 1_000;
+
+/** Sizes move all the time; only a move by over a sixteenth, and over 16 MiB, is news. */
+const newsworthyShare = 16n;
+const newsworthyBytes = 16n << 20n;
+
+/** The last material observation of each machine's instance, at every controller. */
+export interface Observations {
+  get(machineId: string): ObservedInstance | undefined;
+  /** Takes what an agent reports here; writes to the store only when it is news. */
+  report(machineId: string, instance: InstanceObservation): void;
+  /** Forgets a machine that is gone. */
+  forget(machineId: string): void;
+  close(): void;
+}
+
+export interface ObservationsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onChange: (machineId: string) => void;
+}
+
+interface Stored {
+  readonly observed: ObservedInstance;
+  /** It without what moves all the time. */
+  readonly material: InstanceObservation;
+  /** Sizes of the last one that was news. */
+  readonly dataBytes: bigint;
+  readonly freeBytes: bigint;
+}
+
+export function createObservations({ store, clock, log, onChange }: ObservationsDeps): Observations {
+  const latest = new Map<string, Stored>();
+  const unsaved = new Set<string>();
+  const saving = new Set<string>();
+  let retry: NodeJS.Timeout | undefined;
+  let closed = false;
+  // After a reset the listing tells what is there; what it does not tell is gone.
+  let unseen: Set<string> | undefined;
+
+  const watch = store.watch(prefix, {
+    reset() {
+      unseen = new Set(latest.keys());
+    },
+    put({ key, value }) {
+      const machineId = key.slice(prefix.length);
+      unseen?.delete(machineId);
+      const { observedAt, instance } = JSON.parse(value) as { observedAt: number; instance: JsonValue };
+      const known = latest.get(machineId);
+      // What an agent said here a moment ago is newer than the echo of an earlier write.
+      if (known !== undefined && known.observed.observedAt >= observedAt) return;
+      const message = fromJson(InstanceObservationSchema, instance, { ignoreUnknownFields: true });
+      latest.set(machineId, newsOf({ observedAt, instance: message }));
+      onChange(machineId);
+    },
+    delete(key) {
+      const machineId = key.slice(prefix.length);
+      if (latest.delete(machineId)) onChange(machineId);
+    },
+    synced() {
+      const gone = unseen;
+      unseen = undefined;
+      for (const machineId of gone ?? []) {
+        if (!unsaved.has(machineId) && latest.delete(machineId)) onChange(machineId);
+      }
+    },
+  });
+
+  async function save(machineId: string): Promise<void> {
+    if (saving.has(machineId)) return;
+    saving.add(machineId);
+    try {
+      while (unsaved.delete(machineId)) {
+        const stored = latest.get(machineId);
+        if (stored === undefined) return;
+        const { observedAt, instance } = stored.observed;
+        const value = JSON.stringify({ observedAt, instance: toJson(InstanceObservationSchema, instance) });
+        await store.commit({ conditions: [], puts: [{ key: `${prefix}${machineId}`, value }], deletes: [] });
+      }
+    } catch (error) {
+      log.warn("observation not stored", { machine: machineId, error: String(error) });
+      unsaved.add(machineId);
+      retry ??= setTimeout(saveAll, retryMs).unref();
+    } finally {
+      saving.delete(machineId);
+    }
+  }
+
+  function saveAll(): void {
+    retry = undefined;
+    if (!closed) for (const machineId of unsaved) void save(machineId);
+  }
+
+  return {
+    get: (machineId) => latest.get(machineId)?.observed,
+    report(machineId, instance) {
+      const known = latest.get(machineId);
+      const news = newsOf({ instance, observedAt: clock.now() });
+      if (known !== undefined && isSame(known, news)) {
+        latest.set(machineId, { ...known, observed: news.observed });
+        return;
+      }
+      latest.set(machineId, news);
+      unsaved.add(machineId);
+      void save(machineId);
+      onChange(machineId);
+    },
+    forget(machineId) {
+      unsaved.delete(machineId);
+      latest.delete(machineId);
+      store
+        .commit({ conditions: [], puts: [], deletes: [`${prefix}${machineId}`] })
+        .catch((error: unknown) => log.warn("observation not removed", { machine: machineId, error: String(error) }));
+    },
+    close() {
+      closed = true;
+      clearTimeout(retry);
+      watch.close();
+    },
+  };
+}
+
+function newsOf(observed: ObservedInstance): Stored {
+  const { dataBytes, freeBytes } = observed.instance;
+  const material = clone(InstanceObservationSchema, observed.instance);
+  material.dataBytes = 0n;
+  material.freeBytes = 0n;
+  return { observed, material, dataBytes, freeBytes };
+}
+
+function isSame(known: Stored, news: Stored): boolean {
+  return (
+    isNear(known.dataBytes, news.dataBytes) &&
+    isNear(known.freeBytes, news.freeBytes) &&
+    equals(InstanceObservationSchema, known.material, news.material)
+  );
+}
+
+function isNear(before: bigint, after: bigint): boolean {
+  const moved = before > after ? before - after : after - before;
+  return moved <= newsworthyBytes || moved * newsworthyShare <= before;
+}

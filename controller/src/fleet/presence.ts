@@ -1,0 +1,115 @@
+import type { Log } from "@holdfast/common/log.ts";
+import { root } from "../store/resource.ts";
+import type { Lease, Store } from "../store/store.ts";
+import type { SessionFacts } from "./fleet.ts";
+import type { Session } from "./session.ts";
+
+const prefix = `${root}/session/`;
+
+/** What a presence key says: who holds the machine's stream. */
+interface Entry {
+  readonly facts: SessionFacts;
+  readonly modRevision: bigint;
+}
+
+/** Who holds which machine's stream, at every controller. The keys live under the holders' leases. */
+export interface Presence {
+  get(machineId: string): SessionFacts | undefined;
+  entries(): IterableIterator<[machineId: string, facts: SessionFacts]>;
+  /** Writes the session's key; resolves false when a newer stream of the machine is elsewhere already. */
+  enter(session: Session, lease: Lease): Promise<boolean>;
+  /** Takes the key back unless a newer stream has written it. */
+  leave(session: Session): void;
+  /** Takes back own keys that had no stream at this call and the one before. */
+  sweep(hasStream: (machineId: string) => boolean): void;
+  close(): void;
+}
+
+export interface PresenceDeps {
+  readonly store: Store;
+  readonly controllerId: string;
+  readonly log: Log;
+  /** A key changed; `taken` says at which revision another controller's stream took the machine. */
+  readonly onChange: (machineId: string, taken: bigint | undefined) => void;
+}
+
+export function createPresence({ store, controllerId, log, onChange }: PresenceDeps): Presence {
+  const entries = new Map<string, Entry>();
+  // After a reset the listing tells what is there; what it does not tell is gone.
+  let unseen: Set<string> | undefined;
+
+  const watch = store.watch(prefix, {
+    reset() {
+      unseen = new Set(entries.keys());
+    },
+    put({ key, value, modRevision }) {
+      const machineId = key.slice(prefix.length);
+      unseen?.delete(machineId);
+      const facts = JSON.parse(value) as SessionFacts;
+      entries.set(machineId, { facts, modRevision });
+      onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
+    },
+    delete(key) {
+      forget(key.slice(prefix.length));
+    },
+    synced() {
+      const gone = unseen;
+      unseen = undefined;
+      for (const machineId of gone ?? []) forget(machineId);
+    },
+  });
+
+  let orphans = new Map<string, bigint>();
+
+  function forget(machineId: string): void {
+    if (entries.delete(machineId)) onChange(machineId, undefined);
+  }
+
+  /** One try: a key that stays is found by the sweep, or ends with the lease. */
+  function takeBack(machineId: string, modRevision: bigint): void {
+    const key = `${prefix}${machineId}`;
+    store
+      .commit({ conditions: [{ key, modRevision }], puts: [], deletes: [key] })
+      .catch((error: unknown) => log.warn("presence not taken back", { machine: machineId, error: String(error) }));
+  }
+
+  return {
+    get: (machineId) => entries.get(machineId)?.facts,
+    *entries() {
+      for (const [machineId, entry] of entries) yield [machineId, entry.facts];
+    },
+    async enter(session, lease) {
+      const { machineId, hello, connectedAt } = session;
+      const facts: SessionFacts = {
+        controllerId,
+        connectedAt,
+        agentVersion: hello?.agentVersion ?? "",
+        bootId: hello?.bootId ?? "",
+      };
+      const put = { key: `${prefix}${machineId}`, value: JSON.stringify(facts), lease };
+      const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
+      if (!done.committed) throw new Error("a put without conditions was not committed");
+      session.presence = done.revision;
+      const known = entries.get(machineId);
+      if (known !== undefined && known.modRevision > done.revision) return known.facts.controllerId === controllerId;
+      entries.set(machineId, { facts, modRevision: done.revision });
+      onChange(machineId, undefined);
+      return true;
+    },
+    leave({ machineId, presence }) {
+      if (presence === 0n) return;
+      if (entries.get(machineId)?.modRevision === presence) forget(machineId);
+      takeBack(machineId, presence);
+    },
+    sweep(hasStream) {
+      const now = new Map<string, bigint>();
+      for (const [machineId, { facts, modRevision }] of entries) {
+        if (facts.controllerId !== controllerId || hasStream(machineId)) continue;
+        if (orphans.get(machineId) === modRevision) takeBack(machineId, modRevision);
+        else now.set(machineId, modRevision);
+      }
+      orphans = now;
+    },
+    close: () => watch.close(),
+  };
+}

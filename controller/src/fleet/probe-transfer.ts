@@ -1,0 +1,56 @@
+import { createHash, randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { CopyPayloadSchema, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Fleet } from "./fleet.ts";
+import type { PayloadStore } from "./payload-store.ts";
+import { unreachable } from "./session.ts";
+
+const blockBytes = 64 << 10;
+const timeoutMs = 120_000;
+
+/**
+ * Sends random bytes to a machine and back by reference; answers the time it took and the SHA-256 that both ways agreed
+ * on. Throws MACHINE_UNREACHABLE when the machine cannot, and an error when the bytes differ.
+ */
+export async function probeTransfer(
+  { fleet, payloads }: { fleet: Fleet; payloads: PayloadStore },
+  machineId: string,
+  sizeBytes: number,
+  signal?: AbortSignal,
+): Promise<{ durationMs: number; sha256: string }> {
+  const startedMs = performance.now();
+  const sent = await payloads.write(machineId, randomBlocks(sizeBytes), signal);
+  const written = [sent.id];
+  try {
+    const payload = create(PayloadRefSchema, { id: sent.id, sizeBytes: BigInt(sent.sizeBytes), sha256: sent.sha256 });
+    const request = {
+      ownerId: machineId,
+      generation: 0,
+      term: 0,
+      lane: "bulk" as const,
+      input: { case: "copyPayload" as const, value: create(CopyPayloadSchema, { payload }) },
+      deadlineMs: timeoutMs,
+    };
+    const result = await fleet.run(machineId, request, timeoutMs, signal);
+    const copy = result.output.case === "copyPayload" ? result.output.value.payload : undefined;
+    if (copy === undefined) throw unreachable(result.failure?.message ?? "The machine sent nothing back.");
+    written.push(copy.id);
+    const sha256 = await hashOf(payloads, machineId, copy.id, signal);
+    if (sha256 !== sent.sha256) throw new Error("the payload came back changed");
+    return { durationMs: Math.round(performance.now() - startedMs), sha256 };
+  } finally {
+    for (const id of written) await payloads.remove(machineId, id);
+  }
+}
+
+async function* randomBlocks(sizeBytes: number): AsyncIterable<Uint8Array> {
+  for (let left = sizeBytes; left > 0; left -= blockBytes) yield randomBytes(Math.min(left, blockBytes));
+}
+
+async function hashOf(payloads: PayloadStore, machineId: string, id: string, signal?: AbortSignal): Promise<string> {
+  const bytes = await payloads.read(machineId, id, signal);
+  if (bytes === undefined) throw new Error("the payload that came back is not in the object store");
+  const hash = createHash("sha256");
+  for await (const block of bytes) hash.update(block);
+  return hash.digest("hex");
+}

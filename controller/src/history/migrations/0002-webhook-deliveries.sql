@@ -1,0 +1,42 @@
+-- Events that have not been given to the webhook endpoints yet. With a webhook_id it is an event that one endpoint gets again.
+create table webhook_fan_out (
+  place bigint generated always as identity primary key,
+  event_id uuid not null,
+  occurred_at timestamptz not null,
+  webhook_id text
+);
+
+-- What an endpoint has to get, until it has it or the last attempt failed. `attempt` is the next one.
+create table webhook_delivery (
+  id uuid primary key default gen_random_uuid(),
+  webhook_id text not null,
+  event_id uuid not null,
+  occurred_at timestamptz not null,
+  attempt integer not null default 1,
+  due_at timestamptz not null
+);
+create index webhook_delivery_by_webhook on webhook_delivery (webhook_id, due_at);
+
+-- One row an attempt that ended; its months come and go as those of the events.
+create table webhook_attempt (
+  id uuid not null,
+  occurred_at timestamptz not null,
+  webhook_id text not null,
+  event_id uuid not null,
+  event_occurred_at timestamptz not null,
+  event_type text not null,
+  attempt integer not null,
+  response_status integer,
+  error_message text,
+  delivered_at timestamptz,
+  duration_ms integer not null,
+  primary key (id, occurred_at)
+) partition by range (occurred_at);
+create table webhook_attempt_default partition of webhook_attempt default;
+create index webhook_attempt_by_webhook on webhook_attempt (webhook_id, occurred_at desc, id desc);
+
+-- Since when every attempt of an endpoint failed; null while it takes them.
+create table webhook_health (
+  webhook_id text primary key,
+  failing_since timestamptz
+);

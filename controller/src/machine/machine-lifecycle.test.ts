@@ -1,0 +1,26 @@
+import { next } from "@holdfast/common/machine.ts";
+import { expect, it } from "vitest";
+import { machineLifecycle, type MachineState } from "./machine-lifecycle.ts";
+
+const states = [...new Set(machineLifecycle.rows.flatMap(([from, , to]) => [from, to]))];
+
+function reachableFrom(start: MachineState): Set<string> {
+  const seen = new Set<string>([start]);
+  for (const state of seen) for (const [from, , to] of machineLifecycle.rows) if (from === state) seen.add(to);
+  return seen;
+}
+
+it("leads from the first state to every other", () => {
+  expect([...reachableFrom("pending")].sort()).toEqual([...states].sort());
+});
+
+it.each(states)("leads from %s to destruction, and from there nowhere but to a failure that is retried", (state) => {
+  expect(reachableFrom(state)).toContain("destroying");
+});
+
+it.each(states.filter((state) => state !== "destroying" && state !== "running"))(
+  "takes a running machine for running in %s",
+  (state) => {
+    expect(next(machineLifecycle, state, "foundRunning")?.[2]).toBe("running");
+  },
+);

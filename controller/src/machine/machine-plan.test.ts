@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import type { MachineFacts } from "../compute/compute-provider.ts";
+import type { MachineObject } from "./machine.ts";
+import { type ObservedMachine, planMachine, restartDelayMs, silentTooLongMs } from "./machine-plan.ts";
+
+const now = 1_000_000;
+const running: MachineFacts = {
+  id: "m",
+  state: "running",
+  address: "127.99.0.1",
+  diskBytes: 10,
+  hasData: true,
+  starts: 1,
+};
+const stopped: MachineFacts = { ...running, state: "stopped" };
+
+function machine(power: "on" | "off", deleted = false): MachineObject {
+  return {
+    metadata: {
+      id: "m",
+      name: "m",
+      organizationId: "o",
+      generation: 1,
+      createdAt: 0,
+      updatedAt: 0,
+      ...(deleted && { deletionRequestedAt: 1 }),
+    },
+    spec: {
+      owner: { kind: "managed-service", id: "s" },
+      engine: "postgresql",
+      version: "17",
+      vcpu: 1,
+      memoryBytes: 1,
+      diskBytes: 10,
+      zone: "local",
+      power,
+      serverNames: [],
+    },
+    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+  };
+}
+
+const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine> = {}): ObservedMachine => ({
+  facts,
+  connected: true,
+  silentMs: 0,
+  deaths: [],
+  now,
+  ...more,
+});
+
+describe("the plan of a machine", () => {
+  // biome-ignore format: a table
+  it.each([
+    ["makes and starts what is not there",          machine("on"),        observed(undefined),                       ["create", "start"]],
+    ["makes what is to be off, and leaves it off",  machine("off"),       observed(undefined),                       ["create"]],
+    ["finishes what is half made",                  machine("on"),        observed({ ...stopped, address: "" }),     ["create", "start"]],
+    ["starts what is stopped",                      machine("on"),        observed(stopped),                         ["start"]],
+    ["leaves alone what runs, whoever started it",  machine("on"),        observed(running),                         []],
+    ["stops what is to be off",                     machine("off"),       observed(running),                         ["stop"]],
+    ["leaves off what is off",                      machine("off"),       observed(stopped),                         []],
+    ["grows a disk that is too small",              machine("on"),        observed({ ...running, diskBytes: 5 }),    ["growDisk"]],
+    ["destroys what is to be deleted",              machine("on", true),  observed(running),                         ["destroy", "forget"]],
+    ["forgets what is gone",                        machine("on", true),  observed(undefined),                       ["forget"]],
+    ["starts again at once after a first death",    machine("on"),        observed(stopped, { deaths: [now] }),      ["start"]],
+    ["waits after a second one",                    machine("on"),        observed(stopped, { deaths: [1, now] }),   []],
+    ["waits for an agent that is away for a moment", machine("on"),       observed(running, { connected: false }),   []],
+    ["enrols an agent anew that is silent for long", machine("on"),       observed(running, { connected: false, silentMs: silentTooLongMs }), ["enroll"]],
+  ] as const)("%s", (_, object, world, kinds) => {
+    expect(planMachine(object, world).steps.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it("looks again when a restart is due, and at a silent machine", () => {
+    expect(planMachine(machine("on"), observed(stopped, { deaths: [1, now] })).lookAgainMs).toBe(1_000);
+    expect(planMachine(machine("on"), observed(running, { connected: false })).lookAgainMs).toBe(silentTooLongMs);
+    expect(planMachine(machine("on"), observed(running)).lookAgainMs).toBeNull();
+  });
+
+  it("does not enrol an agent twice while the first enrolment is good", () => {
+    const object = machine("on");
+    const enrollment = { tokenHash: "h", expiresAt: now + 1 };
+    const waiting = { ...object, status: { ...object.status, enrollment } };
+    const silent = observed(running, { connected: false, silentMs: silentTooLongMs });
+    expect(planMachine(waiting, silent).steps).toEqual([]);
+  });
+});
+
+it("waits longer after each death, at most a minute", () => {
+  const delays = [0, 1, 2, 3, 4, 20].map((count) =>
+    restartDelayMs(
+      Array.from({ length: count }, () => now),
+      now,
+    ),
+  );
+  expect(delays).toEqual([0, 0, 1_000, 2_000, 4_000, 60_000]);
+  expect(restartDelayMs([0, 0], 5_000)).toBe(0);
+});

@@ -1,0 +1,78 @@
+import type { MachineFacts } from "../compute/compute-provider.ts";
+import type { MachineObject } from "./machine.ts";
+
+/** What the world is like for one machine. */
+export interface ObservedMachine {
+  /** What the provider has; undefined when it has nothing. */
+  readonly facts: MachineFacts | undefined;
+  /** Is an agent's stream there? */
+  readonly connected: boolean;
+  /** For how long a running machine has had no stream, as far as this controller knows. */
+  readonly silentMs: number;
+  /** When it died, within the last ten minutes. */
+  readonly deaths: readonly number[];
+  readonly now: number;
+}
+
+/** One thing to do. Each is idempotent. */
+export type MachineStep =
+  | { readonly kind: "create" }
+  | { readonly kind: "growDisk"; readonly diskBytes: number }
+  | { readonly kind: "start" }
+  /** A running machine gets a new enrolment: what it has is not taken any more. */
+  | { readonly kind: "enroll" }
+  | { readonly kind: "stop" }
+  | { readonly kind: "destroy" }
+  | { readonly kind: "forget" };
+
+export interface MachinePlanned {
+  readonly steps: readonly MachineStep[];
+  /** When to look again although nothing happened; null when only a change matters. */
+  readonly lookAgainMs: number | null;
+}
+
+/** A stream that is away for so long is not only between two controllers. */
+export const silentTooLongMs = 60_000;
+/** Deaths that are further back do not count. */
+export const deathsKeptMs = 600_000;
+/** So many deaths, and the machine is not called well any more, though it is started again. */
+export const deathsMax = 5;
+
+/** Pure: what to do next so that the machine becomes what was asked for. */
+export function planMachine(machine: MachineObject, observed: ObservedMachine): MachinePlanned {
+  const { facts } = observed;
+  if (machine.metadata.deletionRequestedAt !== undefined) {
+    return only(facts === undefined ? [{ kind: "forget" }] : [{ kind: "destroy" }, { kind: "forget" }]);
+  }
+  // A provider shows a machine that is half made by its missing address.
+  const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
+  const { diskBytes } = machine.spec;
+  if (facts !== undefined && make.length === 0 && facts.diskBytes < diskBytes)
+    make.push({ kind: "growDisk", diskBytes });
+  const isRunning = facts?.state === "running";
+  if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
+  if (!isRunning) {
+    const waitMs = restartDelayMs(observed.deaths, observed.now);
+    return waitMs > 0 ? { steps: make, lookAgainMs: waitMs } : only([...make, { kind: "start" }]);
+  }
+  if (observed.connected) return only(make);
+  if (observed.silentMs >= silentTooLongMs && !hasEnrollment(machine, observed.now)) make.push({ kind: "enroll" });
+  return { steps: make, lookAgainMs: silentTooLongMs };
+}
+
+/** At once after the first death, then 1 s, 2 s, 4 s, up to a minute after the last one. */
+export function restartDelayMs(deaths: readonly number[], now: number): number {
+  const last = deaths.at(-1);
+  if (last === undefined || deaths.length === 1) return 0;
+  const delayMs = Math.min(60_000, 1_000 * 2 ** (deaths.length - 2));
+  return Math.max(0, last + delayMs - now);
+}
+
+function hasEnrollment(machine: MachineObject, now: number): boolean {
+  const { enrollment } = machine.status;
+  return enrollment !== null && enrollment.expiresAt > now;
+}
+
+function only(steps: readonly MachineStep[]): MachinePlanned {
+  return { steps, lookAgainMs: null };
+}

@@ -1,0 +1,231 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
+import { detectAbilities } from "../compute/process/host-abilities.ts";
+import { readRun } from "../compute/process/machine-run.ts";
+import { matchesEnrollment } from "../fleet/enrollment-token.ts";
+import { createRunner, type Runner } from "../runtime/runner.ts";
+import { soleOwner } from "../runtime/sole-owner.ts";
+import { createSealer } from "../secrets/sealer.ts";
+import { type Collection, createCollection } from "../store/collection.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { Store } from "../store/store.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import { createMachineWork } from "./machine-reconciler.ts";
+import { createOrphanSweep } from "./orphan-sweep.ts";
+
+const gib = 1024 ** 3;
+const signal = new AbortController().signal;
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const { isolation, reason } = await detectAbilities();
+
+describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
+  let etcd: TestEtcd;
+  let store: Store;
+  let hosts: TestMachines;
+  let machines: Collection<MachineObject>;
+  let runner: Runner;
+  let now = 0;
+  const clock = { now: () => Date.now() + now, monotonicMs: systemClock.monotonicMs };
+  const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+
+  beforeAll(async () => {
+    [etcd, hosts] = await Promise.all([startTestEtcd(), startTestMachines()]);
+    store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+    watchMachines();
+    await machines.ready;
+    runner.start();
+  });
+  afterAll(async () => {
+    await runner.stop();
+    machines.close();
+    await store.close();
+    await hosts.close();
+    await etcd.stop();
+  });
+
+  function watchMachines(): void {
+    machines = createCollection<MachineObject>(store, "machine");
+    const work = createMachineWork({
+      provider: hosts.provider,
+      machines,
+      begin,
+      sealer,
+      clock,
+      log: silentLog,
+      installationId: "i",
+      caFingerprint: () => "ff",
+      controllers: () => ["127.0.0.1:7001"],
+      session: () => undefined,
+      onSession: () => ({ close() {} }),
+    });
+    runner = createRunner({ reconciled: [work], ownership: soleOwner, clock, log: silentLog, random: Math.random });
+  }
+
+  async function newMachine(spec: Partial<MachineSpecObject> = {}): Promise<string> {
+    const id = randomUUID();
+    const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
+    const unit = begin();
+    unit.create<MachineObject>("machine", {
+      metadata,
+      spec: {
+        owner: { kind: "managed-service", id: "s" },
+        engine: "postgresql",
+        version: "17",
+        vcpu: 1,
+        memoryBytes: gib,
+        diskBytes: gib,
+        zone: "local",
+        power: "on",
+        serverNames: [],
+        ...spec,
+      },
+      status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+    });
+    await unit.commit();
+    return id;
+  }
+
+  async function change(id: string, edit: (machine: MachineObject) => MachineObject): Promise<void> {
+    await retryConflict(signal, async () => {
+      const before = await machines.fresh(id);
+      if (before === undefined) throw new Error("it is there");
+      const unit = begin();
+      unit.update("machine", before, edit(before.object));
+      await unit.commit();
+    });
+  }
+
+  const power = (id: string, to: "on" | "off") => change(id, (m) => ({ ...m, spec: { ...m.spec, power: to } }));
+  const status = (id: string) => machines.get(id)?.object.status;
+  const becomes = (id: string, state: string | undefined, timeout = 10_000) =>
+    expect.poll(() => status(id)?.state, { timeout, interval: 10 }).toBe(state);
+
+  it("makes a machine run, with an enrolment that only its object and its own file know", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    const path = join(hosts.layout.machine(id).state, "enrollment.json");
+    const file = JSON.parse(await readFile(path, "utf8")) as { token: string };
+    expect(file).toMatchObject({
+      installation_id: "i",
+      machine_id: id,
+      controllers: ["127.0.0.1:7001"],
+      ca_fingerprint: "ff",
+    });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(matchesEnrollment(status(id)?.enrollment ?? null, file.token, sealer, clock)).toBe(true);
+    expect(JSON.stringify(machines.get(id)?.object)).not.toContain(file.token);
+    const facts = await hosts.provider.get(id, signal);
+    expect(facts).toMatchObject({ state: "running", starts: 1, address: status(id)?.address });
+  });
+
+  it("stops it, starts it on the same address with another enrolment, and removes it with its records", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    const first = status(id);
+    await power(id, "off");
+    await becomes(id, "stopped");
+    expect(status(id)?.enrollment).toBeNull();
+    await power(id, "on");
+    await becomes(id, "running");
+    expect(status(id)?.address).toBe(first?.address);
+    expect(status(id)?.enrollment?.tokenHash).not.toBe(first?.enrollment?.tokenHash);
+    await change(id, (m) => ({ ...m, metadata: { ...m.metadata, deletionRequestedAt: 1 } }));
+    await becomes(id, undefined);
+    expect(await hosts.provider.get(id, signal)).toBeUndefined();
+    expect((await store.list(`/holdfast/v1/machine/${id}`, { limit: 1 })).values).toEqual([]);
+  });
+
+  it("starts a machine again that died", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    const run = await readRun(hosts.layout.machine(id).run);
+    process.kill(run?.init?.pid ?? 0, "SIGKILL");
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.starts, { timeout: 5_000 }).toBe(2);
+    await becomes(id, "running");
+  });
+
+  it("says why a machine cannot be, and makes it once it can", async () => {
+    const id = await newMachine({ engine: "postgresql", version: "9" });
+    await becomes(id, "failed");
+    expect(status(id)?.reason).toMatch(/postgresql 9/);
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, version: "17" } }));
+    await becomes(id, "running");
+    expect(status(id)?.reason).toBe("");
+    const large = await newMachine({ diskBytes: 1e6 * gib });
+    await becomes(large, "failed");
+    expect(status(large)?.reason).toMatch(/1000000.0 GiB were asked for/);
+  });
+
+  it("grows the disk of a running machine without a restart", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, diskBytes: 2 * gib } }));
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.diskBytes).toBe(2 * gib);
+    expect((await hosts.provider.get(id, signal))?.starts).toBe(1);
+  });
+
+  it("takes machines over as they run when the store was rebuilt", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    await change(id, (m) => ({
+      ...m,
+      status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+    }));
+    const facts = await hosts.provider.get(id, signal);
+    await expect.poll(() => status(id)).toMatchObject({ state: "running", address: facts?.address });
+    expect(facts?.starts).toBe(1);
+  });
+
+  it("sweeps orphans: without data at once, with data after seven days, and nothing while anything is held", async () => {
+    const holds: { list(): { kind: string; reason: string; since: number; until: null }[] } = { list: () => [] };
+    const held = [{ kind: "restored", reason: "", since: 0, until: null }];
+    const sweep = createOrphanSweep({
+      provider: hosts.provider,
+      machines,
+      store,
+      objectsReady: machines.ready,
+      holds: { list: () => holds.list() },
+      clock,
+      log: silentLog,
+    });
+    const owned = await newMachine();
+    await becomes(owned, "running");
+    const [full, empty] = [randomUUID(), randomUUID()];
+    const spec = {
+      installationId: "i",
+      plan: { vcpu: 1, memoryBytes: gib },
+      diskBytes: gib,
+      zone: "local",
+      engine: "postgresql",
+      version: "17",
+    };
+    for (const id of [full, empty]) await hosts.provider.create({ ...spec, id }, signal);
+    const enrollment = { installationId: "i", controllers: [], caFingerprint: "", token: "" };
+    await hosts.provider.start(full, enrollment, signal);
+    const actions = async (dryRun: boolean) =>
+      Object.fromEntries((await sweep.sweep({ dryRun }, signal)).map((each) => [each.machineId, each.action]));
+
+    holds.list = () => held;
+    expect(await actions(false)).toEqual({ [full]: "kept", [empty]: "kept" });
+    holds.list = () => [];
+    expect(await actions(true)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
+    expect(await hosts.provider.get(empty, signal)).toBeDefined();
+    expect(await actions(false)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
+    expect(await hosts.provider.get(empty, signal)).toBeUndefined();
+    expect(await actions(false)).toEqual({ [full]: "kept" });
+    now = 7 * 86_400_000 + 1;
+    expect(await actions(false)).toEqual({ [full]: "destroyed" });
+    now = 0;
+    expect(await actions(false)).toEqual({});
+    expect(await hosts.provider.get(owned, signal)).toMatchObject({ state: "running" });
+  });
+});

@@ -1,0 +1,138 @@
+import { ComputeFailure, ComputePending } from "../compute/compute-failure.ts";
+import type { MachineFacts } from "../compute/compute-provider.ts";
+import type { SessionFacts } from "../fleet/fleet.ts";
+import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
+import type { Reconciled } from "../runtime/runner.ts";
+import type { MachineObject, MachineStatus } from "./machine.ts";
+import type { MachineEvent } from "./machine-lifecycle.ts";
+import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine } from "./machine-plan.ts";
+import { type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
+
+export interface MachineReconcilerDeps extends MachineStepDeps {
+  /** The stream that the machine's agent has, at whichever controller. */
+  readonly session: (machineId: string) => SessionFacts | undefined;
+}
+
+/** What a controller knows of a machine besides what is stored; gone with the controller. */
+interface Memory {
+  silentSince: number | undefined;
+  deaths: readonly number[];
+}
+
+const retryFailureMs = 15_000;
+const retryPendingMs = 1_000;
+
+/** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
+export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
+  const memories = new Map<string, Memory>();
+
+  async function observe(machine: MachineObject, signal: AbortSignal): Promise<ObservedMachine> {
+    const { id } = machine.metadata;
+    const now = deps.clock.now();
+    const facts = await deps.provider.get(id, signal);
+    const connected = deps.session(id) !== undefined;
+    const memory = memories.get(id) ?? { silentSince: undefined, deaths: [] };
+    const isSilent = facts?.state === "running" && !connected;
+    const silentSince = isSilent ? (memory.silentSince ?? now) : undefined;
+    const died = isDead(machine, facts);
+    const deaths = (died ? [...memory.deaths, now] : memory.deaths).filter((at) => now - at < deathsKeptMs);
+    memories.set(id, { silentSince, deaths });
+    if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
+    return { facts, connected, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now };
+  }
+
+  return {
+    name: "machine",
+    async reconcile(id, signal) {
+      const stored = deps.machines.get(id);
+      if (stored === undefined) {
+        memories.delete(id);
+        return settled;
+      }
+      const machine = stored.object;
+      try {
+        const observed = await observe(machine, signal);
+        const { steps, lookAgainMs } = planMachine(machine, observed);
+        for (const step of steps) await performMachineStep(step, machine, deps, signal);
+        if (steps.some(({ kind }) => kind === "forget")) return settled;
+        await writeFound(id, observed.deaths, deps, signal);
+        return lookAgainMs === null ? settled : again(lookAgainMs, "restart or silence");
+      } catch (error) {
+        return await settleFailure(machine, error, deps, signal);
+      }
+    },
+  };
+}
+
+/** The reconciler with its keys: every machine object, hinted at by the store, the provider and the fleet. */
+export function createMachineWork(
+  deps: MachineReconcilerDeps & { readonly onSession: (onChange: (machineId: string) => void) => { close(): void } },
+): Reconciled {
+  const { machines, provider } = deps;
+  return {
+    reconciler: createMachineReconciler(deps),
+    *keys() {
+      for (const { object } of machines.values()) yield object.metadata.id;
+    },
+    subscribe(onChange) {
+      const watches = [machines.subscribe(onChange), provider.watch(onChange), deps.onSession(onChange)];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+    inputs: (id) => machines.get(id)?.modRevision ?? 0n,
+    concurrency: 32,
+    // A stop in order, and some.
+    deadlineMs: stopGraceMs + 60_000,
+  };
+}
+
+function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolean {
+  const { metadata, spec, status } = machine;
+  const shouldRun = spec.power === "on" && metadata.deletionRequestedAt === undefined;
+  return shouldRun && status.state === "running" && facts?.state === "stopped";
+}
+
+/** What the provider has after the steps. */
+async function writeFound(
+  id: string,
+  deaths: readonly number[],
+  deps: MachineReconcilerDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const facts = await deps.provider.get(id, signal);
+  if (facts === undefined) return;
+  const found: MachineEvent = facts.state === "running" ? "foundRunning" : "foundStopped";
+  const isRestless = deaths.length >= deathsMax;
+  const reason = isRestless ? `The machine ended ${deaths.length} times within ten minutes.` : "";
+  // Waiting for its next start, it is neither found stopped nor well.
+  const waits = deaths.length > 0 && facts.state === "stopped" && deps.machines.get(id)?.object.spec.power === "on";
+  const event = isRestless ? "failed" : waits ? undefined : found;
+  const change: Partial<MachineStatus> = waits && !isRestless ? {} : { reason };
+  await writeStatus(id, event, { ...change, address: facts.address }, deps, signal);
+}
+
+/** A failure with a reason is shown and tried again; anything else is the queue's to retry and to log. */
+async function settleFailure(
+  machine: MachineObject,
+  error: unknown,
+  deps: MachineReconcilerDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { id } = machine.metadata;
+  if (error instanceof ComputePending) {
+    await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
+    return again(retryPendingMs, "the provider prepares");
+  }
+  const reason =
+    error instanceof ComputeFailure ? error.message : isDiskFull(error) ? "The host's disk is full." : undefined;
+  if (reason === undefined) throw error;
+  await writeStatus(id, "failed", { reason }, deps, signal);
+  return again(retryFailureMs, reason);
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+}

@@ -1,0 +1,127 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { next } from "@holdfast/common/machine.ts";
+import { ComputeFailure } from "../compute/compute-failure.ts";
+import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute/compute-provider.ts";
+import { mintEnrollment } from "../fleet/enrollment-token.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { MachineObject, MachineStatus } from "./machine.ts";
+import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
+import type { MachineStep } from "./machine-plan.ts";
+
+export interface MachineStepDeps {
+  readonly provider: ComputeProvider;
+  readonly machines: Collection<MachineObject>;
+  readonly begin: () => UnitOfWork;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly installationId: string;
+  /** SHA-256 of the authority's certificate in DER, hex. */
+  readonly caFingerprint: () => string;
+  /** host:port of every controller's listener for agents. */
+  readonly controllers: () => readonly string[];
+}
+
+/** Engines get this long to shut down in order. */
+export const stopGraceMs = 60_000;
+
+/** Performs one step. Each may be performed again after a crash. */
+export async function performMachineStep(
+  step: MachineStep,
+  machine: MachineObject,
+  deps: MachineStepDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider } = deps;
+  const { id } = machine.metadata;
+  switch (step.kind) {
+    case "create": {
+      const spec = providerSpec(machine, deps.installationId);
+      const admission = await provider.admit(spec, signal);
+      if (!admission.admitted) throw new ComputeFailure(admission.reason);
+      await provider.create(spec, signal);
+      return;
+    }
+    case "growDisk":
+      return provider.growDisk(id, step.diskBytes, signal);
+    case "start":
+      return start(id, "startOrdered", deps, signal);
+    case "enroll":
+      return start(id, undefined, deps, signal);
+    case "stop":
+      await writeStatus(id, "stopOrdered", { reason: "", enrollment: null }, deps, signal);
+      return provider.stop(id, stopGraceMs, signal);
+    case "destroy":
+      await writeStatus(id, "destroyOrdered", { reason: "", enrollment: null }, deps, signal);
+      return provider.destroy(id, signal);
+    case "forget":
+      return forget(id, deps, signal);
+  }
+}
+
+/** Writes the event's state and what else changed, by compare-and-set. Nothing is written when nothing changes. */
+export async function writeStatus(
+  id: string,
+  event: MachineEvent | undefined,
+  change: Partial<MachineStatus>,
+  deps: Pick<MachineStepDeps, "machines" | "begin" | "log">,
+  signal: AbortSignal,
+): Promise<void> {
+  await retryConflict(signal, async () => {
+    // Agents enrol while we work: the memory may be behind what they wrote.
+    const before = await deps.machines.fresh(id, signal);
+    if (before === undefined) return;
+    const { status } = before.object;
+    const row = event && next(machineLifecycle, status.state, event);
+    const after: MachineStatus = { ...status, ...change, state: row?.[2] ?? status.state };
+    if (JSON.stringify(after) === JSON.stringify(status)) return;
+    const unit = deps.begin();
+    unit.update("machine", before, { ...before.object, status: after });
+    await unit.commit(signal);
+    if (row === undefined) return;
+    const transition = { machine: id, from: row[0], event: row[1], to: row[2] };
+    if (row[3] === "warn") deps.log.warn("machine changed", { ...transition, reason: after.reason });
+    else deps.log.info("machine changed", transition);
+  });
+}
+
+/** The hash is in the store before the machine has the token, so that no agent is ever faster than its enrolment. */
+async function start(
+  id: string,
+  event: MachineEvent | undefined,
+  deps: MachineStepDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider, installationId } = deps;
+  const { token, enrollment } = mintEnrollment(deps.sealer, deps.clock);
+  const address = await addressOf(id, provider, signal);
+  await writeStatus(id, event, { enrollment, address, reason: "" }, deps, signal);
+  const controllers = deps.controllers();
+  await provider.start(id, { installationId, controllers, caFingerprint: deps.caFingerprint(), token }, signal);
+}
+
+async function addressOf(id: string, provider: ComputeProvider, signal: AbortSignal): Promise<string> {
+  const facts: MachineFacts | undefined = await provider.get(id, signal);
+  if (facts === undefined) throw new Error(`machine ${id} was destroyed while it was started`);
+  return facts.address;
+}
+
+async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
+  await retryConflict(signal, async () => {
+    const before = await deps.machines.fresh(id, signal);
+    if (before === undefined) return;
+    const unit = deps.begin();
+    unit.remove("machine", before);
+    await unit.commit(signal);
+    deps.log.info("machine removed", { machine: id });
+  });
+}
+
+function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
+  const { vcpu, memoryBytes, diskBytes, zone, engine, version } = spec;
+  return { id: metadata.id, installationId, plan: { vcpu, memoryBytes }, diskBytes, zone, engine, version };
+}

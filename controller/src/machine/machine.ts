@@ -1,0 +1,35 @@
+import type { Resource } from "../store/resource.ts";
+
+/** A machine of the fleet, whoever owns it: a service's node, later an app or a builder. */
+export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
+
+export interface MachineSpecObject {
+  readonly owner: { readonly kind: string; readonly id: string };
+  readonly engine: string;
+  readonly version: string;
+  readonly vcpu: number;
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  readonly zone: string;
+  /** What its owner wants; deletion is metadata.deletionRequestedAt. */
+  readonly power: "on" | "off";
+  /** DNS names that the engine's certificate carries. */
+  readonly serverNames: readonly string[];
+}
+
+export interface MachineStatus {
+  /** "failed" has a reason that a user can act on; it is tried again after a while. */
+  readonly state: "pending" | "creating" | "stopped" | "starting" | "running" | "stopping" | "destroying" | "failed";
+  readonly reason: string;
+  readonly address: string;
+  /** keyedHash of the enrolment token that is good now, and until when. Spent by compare-and-set. */
+  readonly enrollment: { readonly tokenHash: string; readonly expiresAt: number } | null;
+  /** Serial of the one client certificate that is good; an older one is cut. */
+  readonly certificate: {
+    readonly serial: string;
+    readonly previousSerial: string;
+    /** When it begins and ends, milliseconds since 1970. */
+    readonly beganAt: number;
+    readonly expiresAt: number;
+  } | null;
+}

@@ -1,0 +1,334 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { createGateway } from "@holdfast/gateway/gateway.ts";
+import { createApiServer } from "@holdfast/gateway/server.ts";
+import { uuidv7 } from "uuidv7";
+import { bootstrapAccess } from "./access/bootstrap.ts";
+import { createAccess } from "./access/create-access.ts";
+import { createCursors } from "./access/cursor.ts";
+import { refusedCall } from "./access/refusal-audit.ts";
+import { defaultCatalog } from "./catalog/catalog.ts";
+import { createEngineOffers } from "./catalog/engine-offers.ts";
+import { createHolds } from "./clock/holds.ts";
+import { createCollections } from "./collections.ts";
+import { detectAbilities } from "./compute/process/host-abilities.ts";
+import { createProcessProvider } from "./compute/process/process-provider.ts";
+import { preparedEngines } from "./compute/process/prepared-engines.ts";
+import { readControllerConfig } from "./config.ts";
+import { createAddressJudge } from "./egress/address-judge.ts";
+import { createEgressClient } from "./egress/egress-client.ts";
+import { ownAddresses } from "./egress/own-addresses.ts";
+import { createResolveName } from "./egress/resolve-name.ts";
+import { createFleet } from "./fleet/create-fleet.ts";
+import { createHistory, type History } from "./history/history.ts";
+import { keepLocalIdentities } from "./local-identities.ts";
+import { createOrphanSweep } from "./machine/orphan-sweep.ts";
+import { createDirectoryStore } from "./objects/directory-store.ts";
+import { directoryOf } from "./objects/object-store.ts";
+import { createPayloads } from "./objects/payloads.ts";
+import { createOutbox } from "./outbox/outbox.ts";
+import { createAuthority } from "./pki/create-authority.ts";
+import { createRenewedIdentity } from "./pki/renewed-identity.ts";
+import { reconciledOf } from "./reconciled.ts";
+import { takeSnapshot } from "./recovery/snapshot.ts";
+import { createDrainRequests } from "./runtime/drain-requests.ts";
+import { createMembership } from "./runtime/membership.ts";
+import { createRunner } from "./runtime/runner.ts";
+import { createShards } from "./runtime/shards.ts";
+import { readKeyring } from "./secrets/keyring.ts";
+import { createSealer } from "./secrets/sealer.ts";
+import { createServices } from "./services.ts";
+import { readEtcdCredentials } from "./store/etcd-credentials.ts";
+import { createEtcdStore } from "./store/etcd-store.ts";
+import { createKeptAnswers } from "./store/kept-answers.ts";
+import { createUnitOfWork } from "./store/unit-of-work.ts";
+import { createDeliveryDispatcher } from "./webhook/delivery-dispatcher.ts";
+import { createRecordVerifier } from "./zone/verify-record.ts";
+import { createZoneFeed } from "./zone/zone-feed.ts";
+import { createZoneRecords } from "./zone/zone-records.ts";
+import { createZoneService } from "./zone/zone-service.ts";
+
+const clock = systemClock;
+const newId = uuidv7;
+const random = Math.random;
+const checkout = join(import.meta.dirname, "..", "..");
+/** Payloads of tasks may be so large; what is larger belongs into a pipeline of its own. */
+const payloadBytesMax = 64 << 20;
+
+const config = readControllerConfig(process.env);
+const log = createLog("controller", config.logLevel);
+const controllerId = config.controllerId === "" ? `controller-${randomBytes(6).toString("hex")}` : config.controllerId;
+const { installationId } = config;
+const stopping = new AbortController();
+
+// What everything else rests on: the store, the keys, the authority.
+const keyring = await readKeyring(config.masterKeyFile);
+const sealer = createSealer(keyring);
+const credentials = await readEtcdCredentials(config);
+const store = createEtcdStore({ hosts: config.etcd, ...(credentials && { credentials }), log, clock });
+const authorityReady = createAuthority({
+  store,
+  sealer,
+  installationId,
+  clock,
+  log,
+  lifetimes: {
+    identityMs: config.machineCertificateS * 1_000,
+    serverMs: Math.max(config.machineCertificateS, 60) * 3_000,
+  },
+});
+if (config.bootstrapFile !== "")
+  await bootstrapAccess(config.bootstrapFile, { store, sealer, clock, newId }, stopping.signal);
+const collections = createCollections(store);
+const { machines, tasks, records } = collections;
+const holds = createHolds({ store, clock, log });
+const history = createHistory({
+  url: config.historyUrl,
+  passwordFile: config.historyPasswordFile,
+  ...(config.historyCa === "" ? {} : { tls: { ca: await readFile(config.historyCa, "utf8") } }),
+  log,
+  now: clock.now,
+});
+const objects = createDirectoryStore(directoryOf(config.objects));
+const payloads = createPayloads(objects, { newId, maxBytes: payloadBytesMax });
+
+// This controller among the others.
+const { agentListen, agentAdvertise } = config;
+const [agentHost, agentPort] = hostAndPort(agentListen);
+const membership = createMembership({
+  store,
+  id: controllerId,
+  address: agentAdvertise === "" ? agentListen : agentAdvertise,
+  leaseS: config.leaseS,
+  clock,
+  log,
+});
+const shards = createShards({ store, membership, log });
+const ownership = shards;
+const moved: Pick<History, "insert"> = {
+  async insert(entries) {
+    await history.insert(entries);
+    dispatcher.wake();
+  },
+};
+const outbox = createOutbox({ store, history: moved, ownership, clock, ids: newId, random, log });
+const begin = () => createUnitOfWork(store, { outbox, sealer, clock, ids: newId });
+
+// What goes out to where users say.
+const egress = createEgressClient({
+  judge: createAddressJudge(
+    config.allowEgress,
+    ownAddresses({
+      listeners: [config.apiListen, agentListen, config.historyUrl, ...config.etcd, ...config.dnsServers],
+      members: () => membership.members().map(({ address }) => address),
+      loopbackBlock: config.loopbackBlock,
+      machineAddresses: () => [...machines.values()].map(({ object }) => object.status.address),
+    }),
+  ),
+  resolve: createResolveName(),
+});
+const { deliveries } = history;
+const { webhooks } = collections;
+const dispatcher = createDeliveryDispatcher({
+  webhooks,
+  deliveries,
+  egress,
+  ownership,
+  begin,
+  sealer,
+  clock,
+  newId,
+  random,
+  log,
+});
+
+// Machines and who speaks for them.
+const provider = createProcessProvider({
+  directory: config.processDir,
+  loopbackBlock: config.loopbackBlock,
+  imagesDir: config.imagesDir,
+  checkout,
+  node: process.execPath,
+  abilities: await detectAbilities(),
+  environment: process.env,
+  spares: { kinds: preparedEngines, count: config.spares },
+  clock,
+  log,
+});
+const [authority] = await Promise.all([authorityReady, collections.ready]);
+const { caFile, dnsIdentityDir } = config;
+const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
+const feed = createZoneFeed(store);
+const zoneService = createZoneService({ installationId, feed, origin: config.domain, log });
+const fleet = await createFleet({
+  controllerId,
+  installationId,
+  store,
+  machines,
+  tasks,
+  authority,
+  sealer,
+  payloads,
+  clock,
+  log,
+  host: agentHost,
+  port: agentPort,
+  ...(agentAdvertise === "" ? {} : { advertise: agentAdvertise }),
+  services: [zoneService],
+  storeMayBeBehind: () => holds.list().some(({ kind }) => kind === "restored"),
+});
+const attaching = membership.subscribe(attachFleet);
+attachFleet();
+const verifier = createRecordVerifier(zoneService);
+const zone = createZoneRecords(records, clock);
+const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
+
+const keptAnswers = createKeptAnswers({ store, sealer, clock });
+
+// What converges the world to the store.
+const images = await provider.images(stopping.signal);
+const engines = () => createEngineOffers(images);
+const runner = createRunner({
+  reconciled: reconciledOf({
+    collections,
+    begin,
+    fleet,
+    provider,
+    zone,
+    orphans,
+    authority,
+    holds,
+    keptAnswers,
+    history,
+    sealer,
+    askNames: (name, addresses, signal) => verifier.verifyRecord(config.dnsServers, name, addresses, signal),
+    snapshots: { store, history, objects, keyring, installationId, clock, log },
+    installationId,
+    catalog: defaultCatalog,
+    clock,
+    newId,
+    log,
+  }),
+  ownership,
+  clock,
+  log,
+  random,
+});
+runner.start();
+
+// What users speak to.
+const cursors = createCursors(sealer);
+const access = createAccess({ store, collections, begin, history, sealer, cursors, clock, log, newId });
+const drains = createDrainRequests(store);
+const gateway = createGateway({
+  services: createServices({
+    access,
+    begin,
+    collections,
+    fleet,
+    history,
+    outbox,
+    egress,
+    orphans,
+    control: {
+      members: membership.members,
+      drain: drains.ask,
+      snapshot: (signal) => takeSnapshot({ store, history, objects, keyring, installationId, clock, log }, signal),
+      holds,
+    },
+    catalog: defaultCatalog,
+    engines,
+    defaultAllowedCidrs: config.localMode ? ["127.0.0.0/8"] : [],
+    domain: config.domain,
+    trustBundle: () => authority.trustBundle,
+    sealer,
+    cursors,
+    clock,
+    newId,
+  }),
+  authenticator: access.authenticator,
+  rateLimit: { requests: config.rateLimit, windowMs: 60_000 },
+  refused: ({ name }, principal, { source, requestId }) =>
+    outbox.auditSoon(refusedCall(name, principal, source, requestId)),
+  keptAnswers,
+  reached: collections.reached,
+  ready: () => membership.lease()?.live === true,
+  baseUrl: config.baseUrl,
+  log,
+  clock,
+  newId,
+});
+const { hostname } = new URL(config.baseUrl);
+const apiIdentity = await createRenewedIdentity({
+  authority,
+  identity: { kind: "gateway", id: controllerId },
+  names: [...new Set(["localhost", ...(isAddress(hostname) ? [] : [hostname])])],
+  addresses: [...new Set(["127.0.0.1", ...(isAddress(hostname) ? [hostname] : [])])],
+  clock,
+  log,
+});
+const api = createApiServer({
+  handler: gateway,
+  key: apiIdentity.current.privateKey,
+  cert: apiIdentity.current.certificate,
+});
+apiIdentity.subscribe(({ privateKey, certificate }) => api.renew(privateKey, certificate));
+const [apiHost, apiPort] = hostAndPort(config.apiListen);
+await api.listen(apiPort, apiHost);
+const draining = drains.serve(controllerId, () => void drain());
+log.info("serving", { controller: controllerId, api: config.apiListen, agents: agentListen });
+
+process.once("SIGTERM", () => void stop());
+process.once("SIGINT", () => void stop());
+
+function attachFleet(): void {
+  const lease = membership.lease();
+  if (lease === undefined) return;
+  fleet
+    .attach(lease)
+    .catch((error: unknown) => log.warn("streams not attached to the lease", { error: String(error) }));
+}
+
+/** Gives up keys and agents to the other controllers; the API goes on answering. */
+async function drain(): Promise<void> {
+  log.info("draining", { controller: controllerId });
+  attaching.close();
+  await membership.drain();
+  fleet.drain();
+}
+
+/** Machines go on; the lease ends at once, so that nobody waits for it. */
+async function stop(): Promise<void> {
+  log.info("stopping", { controller: controllerId });
+  // Whatever hangs, the process is gone soon: another controller has taken over by then.
+  setTimeout(() => process.exit(0), 2_500).unref();
+  stopping.abort(new Error("the controller stops"));
+  attaching.close();
+  draining.close();
+  localIdentities.close();
+  await access.close();
+  await runner.stop();
+  await outbox.stop();
+  await dispatcher.stop();
+  await egress.close();
+  await fleet.close();
+  shards.close();
+  await membership.leave();
+  await api.close(500);
+  await provider.close();
+  for (const part of [holds, zone, feed, authority, apiIdentity, collections]) part.close();
+  await Promise.all([history.close(), store.close()]);
+  process.exit(0);
+}
+
+function hostAndPort(text: string): [host: string, port: number] {
+  const colon = text.lastIndexOf(":");
+  return [text.slice(0, colon).replaceAll(/[[\]]/g, ""), Number(text.slice(colon + 1))];
+}
+
+function isAddress(host: string): boolean {
+  return /^[0-9.]+$/.test(host) || host.includes(":");
+}

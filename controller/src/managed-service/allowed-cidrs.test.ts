@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { canonicalCidrs } from "./allowed-cidrs.ts";
+
+test.each([
+  ["203.0.113.77/24", "203.0.113.0/24"],
+  ["203.0.113.77", "203.0.113.77/32"],
+  ["0.0.0.0/0", "0.0.0.0/0"],
+  ["2001:DB8:0:0::1/32", "2001:db8::/32"],
+  ["::1", "::1/128"],
+  ["::/0", "::/0"],
+])("%s is stored as %s", (text, canonical) => {
+  expect(canonicalCidrs([text])).toEqual({ cidrs: [canonical], faults: [] });
+});
+
+test.each([
+  "",
+  "10.1/16",
+  "010.0.0.0/8",
+  "10.0.0.0/33",
+  "::/129",
+  "10.0.0.0/8/8",
+  "host",
+  "1.2.3.4/",
+  "0x7f.0.0.1",
+  "fe80::1%eth0/64",
+  " 10.0.0.0/8",
+])("%j is refused with its index", (text) => {
+  const { faults } = canonicalCidrs(["10.0.0.0/8", text]);
+  expect(faults.map((fault) => fault.pointer)).toEqual(["/allowed_cidrs/1"]);
+});
+
+test("doubles in different spellings are stored once", () => {
+  expect(canonicalCidrs(["10.0.0.0/8", "10.1.2.3/8"]).cidrs).toEqual(["10.0.0.0/8"]);
+});

@@ -1,0 +1,32 @@
+import { create } from "@bufbuild/protobuf";
+import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { defaultDatabase, defaultUser, type ManagedServiceObject } from "./managed-service.ts";
+import { roleOf } from "./managed-service-message.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+const forms: Record<string, { database: string; uri: (host: string, port: number) => string }> = {
+  postgresql: { database: defaultDatabase, uri: (host, port) => `postgres://${defaultUser}@${host}:${port}/${defaultDatabase}?sslmode=verify-full` },
+  valkey:     { database: "0",             uri: (host, port) => `rediss://${defaultUser}@${host}:${port}/0` },
+};
+
+/** Pure: all that a client needs but the password. `trustBundle`: PEM of the authorities behind the certificate. */
+export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
+  const { spec, status } = service;
+  const form = forms[spec.databaseType];
+  if (form === undefined) throw new Error(`no form of connection for ${spec.databaseType}`);
+  return create(ConnectionSchema, {
+    host: spec.hostname,
+    port: spec.port,
+    user: defaultUser,
+    database: form.database,
+    uri: form.uri(spec.hostname, spec.port),
+    caCertificate: trustBundle,
+    listeners: [{ name: "engine", port: spec.port, audience: "public", tls: "required" }],
+    nodes: spec.nodes.map((node) => ({
+      id: node.id,
+      role: roleOf(node),
+      hostname: node.hostname,
+      addresses: status.nodes.flatMap(({ id, address }) => (id === node.id && address !== "" ? [address] : [])),
+    })),
+  });
+}

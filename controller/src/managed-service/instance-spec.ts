@@ -1,0 +1,42 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { type CatalogData, planOf } from "../catalog/catalog.ts";
+import type { DatabaseUserObject } from "../database-user/database-user.ts";
+import { defaultDatabase, type ManagedServiceObject, type NodeSpec } from "./managed-service.ts";
+
+const gib = 1024 ** 3;
+
+/** Pure: all that the agent of one node needs to run its engine alone. */
+export function instanceSpecOf(args: {
+  service: ManagedServiceObject;
+  node: NodeSpec;
+  address: string;
+  users: readonly DatabaseUserObject[];
+  catalog: CatalogData;
+  running: boolean;
+}): InstanceSpec {
+  const { service, node, address, users, catalog, running } = args;
+  const { spec } = service;
+  const plan = planOf(catalog, spec.planName);
+  return create(InstanceSpecSchema, {
+    serviceId: service.metadata.id,
+    nodeId: node.id,
+    engine: spec.databaseType,
+    version: spec.version,
+    generation: BigInt(spec.instanceGeneration),
+    term: BigInt(service.status.term),
+    running,
+    vcpu: plan.vcpu,
+    memoryBytes: BigInt(plan.memoryGb * gib),
+    storageBytes: BigInt(spec.storageSizeGb * gib),
+    parameters: { ...spec.parameters },
+    allowedCidrs: [...spec.allowedCidrs],
+    address,
+    port: spec.port,
+    users: users.map(({ spec: user }) =>
+      create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
+    ),
+    restartCount: BigInt(spec.restartCount),
+    databases: spec.databaseType === "postgresql" ? [defaultDatabase] : [],
+  });
+}

@@ -1,0 +1,217 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type ManagedService,
+  ManagedServiceService,
+  type UpdateManagedServiceRequest,
+} from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { auditOf, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
+import type { Cursors } from "../access/cursor.ts";
+import { defaultPageSize } from "../access/cursor.ts";
+import { type Organization, requireRoom } from "../access/organization.ts";
+import type { CatalogData } from "../catalog/catalog.ts";
+import type { EngineOffer } from "../catalog/engine-offer.ts";
+import { newUser } from "../database-user/new-user.ts";
+import type { OperationObject } from "../operation/operation.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Stored } from "../store/resource.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { connectionOf } from "./connection.ts";
+import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
+import { managedServiceMessage, nodeMessage } from "./managed-service-message.ts";
+import { newService } from "./new-service.ts";
+import type { ServiceAccess } from "./service-access.ts";
+import { listFilter } from "./service-filter.ts";
+import type { ServiceLogs } from "./service-logs.ts";
+import { newShortId } from "./service-names.ts";
+import { taskSummaryOf } from "./task-summary.ts";
+import { updateService } from "./update-service.ts";
+import { requestVerb, type Verb } from "./service-verbs.ts";
+
+export interface ManagedServiceApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly organizations: Collection<Organization>;
+  readonly access: ServiceAccess;
+  readonly cursors: Cursors;
+  readonly sealer: Sealer;
+  readonly logs: ServiceLogs;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly defaultAllowedCidrs: readonly string[];
+  readonly domain: string;
+  readonly trustBundle: () => string;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPCs of managed services. */
+export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedService {
+  const { access, services, cursors } = deps;
+  // Creations of one organization share its counter, so they go one by one here instead of colliding in the store.
+  const creating = createKeyedMutex();
+
+  /** The message of an object at rest, made once for as long as the object is the current one. */
+  const messages = new WeakMap<ManagedServiceObject, ManagedService>();
+
+  async function message({ object }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
+    const known = messages.get(object);
+    if (known !== undefined) return known;
+    const operation = await access.inProgress(object, call.signal);
+    const made = Object.freeze(managedServiceMessage(object, operation?.object));
+    if (object.status.operationId === null) messages.set(object, made);
+    return made;
+  }
+
+  /** What a mutation answers: the object as it was committed, once this replica's reads show it. */
+  async function answer(
+    call: Call,
+    id: string,
+    revision: bigint,
+    after: ManagedServiceObject,
+    operation?: OperationObject,
+  ) {
+    call.setHeader("Holdfast-Revision", String(revision));
+    call.setHeader("ETag", etag(after));
+    await Promise.all([services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
+    return managedServiceMessage(after, operation ?? (await access.inProgress(after, call.signal))?.object);
+  }
+
+  const verb = (name: Verb) => (input: { id: string }, call: Call) =>
+    retryConflict(call.signal, async () => {
+      const service = access.require(input.id, call);
+      checkIfMatch(call, service.object);
+      const current = await access.inProgress(service.object, call.signal);
+      const outcome = requestVerb(service.object, name, current?.object, deps.newId(), deps.clock.now());
+      if (outcome.kind === "underWay") return message(service, call);
+      const unit = deps.begin();
+      if (current !== undefined && outcome.ended !== undefined) unit.update("operation", current, outcome.ended);
+      unit.create("operation", outcome.operation);
+      unit.update("managed-service", service, outcome.after);
+      unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", input.id));
+      unit.answer(call, managedServiceMessage(outcome.after, outcome.operation));
+      return answer(call, input.id, await unit.commit(call.signal), outcome.after, outcome.operation);
+    });
+
+  const handlers: Handlers<typeof ManagedServiceService> = {
+    createManagedService: async (request, call) => {
+      requireUnlimited(call);
+      const organizationId = organizationOf(call);
+      return creating(organizationId, () =>
+        retryConflict(call.signal, async () => {
+          const id = deps.newId();
+          const { service, operation } = newService(request, {
+            organizationId,
+            serviceId: id,
+            nodeId: deps.newId(),
+            operationId: deps.newId(),
+            shortId: newShortId(),
+            domain: deps.domain,
+            now: deps.clock.now(),
+            catalog: deps.catalog,
+            engines: deps.engines(),
+            defaultAllowedCidrs: deps.defaultAllowedCidrs,
+          });
+          const unit = deps.begin();
+          countService(deps, unit, organizationId);
+          unit.claimName("managed-service", organizationId, request.name, id);
+          unit.create("managed-service", service);
+          unit.create("operation", operation);
+          const user = { serviceId: id, organizationId, username: defaultUser, role: "admin" } as const;
+          unit.create(
+            "database-user",
+            newUser({ ...user, engine: service.spec.databaseType, sealer: deps.sealer, now: deps.clock.now() }).user,
+          );
+          unit.audit(auditOf(call, "managed-service.create", "managed-service", id));
+          unit.answer(call, managedServiceMessage(service, operation));
+          const revision = await unit.commit(call.signal);
+          await deps.organizations.reached(revision, 1_000);
+          return answer(call, id, revision, service, operation);
+        }),
+      );
+    },
+
+    listManagedServices: async (request, call) => {
+      const organizationId = organizationOf(call);
+      const { accepts, label } = listFilter(request);
+      const after = cursors.read(call, "managed-services", label, request.cursor);
+      const limit = request.limit ?? defaultPageSize;
+      const isShown = (service: ManagedServiceObject) =>
+        mayTouch(call, "managed-service", service.metadata.id) && accepts(service);
+      const { items, next } = services.page(isShown, { after, limit, organizationId });
+      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "managed-services", label, next) };
+      return { services: await Promise.all(items.map((item) => message(item, call))), ...nextCursor };
+    },
+
+    getManagedService: async ({ id }, call) => {
+      const service = access.require(id, call);
+      call.setHeader("ETag", etag(service.object));
+      return message(service, call);
+    },
+
+    updateManagedService: (request: UpdateManagedServiceRequest, call) =>
+      retryConflict(call.signal, async () => {
+        const service = access.require(request.id, call);
+        checkIfMatch(call, service.object);
+        const { after, rename } = updateService(service.object, request, deps.clock.now());
+        if (after === service.object) return message(service, call);
+        const unit = deps.begin();
+        if (rename !== undefined) {
+          unit.releaseName("managed-service", service.object.metadata.organizationId, rename.from);
+          unit.claimName("managed-service", service.object.metadata.organizationId, rename.to, request.id);
+        }
+        unit.update("managed-service", service, after);
+        unit.audit(auditOf(call, "managed-service.update", "managed-service", request.id));
+        return answer(call, request.id, await unit.commit(call.signal), after);
+      }),
+
+    startManagedService: verb("start"),
+    stopManagedService: verb("stop"),
+    restartManagedService: verb("restart"),
+    deleteManagedService: verb("delete"),
+
+    getConnection: async ({ id }, call) => connectionOf(access.require(id, call).object, deps.trustBundle()),
+
+    listNodes: async ({ id, cursor }, call) => {
+      const { object } = access.require(id, call);
+      // Never more nodes than fit one page, so no cursor is ever given out.
+      cursors.read(call, "nodes", id, cursor);
+      return { nodes: object.spec.nodes.map((node) => nodeMessage(object, node)) };
+    },
+
+    listLogs: (request, call) => deps.logs.page(access.require(request.id, call).object, request, call),
+
+    getTaskSummary: async ({ id }, call) => {
+      const { object } = access.require(id, call);
+      return taskSummaryOf(object, (await access.inProgress(object, call.signal))?.object);
+    },
+  };
+  return serve(ManagedServiceService, handlers);
+}
+
+function etag(service: ManagedServiceObject): string {
+  return `"${service.metadata.generation}"`;
+}
+
+/** Throws PRECONDITION_FAILED when If-Match names another generation. */
+function checkIfMatch(call: Call, service: ManagedServiceObject): void {
+  if (call.ifMatch === undefined || call.ifMatch === "*" || call.ifMatch === etag(service)) return;
+  throw new HoldfastError("PRECONDITION_FAILED", `The service is at ${etag(service)} now.`);
+}
+
+/** Counts one more service in the transaction that makes it, so that a quota cannot be passed by two at once. */
+function countService(deps: ManagedServiceApiDeps, unit: UnitOfWork, organizationId: string): void {
+  const organization = deps.organizations.get(organizationId);
+  if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
+  const { status } = organization.object;
+  requireRoom(organization.object, "services", status.services);
+  unit.update("organization", organization, {
+    ...organization.object,
+    status: { ...status, services: status.services + 1 },
+  });
+}

@@ -1,0 +1,91 @@
+import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import type { HealthCheck, ManagedServiceObject, NodeStatus, ServiceHealth } from "./managed-service.ts";
+import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
+
+type Level = ServiceHealth["status"];
+const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
+
+/** Pure: the service's health by its checks; `since` moves only when the status or the reason does. */
+export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {
+  const before = service.status.health;
+  const checks = observed.nodes
+    .flatMap((node) => checksOf(service, node, now))
+    .map((check) => keepSince(check, before.checks));
+  const worst = checks.reduce<Level>(
+    (level, check) => (rank(check.status) > rank(level) ? check.status : level),
+    "healthy",
+  );
+  const status = checks.length === 0 ? "unknown" : worst;
+  const reason = checks.find((check) => check.status === status && status !== "healthy")?.reason ?? "";
+  const since = before.status === status && before.reason === reason ? before.since : now;
+  return { status, since, reason, checks };
+}
+
+function rank(level: Level): number {
+  return order.indexOf(level);
+}
+
+function keepSince(check: HealthCheck, before: readonly HealthCheck[]): HealthCheck {
+  const same = before.find(
+    (old) => old.name === check.name && old.nodeId === check.nodeId && old.status === check.status,
+  );
+  return same === undefined ? check : { ...check, since: Math.min(same.since, check.since) };
+}
+
+function checksOf(
+  service: ManagedServiceObject,
+  { node, machine, connected, instance }: ObservedNode,
+  now: number,
+): HealthCheck[] {
+  const one = (name: string, status: Level, reason: string): HealthCheck[] => [
+    { name, nodeId: node.id, status, since: now, reason },
+  ];
+  if (service.spec.power === "off") return one("agent", "unknown", "The service is stopped.");
+  if (machine === undefined) return one("agent", "unknown", "The machine is being made.");
+  if (!connected) {
+    if (machine.status.state === "failed") return one("machine", "unhealthy", machine.status.reason);
+    return one("agent", "unknown", "The agent is silent.");
+  }
+  if (instance === undefined) return one("liveness", "unknown", "The engine is being set up.");
+  if (instance.state !== "running") {
+    const reason = instance.reason === "" ? `The engine is ${instance.state}.` : instance.reason;
+    return one("liveness", instance.state === "failed" ? "unhealthy" : "unknown", reason);
+  }
+  return instance.checks.map((check) => ({
+    name: check.name,
+    nodeId: node.id,
+    status: levelOf(check),
+    since: msOf(check.since) ?? now,
+    reason: check.reason,
+  }));
+}
+
+function levelOf(check: Check): Level {
+  return order.find((level) => level === check.status) ?? "unknown";
+}
+
+function msOf(time: Timestamp | undefined): number | undefined {
+  return time === undefined ? undefined : timestampMs(time);
+}
+
+/** Pure: what is shown of each node. */
+export function nodeStatusesOf(service: ManagedServiceObject, observed: ObservedService): NodeStatus[] {
+  return observed.nodes.map(({ node, machine, connected, instance }) => ({
+    id: node.id,
+    address: machine?.status.address ?? "",
+    status: shownStatus(service, { node, machine, connected, instance }),
+  }));
+}
+
+function shownStatus(
+  service: ManagedServiceObject,
+  { machine, connected, instance }: ObservedNode,
+): NodeStatus["status"] {
+  if (machine?.status.state === "failed" || instance?.state === "failed") return "Error";
+  if (machine?.status.state === "stopped" && service.spec.power === "off") return "Stopped";
+  if (connected && instance?.state === "running") return "Running";
+  const wasUp = service.status.nodes.some((node) => node.id === machine?.metadata.id && node.status !== "Provisioning");
+  if (!connected && wasUp && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";
+  return "Provisioning";
+}

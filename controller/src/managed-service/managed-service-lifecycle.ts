@@ -1,0 +1,26 @@
+import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
+
+/**
+ * The life of a managed service. States are the spec's (1, States and transitions); deletion is possible in each of them
+ * and ends in no state at all, so it is no row. Upgrading gets its rows with the version upgrade.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+export const managedServiceLifecycle = defineMachine("managed-service", [
+  // from           event                  to              effect
+  ["Pending",       "provisioningStarted", "Provisioning", "none"],
+  ["Pending",       "provisioningFailed",  "Error",        "announceError"],
+  ["Provisioning",  "becameHealthy",       "Running",      "announceRunning"],
+  ["Provisioning",  "provisioningFailed",  "Error",        "announceError"],
+  ["Provisioning",  "stopped",             "Stopped",      "announceStopped"],
+  ["Running",       "stopped",             "Stopped",      "announceStopped"],
+  ["Running",       "failed",              "Error",        "announceError"],
+  ["Stopped",       "startRequested",      "Provisioning", "none"],
+  ["Stopped",       "failed",              "Error",        "announceError"],
+  ["Error",         "startRequested",      "Provisioning", "none"],
+  ["Error",         "becameHealthy",       "Running",      "announceRunning"],
+  ["Error",         "stopped",             "Stopped",      "announceStopped"],
+]);
+
+export type ManagedServiceState = StateOf<typeof managedServiceLifecycle>;
+export type ManagedServiceEvent = EventOf<typeof managedServiceLifecycle>;
+export type ManagedServiceEffect = EffectOf<typeof managedServiceLifecycle>;

@@ -1,0 +1,105 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  HealthStatus,
+  type ManagedService,
+  ManagedServiceSchema,
+  ManagedServiceStatus,
+  type Node,
+  NodeRole,
+  NodeSchema,
+  NodeStatus,
+} from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { OperationObject } from "../operation/operation.ts";
+import { operationMessage } from "../operation/operation-message.ts";
+import type {
+  ManagedServiceObject,
+  NodeSpec,
+  NodeStatus as StoredNodeStatus,
+  ServiceHealth,
+} from "./managed-service.ts";
+import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+export const shownStates: Record<ManagedServiceState, ManagedServiceStatus> = {
+  Pending:      ManagedServiceStatus.PENDING,
+  Provisioning: ManagedServiceStatus.PROVISIONING,
+  Running:      ManagedServiceStatus.RUNNING,
+  Stopped:      ManagedServiceStatus.STOPPED,
+  Error:        ManagedServiceStatus.ERROR,
+};
+
+// biome-ignore format: a table, aligned so that it reads as one
+const shownNodes: Record<StoredNodeStatus["status"], NodeStatus> = {
+  Provisioning: NodeStatus.PROVISIONING,
+  Running:      NodeStatus.RUNNING,
+  Stopped:      NodeStatus.STOPPED,
+  Error:        NodeStatus.ERROR,
+  Unreachable:  NodeStatus.UNREACHABLE,
+};
+
+// biome-ignore format: a table, aligned so that it reads as one
+const shownHealth: Record<ServiceHealth["status"], HealthStatus> = {
+  healthy:   HealthStatus.HEALTHY,
+  degraded:  HealthStatus.DEGRADED,
+  unhealthy: HealthStatus.UNHEALTHY,
+  unknown:   HealthStatus.UNKNOWN,
+};
+
+/** The service as users see it. `operation` is the one in progress, if any. */
+export function managedServiceMessage(
+  service: ManagedServiceObject,
+  operation: OperationObject | undefined,
+): ManagedService {
+  const { metadata, spec, status } = service;
+  return create(ManagedServiceSchema, {
+    id: metadata.id,
+    name: metadata.name,
+    status: shownStates[status.state],
+    databaseType: spec.databaseType,
+    version: spec.version,
+    planName: spec.planName,
+    storageSizeGb: spec.storageSizeGb,
+    storageTier: spec.storageTier,
+    zone: spec.zone,
+    allowedCidrs: [...spec.allowedCidrs],
+    hostname: spec.hostname,
+    port: spec.port,
+    nodes: spec.nodes.map((node) => nodeMessage(service, node)),
+    health: {
+      status: shownHealth[status.health.status],
+      since: timestampFromMs(status.health.since),
+      checks: status.health.checks.map(({ name, nodeId, status: level, since, reason }) => ({
+        name,
+        nodeId,
+        status: shownHealth[level],
+        since: timestampFromMs(since),
+        ...(reason === "" ? {} : { reason }),
+      })),
+      ...(status.health.reason === "" ? {} : { reason: status.health.reason }),
+    },
+    tags: { ...spec.tags },
+    deletionProtection: spec.deletionProtection,
+    createdAt: timestampFromMs(metadata.createdAt),
+    updatedAt: timestampFromMs(metadata.updatedAt),
+    ...(operation === undefined ? {} : { operation: operationMessage(operation) }),
+    ...(spec.ttlHours === null ? {} : { ttlHours: spec.ttlHours }),
+    ...(spec.expiresAt === null ? {} : { expiresAt: timestampFromMs(spec.expiresAt) }),
+    ...(status.error === null ? {} : { error: status.error }),
+  });
+}
+
+export function nodeMessage(service: ManagedServiceObject, node: NodeSpec): Node {
+  const status = service.status.nodes.find(({ id }) => id === node.id)?.status ?? "Provisioning";
+  return create(NodeSchema, {
+    id: node.id,
+    role: roleOf(node),
+    status: shownNodes[status],
+    hostname: node.hostname,
+    zone: node.zone,
+  });
+}
+
+export function roleOf(node: NodeSpec): NodeRole {
+  return node.role === "primary" ? NodeRole.PRIMARY : NodeRole.REPLICA;
+}

@@ -1,0 +1,50 @@
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
+
+/** Where an operation is. `mark` is a new text whenever anything moved, so that a slow step is not a stuck one. */
+export interface Progress {
+  readonly step: string;
+  readonly progressPct: number;
+  readonly mark: string;
+}
+
+/** Pure: the step that the service waits for, by what is observed. */
+export function progressOf(service: ManagedServiceObject, observed: ObservedService): Progress {
+  const mark = observed.nodes.map(markOf).join(" ") + ` ${observed.names}`;
+  if (service.metadata.deletionRequestedAt !== undefined) return { ...deletionProgress(observed), mark };
+  const progress = service.spec.power === "on" ? provisioningProgress(observed) : stopProgress(observed);
+  return { ...progress, mark };
+}
+
+function provisioningProgress({ nodes, names }: ObservedService): Omit<Progress, "mark"> {
+  const waiting = (test: (node: ObservedNode) => boolean) => nodes.some((node) => !test(node));
+  if (waiting(({ machine }) => machine !== undefined && machine.status.address !== ""))
+    return { step: "SetupNetwork", progressPct: 5 };
+  if (waiting(({ machine }) => machine?.status.state === "running")) return { step: "SetupServer", progressPct: 20 };
+  if (waiting(({ connected }) => connected)) return { step: "SetupAgent", progressPct: 40 };
+  if (names !== "verified") return { step: "SetupDNS", progressPct: 55 };
+  const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");
+  return { step: "ProvisioningHealth", progressPct: started ? 85 : 70 };
+}
+
+function stopProgress({ nodes }: ObservedService): Omit<Progress, "mark"> {
+  const engineUp = nodes.some(({ machine }) => machine?.spec.power === "on");
+  return engineUp ? { step: "StopEngine", progressPct: 20 } : { step: "StopServer", progressPct: 70 };
+}
+
+function deletionProgress({ nodes, names }: ObservedService): Omit<Progress, "mark"> {
+  if (names !== "absent") return { step: "RemoveDNS", progressPct: 20 };
+  return nodes.some(({ machine }) => machine !== undefined)
+    ? { step: "RemoveServer", progressPct: 50 }
+    : { step: "RemoveRecords", progressPct: 90 };
+}
+
+function markOf({ machine, connected, instance }: ObservedNode): string {
+  return [
+    machine?.status.state ?? "none",
+    connected,
+    instance?.state,
+    instance?.generation,
+    instance?.restartCount,
+  ].join("/");
+}

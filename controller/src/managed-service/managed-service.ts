@@ -1,0 +1,87 @@
+import type { Resource } from "../store/resource.ts";
+import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
+
+export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
+
+export interface ManagedServiceSpec {
+  readonly databaseType: string;
+  readonly version: string;
+  readonly planName: string;
+  readonly storageSizeGb: number;
+  readonly storageTier: string;
+  readonly zone: string;
+  readonly allowedCidrs: readonly string[];
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly ttlHours: number | null;
+  readonly expiresAt: number | null;
+  readonly deletionProtection: boolean;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly hostname: string;
+  readonly port: number;
+  /** The members; one until replicas come. The first is made with the service. */
+  readonly nodes: readonly NodeSpec[];
+  readonly power: "on" | "off";
+  /** Raised by one for each restart asked for. */
+  readonly restartCount: number;
+  /** Raised by one when anything changes that an agent must act on. */
+  readonly instanceGeneration: number;
+}
+
+/** A node's machine has the node's id. */
+export interface NodeSpec {
+  readonly id: string;
+  readonly role: "primary" | "replica";
+  readonly hostname: string;
+  readonly zone: string;
+}
+
+/** The spec's steps of provisioning, in order. */
+export type ProvisioningStep = "SetupNetwork" | "SetupServer" | "SetupAgent" | "SetupDNS" | "ProvisioningHealth";
+
+export interface ManagedServiceStatus {
+  readonly state: ManagedServiceState;
+  /** The operation in progress. */
+  readonly operationId: string | null;
+  readonly primaryNodeId: string;
+  /** Raised each time a primary is named. */
+  readonly term: number;
+  readonly nodes: readonly NodeStatus[];
+  readonly health: ServiceHealth;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  /** Generation of the instance that every node is held to. */
+  readonly observedGeneration: number;
+  /** Warnings of expiry that were announced, in hours before. */
+  readonly expiryWarnings: readonly number[];
+  readonly announcedProtectedExpiry: boolean;
+}
+
+export interface NodeStatus {
+  readonly id: string;
+  readonly status: "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
+  readonly address: string;
+}
+
+export interface ServiceHealth {
+  readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
+  readonly since: number;
+  readonly reason: string;
+  readonly checks: readonly HealthCheck[];
+}
+
+export interface HealthCheck {
+  readonly name: string;
+  readonly nodeId: string;
+  readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
+  readonly since: number;
+  readonly reason: string;
+}
+
+/** The node that takes writes. */
+export function primaryOf(service: ManagedServiceObject): NodeSpec {
+  const primary = service.spec.nodes.find((node) => node.id === service.status.primaryNodeId);
+  if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);
+  return primary;
+}
+
+export const defaultUser = "app_user";
+export const defaultDatabase = "defaultdb";

@@ -1,0 +1,58 @@
+import { randomInt } from "node:crypto";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
+import type { ObservedNode } from "./managed-service-plan.ts";
+
+/** A name that clients resolve, with the addresses behind it. */
+export interface ServiceName {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly ttlS: number;
+}
+
+const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** Eight random characters that make a hostname unique and unguessable from the service's name. */
+export function newShortId(): string {
+  return Array.from({ length: 8 }, () => base32[randomInt(base32.length)]).join("");
+}
+
+/** `<name>-<short id>.<zone>.<domain>`, fixed at creation. */
+export function hostnameOf(name: string, shortId: string, zone: string, domain: string): string {
+  return `${name}-${shortId}.${zone}.${domain}`;
+}
+
+export function nodeHostnameOf(serviceHostname: string, number: number): string {
+  const [label, ...rest] = serviceHostname.split(".");
+  return [`${label}-${number}`, ...rest].join(".");
+}
+
+/** The name for reads: any healthy replica, the primary while there is none. */
+export function replicaHostnameOf(serviceHostname: string): string {
+  return `replica-${serviceHostname}`;
+}
+
+/** Every name that a node's certificate carries from the start, so that a promotion needs no new one. */
+export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
+  return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
+}
+
+/** Pure: the records that the service should have now. The service name moves at once, so it is kept for 1 s only. */
+export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
+  const addressOf = (id: string) => nodes.find(({ node }) => node.id === id)?.machine?.status.address ?? "";
+  const primary = addressOf(service.status.primaryNodeId);
+  const names: ServiceName[] = [
+    { name: service.spec.hostname, addresses: [primary], ttlS: 1 },
+    { name: replicaHostnameOf(service.spec.hostname), addresses: [primary], ttlS: 1 },
+    ...service.spec.nodes.map((node) => ({ name: node.hostname, addresses: [addressOf(node.id)], ttlS: 10 })),
+  ];
+  return names.filter(({ addresses }) => addresses.every((address) => address !== ""));
+}
+
+/** Every name that was ever the service's; all of them go with it. */
+export function allNamesOf(service: ManagedServiceObject): string[] {
+  return [
+    service.spec.hostname,
+    replicaHostnameOf(service.spec.hostname),
+    ...service.spec.nodes.map((node) => node.hostname),
+  ];
+}

@@ -1,0 +1,57 @@
+import type { DnsRecordObject } from "../zone/dns-record.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { Collection } from "../store/collection.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
+import type { NameVerification } from "./name-verification.ts";
+import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
+
+export interface ObserverDeps {
+  readonly machines: Collection<MachineObject>;
+  readonly records: Collection<DnsRecordObject>;
+  readonly fleet: Fleet;
+  readonly names: NameVerification;
+}
+
+/** What the world is like for this service now, from the watched objects and the agents' last words. */
+export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
+  const nodes = service.spec.nodes.map((node): ObservedNode => {
+    const machine = deps.machines.get(node.id)?.object;
+    const up = machine?.status.state === "running";
+    return {
+      node,
+      machine,
+      connected: up && deps.fleet.session(node.id) !== undefined,
+      instance: deps.fleet.observation(node.id)?.instance,
+    };
+  });
+  return { nodes, names: observeNames(service, nodes, deps) };
+}
+
+function observeNames(
+  service: ManagedServiceObject,
+  nodes: readonly ObservedNode[],
+  deps: ObserverDeps,
+): ObservedService["names"] {
+  const present = allNamesOf(service).map((name) => deps.records.get(name)?.object);
+  if (service.metadata.deletionRequestedAt !== undefined) {
+    const gone = present.every((record) => record === undefined);
+    return gone && deps.names.isVerified(service.metadata.id, withdrawn(service)) ? "absent" : "published";
+  }
+  const wanted = namesOf(service, nodes);
+  if (present.every((record) => record === undefined) || wanted.length === 0) return "absent";
+  if (!wanted.every((name) => isPublished(name, deps.records.get(name.name)?.object))) return "outdated";
+  return deps.names.isVerified(service.metadata.id, wanted) ? "verified" : "published";
+}
+
+function isPublished(name: ServiceName, record: DnsRecordObject | undefined): boolean {
+  return (
+    record !== undefined && record.spec.ttlS === name.ttlS && record.spec.addresses.join() === name.addresses.join()
+  );
+}
+
+/** The service's names as they are to be answered when it is gone: not at all. */
+export function withdrawn(service: ManagedServiceObject): ServiceName[] {
+  return allNamesOf(service).map((name) => ({ name, addresses: [], ttlS: 0 }));
+}

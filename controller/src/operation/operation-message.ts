@@ -1,0 +1,30 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Operation, OperationSchema, OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import type { OperationObject } from "./operation.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+const statuses: Record<OperationObject["status"]["state"], OperationStatus> = {
+  pending:   OperationStatus.PENDING,
+  running:   OperationStatus.RUNNING,
+  completed: OperationStatus.COMPLETED,
+  failed:    OperationStatus.FAILED,
+  cancelled: OperationStatus.CANCELLED,
+};
+
+/** The operation as users see it. */
+export function operationMessage({ metadata, spec, status }: OperationObject): Operation {
+  return create(OperationSchema, {
+    id: metadata.id,
+    serviceId: spec.serviceId,
+    type: spec.type,
+    status: statuses[status.state],
+    progressPct: status.progressPct,
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(status.step === null ? {} : { step: status.step }),
+    ...(status.startedAt === null ? {} : { startedAt: timestampFromMs(status.startedAt) }),
+    ...(status.deadline === null ? {} : { deadline: timestampFromMs(status.deadline) }),
+    ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
+    ...(status.error === null ? {} : { error: status.error }),
+  });
+}

@@ -1,0 +1,119 @@
+import type { Resource } from "../store/resource.ts";
+
+export type OperationType = "create" | "start" | "stop" | "restart" | "configure" | "delete";
+export type OperationObject = Resource<OperationSpec, OperationStatus>;
+
+export interface OperationSpec {
+  readonly serviceId: string;
+  readonly type: OperationType;
+  /** Instance generation that ends it when the machines are held to it. */
+  readonly instanceGeneration: number;
+}
+
+export interface OperationStatus {
+  readonly state: "pending" | "running" | "completed" | "failed" | "cancelled";
+  readonly step: string | null;
+  readonly progressPct: number;
+  readonly startedAt: number | null;
+  /** When it counts as stuck; each progress moves it on. */
+  readonly deadline: number | null;
+  readonly finishedAt: number | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  /** What progress is measured by: a new text is progress. */
+  readonly mark: string;
+}
+
+/** No progress for so long means stuck (spec 1, Limits). */
+export const stuckAfterMs = 10 * 60_000;
+
+export function newOperation(args: {
+  id: string;
+  serviceId: string;
+  organizationId: string;
+  type: OperationType;
+  instanceGeneration: number;
+  now: number;
+}): OperationObject {
+  const { id, serviceId, organizationId, type, instanceGeneration, now } = args;
+  return {
+    metadata: { id, name: type, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    spec: { serviceId, type, instanceGeneration },
+    status: {
+      state: "pending",
+      step: null,
+      progressPct: 0,
+      startedAt: null,
+      deadline: now + stuckAfterMs,
+      finishedAt: null,
+      error: null,
+      mark: "",
+    },
+  };
+}
+
+/** Moves an operation on. Progress never goes back, and only a new mark extends the deadline. */
+export function progressed(
+  operation: OperationObject,
+  progress: { step: string | null; progressPct: number; mark: string },
+  now: number,
+): OperationObject {
+  const { status } = operation;
+  const progressPct = Math.min(99, Math.max(status.progressPct, progress.progressPct));
+  const moved = progress.mark !== status.mark || progressPct > status.progressPct;
+  return touched(operation, now, {
+    ...status,
+    state: "running",
+    step: progress.step,
+    progressPct,
+    startedAt: status.startedAt ?? now,
+    deadline: moved ? now + stuckAfterMs : status.deadline,
+    mark: progress.mark,
+  });
+}
+
+export function completed(operation: OperationObject, now: number): OperationObject {
+  const { status } = operation;
+  const startedAt = status.startedAt ?? now;
+  return touched(operation, now, {
+    ...status,
+    state: "completed",
+    progressPct: 100,
+    startedAt,
+    finishedAt: now,
+    deadline: null,
+  });
+}
+
+export function failed(
+  operation: OperationObject,
+  error: { code: string; message: string },
+  now: number,
+): OperationObject {
+  return touched(operation, now, { ...operation.status, state: "failed", error, finishedAt: now, deadline: null });
+}
+
+export function cancelled(operation: OperationObject, now: number): OperationObject {
+  return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
+}
+
+/** Why an operation counts as stuck, or undefined while it moves. */
+export function stuckFault(
+  operation: OperationObject | undefined,
+  now: number,
+): { code: string; message: string } | undefined {
+  const deadline = operation?.status.deadline;
+  if (deadline == null || deadline >= now) return undefined;
+  const step = operation?.status.step ?? "the beginning";
+  return {
+    code: "stuck",
+    message: `No progress for 10 minutes at ${step}. Start the service to try again, or delete it.`,
+  };
+}
+
+export function isOver(operation: OperationObject): boolean {
+  return operation.status.finishedAt !== null;
+}
+
+function touched(operation: OperationObject, now: number, status: OperationStatus): OperationObject {
+  return { ...operation, metadata: { ...operation.metadata, updatedAt: now }, status };
+}

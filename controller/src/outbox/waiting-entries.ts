@@ -1,0 +1,46 @@
+import type { StoredValue } from "../store/store.ts";
+
+/** Entries of the outbox as the watch tells of them, in the order of the changes that wrote them. */
+export interface WaitingEntries {
+  readonly size: number;
+  add(value: StoredValue): void;
+  remove(key: string): void;
+  clear(): void;
+  oldest(count: number): StoredValue[];
+}
+
+export function createWaitingEntries(): WaitingEntries {
+  let entries = new Map<string, StoredValue>();
+  let last = 0n;
+  /** A listing comes in order of keys, which several controllers make; changes come in the order of their revisions. */
+  let ordered = true;
+  return {
+    get size() {
+      return entries.size;
+    },
+    add(value) {
+      if (value.createRevision < last) ordered = false;
+      last = value.createRevision;
+      entries.set(value.key, value);
+    },
+    remove: (key) => void entries.delete(key),
+    clear() {
+      entries.clear();
+      last = 0n;
+      ordered = true;
+    },
+    oldest(count) {
+      if (!ordered) {
+        entries = new Map([...entries].toSorted(([, a], [, b]) => compare(a, b)));
+        ordered = true;
+      }
+      return entries.values().take(count).toArray();
+    },
+  };
+}
+
+/** Within one change the ids grow in the order in which it wrote them. */
+function compare(a: StoredValue, b: StoredValue): number {
+  if (a.createRevision !== b.createRevision) return a.createRevision < b.createRevision ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}

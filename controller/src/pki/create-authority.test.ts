@@ -1,0 +1,105 @@
+import { X509Certificate } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { newCertificateRequest, opensslText } from "../../../test/support/certificate-request.ts";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { newKeys } from "../../../test/support/test-agent.ts";
+import { createSealer } from "../secrets/sealer.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store } from "../store/store.ts";
+import { authorityKey } from "./authority-record.ts";
+import { createAuthority, type InstallationAuthority } from "./create-authority.ts";
+import { createRenewedIdentity } from "./renewed-identity.ts";
+
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 7)]]) });
+const deps = { sealer, installationId: "inst", clock: systemClock, log: silentLog };
+let etcd: TestEtcd;
+let store: Store;
+let authority: InstallationAuthority;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  authority = await createAuthority({ ...deps, store });
+});
+afterAll(async () => {
+  authority?.close();
+  await store?.close();
+  await etcd?.stop();
+});
+
+test("twenty that start at once have one authority, its key sealed", async () => {
+  const all = await Promise.all(Array.from({ length: 20 }, () => createAuthority({ ...deps, store })));
+  expect(new Set(all.map((each) => each.fingerprint))).toEqual(new Set([authority.fingerprint]));
+  for (const each of all) each.close();
+  const record = await store.get(authorityKey);
+  expect(record?.value).toContain("sealed.v1.");
+  expect(record?.value).not.toContain("PRIVATE KEY");
+});
+
+test("a machine's certificate carries its identity and nothing that the request says", async () => {
+  const csr = await newCertificateRequest(await newKeys(), "postgres.evil.test");
+  const issued = await authority.issueIdentity(csr, { kind: "machine", id: "m-1" });
+  const leaf = new X509Certificate(issued.chain[0] ?? Buffer.alloc(0));
+  expect(leaf.subjectAltName).toBe("URI:holdfast://inst/machine/m-1");
+  expect(leaf.subject).toBe("CN=m-1");
+  expect(leaf.serialNumber.toLowerCase()).toBe(issued.serial);
+  expect(leaf.checkIssued(new X509Certificate(authority.trustBundle))).toBe(true);
+  expect(leaf.verify(new X509Certificate(authority.trustBundle).publicKey)).toBe(true);
+  expect(Date.parse(leaf.validFrom)).toBeLessThanOrEqual(Date.now() - 59_000);
+  const text = await opensslText(leaf.toString());
+  expect(text).toContain("TLS Web Client Authentication");
+  expect(text).toContain("CA:FALSE");
+});
+
+test("a database's certificate has exactly the names asked for, and cannot be used as a client", async () => {
+  const csr = await newCertificateRequest(await newKeys(), "x");
+  const issued = await authority.issueServer(csr, ["shop-1.local.holdfast.test", "shop-1-node-1.local.holdfast.test"]);
+  const leaf = new X509Certificate(issued.chain[0] ?? Buffer.alloc(0));
+  expect(leaf.subjectAltName).toBe("DNS:shop-1.local.holdfast.test, DNS:shop-1-node-1.local.holdfast.test");
+  expect(await opensslText(leaf.toString())).not.toContain("Client Authentication");
+});
+
+test("a request that its sender cannot sign for is refused", async () => {
+  const csr = await newCertificateRequest(await newKeys(), "x");
+  const forged = Uint8Array.from(csr);
+  forged.set([(forged.at(-1) ?? 0) ^ 1], forged.length - 1);
+  await expect(authority.issueServer(forged, ["a.test"])).rejects.toThrow("not signed by its own key");
+  await expect(authority.issueServer(Buffer.from("junk"), ["a.test"])).rejects.toThrow("not a PKCS #10 request");
+});
+
+test("two authorities overlap until the old one is dropped, at every controller", async () => {
+  const other = await createAuthority({ ...deps, store });
+  const old = authority.fingerprint;
+  const added = await authority.overlap();
+  await expect.poll(() => other.trustBundle.match(/BEGIN/g)).toHaveLength(2);
+  expect(other.fingerprint).toBe(old);
+  await authority.switchTo(added);
+  await expect.poll(() => other.fingerprint).toBe(added);
+  await expect(authority.drop(added)).rejects.toThrow("cannot be dropped");
+  await authority.drop(old);
+  await expect.poll(() => other.trustBundle.match(/BEGIN/g)).toHaveLength(1);
+  other.close();
+});
+
+test("a listener's certificate is made anew before it ends", async () => {
+  const short = await createAuthority({ ...deps, store, lifetimes: { identityMs: 1_500 } });
+  const listener = await createRenewedIdentity({
+    authority: short,
+    identity: { kind: "controller", id: "c-1" },
+    names: ["localhost", "api.holdfast.test"],
+    addresses: ["127.0.0.1"],
+    clock: systemClock,
+    log: silentLog,
+  });
+  const first = listener.current;
+  expect(new X509Certificate(first.certificate).subjectAltName).toBe(
+    "URI:holdfast://inst/controller/c-1, DNS:localhost, DNS:api.holdfast.test, IP Address:127.0.0.1",
+  );
+  await delay(1_200);
+  expect(listener.current.serial).not.toBe(first.serial);
+  listener.close();
+  short.close();
+});

@@ -1,0 +1,220 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import "reflect-metadata";
+import { X509Certificate } from "@peculiar/x509";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Store, StoredValue } from "../store/store.ts";
+import type { Authority, IssuedCertificate, KeyWithCertificate } from "./authority.ts";
+import {
+  type AuthorityRecord,
+  authorityKey,
+  pemOf,
+  signedBy,
+  trustBundleOf,
+  withAuthority,
+  withoutAuthority,
+} from "./authority-record.ts";
+import { provenKey } from "./certificate-request.ts";
+import { identityUri } from "@holdfast/common/identity.ts";
+import {
+  exportKey,
+  fingerprintOf,
+  importKey,
+  issueAuthority,
+  issueLeaf,
+  type Leaf,
+  newKeyPair,
+  type Signer,
+} from "./issue.ts";
+
+export interface AuthorityDeps {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly installationId: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly lifetimes?: Partial<Lifetimes>;
+}
+
+export interface Lifetimes {
+  readonly authorityMs: number;
+  readonly identityMs: number;
+  readonly serverMs: number;
+  /** How far back a certificate's begin lies, for clocks that are behind. */
+  readonly backdateMs: number;
+}
+
+const dayMs = 86_400_000;
+const usual: Lifetimes = {
+  authorityMs: 3650 * dayMs,
+  identityMs: 30 * dayMs,
+  serverMs: 90 * dayMs,
+  backdateMs: 60_000,
+};
+
+/**
+ * The authority with what operators do to it. Two may overlap: add the new one, let it sign once every agent has renewed
+ * (only then they trust it), drop the old one once they have renewed again.
+ */
+export interface InstallationAuthority extends Authority {
+  /** Makes a second authority that is trusted but does not sign yet; answers its fingerprint. */
+  overlap(): Promise<string>;
+  switchTo(fingerprint: string): Promise<void>;
+  drop(fingerprint: string): Promise<void>;
+  /** Calls back when the trust bundle or the signing authority changed, here or at another controller. */
+  subscribe(onChange: () => void): { close(): void };
+  close(): void;
+}
+
+/** The installation's authority, made by whoever comes first and the same for all. */
+export async function createAuthority(deps: AuthorityDeps): Promise<InstallationAuthority> {
+  const { store, sealer, installationId, clock, log } = deps;
+  const lifetimes = { ...usual, ...deps.lifetimes };
+  const listeners = new Set<() => void>();
+
+  const first = await change((record) => (record === undefined ? newAuthority() : undefined));
+  let current = await load(first);
+  const watch = store.watch(authorityKey, {
+    reset() {},
+    put: (value) => void adopt(value).catch((error: unknown) => log.error("authority not adopted", { error })),
+    delete: () => log.error("authority record deleted from the store"),
+    synced() {},
+  });
+
+  async function adopt(value: StoredValue): Promise<void> {
+    if (value.modRevision <= current.modRevision) return;
+    const loaded = await load({ record: JSON.parse(value.value) as AuthorityRecord, modRevision: value.modRevision });
+    if (loaded.modRevision <= current.modRevision) return;
+    current = loaded;
+    for (const listener of listeners) listener();
+  }
+
+  /** Redoes a change of the record until nobody was in between; undefined changes nothing. */
+  async function change(
+    edit: (record: AuthorityRecord | undefined) => Promise<AuthorityRecord> | AuthorityRecord | undefined,
+  ): Promise<{ record: AuthorityRecord; modRevision: bigint }> {
+    for (;;) {
+      const before = await store.get(authorityKey);
+      const record = before && (JSON.parse(before.value) as AuthorityRecord);
+      const after = await edit(record);
+      if (after === undefined) {
+        if (before === undefined || record === undefined) throw new Error("there is no authority");
+        return { record, modRevision: before.modRevision };
+      }
+      const done = await store.commit({
+        conditions: [{ key: authorityKey, modRevision: before?.modRevision ?? 0n }],
+        puts: [{ key: authorityKey, value: JSON.stringify(after) }],
+        deletes: [],
+      });
+      if (done.committed) {
+        log.info("authorities changed", { signing: after.signing, trusted: after.authorities.length });
+        return { record: after, modRevision: done.revision };
+      }
+    }
+  }
+
+  async function newAuthority(record?: AuthorityRecord): Promise<AuthorityRecord> {
+    const keys = await newKeyPair();
+    const now = clock.now();
+    const notAfter = now + lifetimes.authorityMs;
+    const name = `Holdfast ${installationId}${record === undefined ? "" : ` ${now}`}`;
+    const der = await issueAuthority(name, keys, new Date(now - lifetimes.backdateMs), new Date(notAfter));
+    return withAuthority(record, {
+      fingerprint: fingerprintOf(der),
+      certificate: Buffer.from(der).toString("base64"),
+      sealedKey: sealer.seal(await exportKey(keys.privateKey), authorityKey),
+      notAfter,
+    });
+  }
+
+  async function load(from: { record: AuthorityRecord; modRevision: bigint }) {
+    const { record, modRevision } = from;
+    const stored = record.authorities.find((each) => each.fingerprint === record.signing);
+    if (stored === undefined) throw new Error("the signing authority is not in the record");
+    const der = Buffer.from(stored.certificate, "base64");
+    const certificate = new X509Certificate(der);
+    const signer: Signer = {
+      certificate: der,
+      subject: certificate.subject,
+      publicKey: certificate.publicKey,
+      key: await importKey(sealer.open(stored.sealedKey, authorityKey)),
+    };
+    return { record, modRevision, signer, signerEnds: stored.notAfter, trustBundle: trustBundleOf(record) };
+  }
+
+  async function issue(
+    leaf: Pick<Leaf, "commonName" | "publicKey" | "client"> & Partial<Leaf>,
+    lifetimeMs: number,
+  ): Promise<IssuedCertificate> {
+    const { signer, signerEnds } = current;
+    const now = clock.now();
+    const notBefore = new Date(now - lifetimes.backdateMs);
+    const notAfter = new Date(Math.min(now + lifetimeMs, signerEnds));
+    const { der, serial } = await issueLeaf(signer, {
+      uris: [],
+      names: [],
+      addresses: [],
+      ...leaf,
+      notBefore,
+      notAfter,
+    });
+    return { chain: [der, signer.certificate], serial, notBefore, notAfter };
+  }
+
+  return {
+    get trustBundle() {
+      return current.trustBundle;
+    },
+    get fingerprint() {
+      return current.record.signing;
+    },
+    async issueIdentity(csr, identity) {
+      const uris = [identityUri(installationId, identity)];
+      const publicKey = await provenKey(csr);
+      return issue({ commonName: identity.id, publicKey, uris, client: true }, lifetimes.identityMs);
+    },
+    async issueServer(csr, names) {
+      const [commonName] = names;
+      if (commonName === undefined) throw new Error("a server certificate needs a name");
+      // A longer name would not fit the field; clients read the alternative names only.
+      const short = commonName.length <= 64 ? commonName : "server";
+      return issue({ commonName: short, publicKey: await provenKey(csr), names, client: false }, lifetimes.serverMs);
+    },
+    async makeIdentity(identity, names, addresses = []): Promise<KeyWithCertificate> {
+      const keys = await newKeyPair();
+      const uris = [identityUri(installationId, identity)];
+      const leaf = { commonName: identity.id, publicKey: keys.publicKey, uris, names, addresses, client: true };
+      const issued = await issue(leaf, lifetimes.identityMs);
+      return {
+        ...issued,
+        privateKey: await exportKey(keys.privateKey),
+        certificate: issued.chain.map(pemOf).join(""),
+      };
+    },
+    async overlap() {
+      const { record } = await change((before) => newAuthority(before));
+      const added = record.authorities.at(-1);
+      if (added === undefined) throw new Error("there is no authority");
+      await adoptNow();
+      return added.fingerprint;
+    },
+    async switchTo(fingerprint) {
+      await change((before) => before && signedBy(before, fingerprint));
+      await adoptNow();
+    },
+    async drop(fingerprint) {
+      await change((before) => before && withoutAuthority(before, fingerprint));
+      await adoptNow();
+    },
+    subscribe(onChange) {
+      listeners.add(onChange);
+      return { close: () => void listeners.delete(onChange) };
+    },
+    close: () => watch.close(),
+  };
+
+  async function adoptNow(): Promise<void> {
+    const value = await store.get(authorityKey);
+    if (value !== undefined) await adopt(value);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Identity } from "@holdfast/common/identity.ts";
+import type { KeyWithCertificate } from "./authority.ts";
+import type { InstallationAuthority } from "./create-authority.ts";
+
+export interface RenewedIdentityDeps {
+  readonly authority: InstallationAuthority;
+  readonly identity: Identity;
+  /** DNS names and IP addresses of the listener: the host of base_url, localhost, 127.0.0.1. */
+  readonly names: readonly string[];
+  readonly addresses: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A certificate for a listener of this process that never ends: it is made anew after two thirds of its time. */
+export interface RenewedIdentity {
+  readonly current: KeyWithCertificate;
+  /** Calls back with each new certificate, and when the trust bundle changes. */
+  subscribe(onChange: (renewed: KeyWithCertificate) => void): { close(): void };
+  close(): void;
+}
+
+const longestWaitMs = 3_600_000;
+const retryMs = 5_000;
+
+export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<RenewedIdentity> {
+  const { authority, identity, names, addresses, clock, log } = deps;
+  const listeners = new Set<(renewed: KeyWithCertificate) => void>();
+  const make = () => authority.makeIdentity(identity, names, addresses);
+  let current = await make();
+  let renewAt = dueAt(current);
+  let timer = schedule();
+  let closed = false;
+
+  function dueAt(made: KeyWithCertificate): number {
+    const now = clock.now();
+    return now + ((made.notAfter.getTime() - now) * 2) / 3;
+  }
+
+  function schedule(afterMs = Math.min(Math.max(renewAt - clock.now(), 100), longestWaitMs)) {
+    const waiting = setTimeout(() => void renewWhenDue(), afterMs);
+    waiting.unref();
+    return waiting;
+  }
+
+  async function renewWhenDue(force = false): Promise<void> {
+    try {
+      if (force || clock.now() >= renewAt) {
+        current = await make();
+        renewAt = dueAt(current);
+        log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
+        for (const listener of listeners) listener(current);
+      }
+      if (closed) return;
+      clearTimeout(timer);
+      timer = schedule();
+    } catch (error) {
+      log.error("certificate not renewed", { identity: identity.id, error });
+      if (!closed) timer = schedule(retryMs);
+    }
+  }
+
+  const authorityChanges = authority.subscribe(() => void renewWhenDue(true));
+  return {
+    get current() {
+      return current;
+    },
+    subscribe(onChange) {
+      listeners.add(onChange);
+      return { close: () => void listeners.delete(onChange) };
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      authorityChanges.close();
+    },
+  };
+}

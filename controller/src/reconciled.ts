@@ -1,0 +1,149 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { sweepCredentials } from "./access/credential-upkeep.ts";
+import type { CatalogData } from "./catalog/catalog.ts";
+import type { Holds } from "./clock/holds.ts";
+import type { Collections } from "./collections.ts";
+import type { ComputeProvider } from "./compute/compute-provider.ts";
+import type { RunningFleet } from "./fleet/create-fleet.ts";
+import type { History } from "./history/history.ts";
+import { createMachineWork } from "./machine/machine-reconciler.ts";
+import type { OrphanSweep } from "./machine/orphan-sweep.ts";
+import { createInstanceDelivery } from "./managed-service/instance-delivery.ts";
+import { createManagedServiceReconciler } from "./managed-service/managed-service-reconciler.ts";
+import { createNameVerification } from "./managed-service/name-verification.ts";
+import { createOperationReconciler } from "./operation/operation-reconciler.ts";
+import type { InstallationAuthority } from "./pki/create-authority.ts";
+import type { SnapshotDeps } from "./recovery/snapshot.ts";
+import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
+import { createPeriodic } from "./runtime/periodic.ts";
+import type { Reconciled } from "./runtime/runner.ts";
+import type { Sealer } from "./secrets/sealer.ts";
+import type { KeptAnswers } from "./store/kept-answers.ts";
+import type { UnitOfWork } from "./store/unit-of-work.ts";
+import type { ZoneRecords } from "./zone/zone-records.ts";
+
+export interface ReconciledDeps {
+  readonly collections: Collections;
+  readonly begin: () => UnitOfWork;
+  readonly fleet: RunningFleet;
+  readonly provider: ComputeProvider;
+  readonly zone: ZoneRecords;
+  readonly orphans: OrphanSweep;
+  readonly authority: InstallationAuthority;
+  readonly holds: Holds;
+  readonly keptAnswers: KeptAnswers;
+  readonly history: History;
+  readonly sealer: Sealer;
+  /** Resolves when every DNS server answers so. */
+  readonly askNames: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly snapshots: SnapshotDeps;
+  readonly installationId: string;
+  readonly catalog: CatalogData;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly log: Log;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** Every reconciler, with where its keys come from and what wakes them. */
+export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
+  const { collections, fleet, orphans, keptAnswers, history, holds, clock } = deps;
+  const { services, machines, operations } = collections;
+  return [
+    managedServices(deps),
+    createMachineWork({
+      ...deps,
+      machines,
+      session: fleet.session,
+      onSession: fleet.subscribe,
+      caFingerprint: () => deps.authority.fingerprint,
+      controllers: () => fleet.controllers,
+    }),
+    {
+      reconciler: createOperationReconciler({ ...deps, operations, services }),
+      keys: () => idsOf(operations),
+      subscribe: (onChange) => operations.subscribe(onChange),
+      inputs: (id) => operations.get(id)?.modRevision ?? 0n,
+    },
+    createSnapshotReconciler(deps.snapshots),
+    createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),
+    createPeriodic("credential-upkeep", hourMs, (signal) =>
+      sweepCredentials({ ...collections, store: deps.snapshots.store, clock }, signal),
+    ),
+    createPeriodic("history-upkeep", dayMs, async () => {
+      await history.prepare(clock.now());
+      if (holds.list().length === 0) await history.forget(clock.now());
+      await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
+    }),
+    createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
+  ];
+}
+
+function managedServices(deps: ReconciledDeps): Reconciled {
+  const { collections, fleet, holds } = deps;
+  const { services, machines, operations, organizations, records, databaseUsers: users } = collections;
+  const names = createNameVerification(deps.askNames);
+  const reconciler = createManagedServiceReconciler({
+    ...deps,
+    services,
+    machines,
+    operations,
+    organizations,
+    records,
+    users,
+    names,
+    delivery: createInstanceDelivery(deps),
+    held: () => holds.list().length > 0,
+  });
+  /** The service whose node a machine is. */
+  const ownerOf = (machineId: string) => {
+    const owner = machines.get(machineId)?.object.spec.owner;
+    return owner?.kind === "managed-service" ? owner.id : undefined;
+  };
+  // A machine that is gone names no owner any more, so whose it was is remembered.
+  const lastOwner = new Map<string, string>();
+  return {
+    reconciler,
+    keys: () => idsOf(services),
+    subscribe(onChange) {
+      const machineChanged = (machineId: string) => {
+        const owner = ownerOf(machineId) ?? lastOwner.get(machineId);
+        if (owner === undefined) return;
+        if (machines.get(machineId) === undefined) lastOwner.delete(machineId);
+        else lastOwner.set(machineId, owner);
+        onChange(owner);
+      };
+      for (const { object } of machines.values()) lastOwner.set(object.metadata.id, object.spec.owner.id);
+      const watching = [
+        services.subscribe(onChange),
+        machines.subscribe(machineChanged),
+        fleet.subscribe(machineChanged),
+      ];
+      return {
+        close() {
+          for (const watch of watching) watch.close();
+        },
+      };
+    },
+    inputs: (id) => inputsOf(id, deps),
+    concurrency: 32,
+  };
+}
+
+/** All that a reconcile of the service reads from memory, in one text. */
+function inputsOf(id: string, { collections, fleet }: ReconciledDeps): string {
+  const service = collections.services.get(id);
+  const nodes = service?.object.spec.nodes ?? [];
+  const parts = nodes.map((node) => {
+    const observedAt = fleet.observation(node.id)?.observedAt ?? 0;
+    return `${collections.machines.get(node.id)?.modRevision ?? 0} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
+  });
+  return `${service?.modRevision ?? 0} ${parts.join(" ")}`;
+}
+
+function idsOf(collection: { values(): Iterable<{ object: { metadata: { id: string } } }> }): Iterable<string> {
+  return Iterator.from(collection.values()).map(({ object }) => object.metadata.id);
+}

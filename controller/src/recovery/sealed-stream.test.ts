@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { openStream, sealStream } from "./sealed-stream.ts";
+
+const key = randomBytes(32);
+const keyOf = () => key;
+const header = { format: "test 1", keyVersion: "v1" };
+const frame = 64 * 1024;
+
+async function* inChunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+const seal = (plain: Buffer) => buffer(sealStream(inChunks(plain, 10_000), header, keyOf));
+const open = (sealed: Buffer, format = "test 1") => buffer(openStream(inChunks(sealed, 7_777), format, keyOf));
+
+test.each([0, 1, frame - 1, frame, frame + 1, 3 * frame + 17])("%d bytes come back", async (size) => {
+  const plain = randomBytes(size);
+  const sealed = await seal(plain);
+  expect((await open(sealed)).equals(plain)).toBe(true);
+  expect((await seal(plain)).equals(sealed)).toBe(false);
+});
+
+test("what was changed, cut, swapped, added or renamed does not open", async () => {
+  const sealed = await seal(randomBytes(3 * frame));
+  const start = 5 + 4 + sealed.readUInt32BE(5);
+  const size = 4 + frame + 16;
+  const part = (from: number, to?: number) => sealed.subarray(start + from * size, to && start + to * size);
+  const head = sealed.subarray(0, start);
+  const changed = Buffer.from(sealed);
+  changed.writeUInt8(changed.readUInt8(start + 100) ^ 1, start + 100);
+  const cases = [
+    changed,
+    sealed.subarray(0, -1),
+    Buffer.concat([head, part(0, 2)]),
+    Buffer.concat([head, part(1, 2), part(0, 1), part(2)]),
+    Buffer.concat([head, part(1)]),
+    Buffer.concat([sealed, Buffer.of(0)]),
+    Buffer.concat([head, part(0, 1), part(2)]),
+    Buffer.from("something else entirely"),
+  ];
+  for (const broken of cases) await expect(open(broken)).rejects.toThrow();
+  await expect(open(sealed, "test 2")).rejects.toThrow("test 1");
+});

@@ -1,0 +1,83 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { expect, test } from "vitest";
+import { backOffMs } from "./back-off.ts";
+import { createQueue, type Next } from "./queue.ts";
+
+function recorded(outcomes: Next[] = [], workMs = 5) {
+  const seen = { runs: [] as string[], most: 0, now: 0, sameAtOnce: false };
+  const running = new Set<string>();
+  const work = async (key: string): Promise<Next> => {
+    if (running.has(key)) seen.sameAtOnce = true;
+    running.add(key);
+    seen.runs.push(key);
+    seen.most = Math.max(seen.most, running.size);
+    await delay(workMs);
+    running.delete(key);
+    return outcomes.shift() ?? "done";
+  };
+  return { seen, work };
+}
+
+test("a key that waits is not queued twice, and one that is worked on runs once more", async () => {
+  const { seen, work } = recorded();
+  const queue = createQueue(1, systemClock.monotonicMs, work);
+  queue.add("a");
+  queue.add("b");
+  queue.add("b");
+  queue.add("a");
+  queue.add("a");
+  await delay(50);
+  expect(seen.runs).toEqual(["a", "b", "a"]);
+  expect(seen.sameAtOnce).toBe(false);
+});
+
+test("as many keys run at once as are allowed", async () => {
+  const { seen, work } = recorded();
+  const queue = createQueue(3, systemClock.monotonicMs, work);
+  for (let i = 0; i < 20; i += 1) queue.add(String(i));
+  await delay(100);
+  expect(seen.runs).toHaveLength(20);
+  expect(seen.most).toBe(3);
+});
+
+test("a key comes back after its time, or sooner when there is a hint", async () => {
+  const { seen, work } = recorded([{ afterMs: 50 }, { afterMs: 10_000 }], 0);
+  const queue = createQueue(1, systemClock.monotonicMs, work);
+  queue.add("a");
+  await delay(20);
+  expect(seen.runs).toHaveLength(1);
+  await delay(60);
+  expect(seen.runs).toHaveLength(2);
+  queue.add("a");
+  await delay(10);
+  expect(seen.runs).toHaveLength(3);
+  expect(queue.has("a")).toBe(false);
+});
+
+test("hints do not make a key that backs off run at once, nor wait for long", async () => {
+  const { seen, work } = recorded([{ afterMs: 10_000, backingOff: true }], 0);
+  const queue = createQueue(1, systemClock.monotonicMs, work);
+  queue.add("a");
+  await delay(10);
+  queue.add("a");
+  await delay(100);
+  expect(seen.runs).toHaveLength(1);
+  await delay(600);
+  expect(seen.runs).toHaveLength(2);
+});
+
+test("stop waits for the workers and starts no more", async () => {
+  const { seen, work } = recorded([], 50);
+  const queue = createQueue(1, systemClock.monotonicMs, work);
+  queue.add("a");
+  queue.add("b");
+  await queue.stop();
+  queue.add("c");
+  expect(seen.runs).toEqual(["a"]);
+});
+
+test("waits double up to a minute, with half of each at random", () => {
+  expect([1, 2, 3, 20].map((failures) => backOffMs(failures, () => 1))).toEqual([100, 200, 400, 60_000]);
+  expect(backOffMs(1, () => 0)).toBe(50);
+});

@@ -1,0 +1,103 @@
+/** Keys that wait for work, each at most once; one worker a key, a bounded number in all. */
+export interface Queue {
+  /** Work on the key soon. While it is worked on: once more after that. While it backs off: soon, but not at once. */
+  add(key: string): void;
+  /** Stops handing out keys; resolves when the last worker is done. */
+  stop(): Promise<void>;
+  /** Does it wait, is it worked on, or does it come later? */
+  has(key: string): boolean;
+}
+
+/** When to work on the key again, or that nothing is left to do. */
+export type Next = "done" | { readonly afterMs: number; readonly backingOff?: boolean };
+
+interface Waiting {
+  timer: NodeJS.Timeout;
+  dueAt: number;
+  backingOff: boolean;
+}
+
+/** A hint must not turn a failing key into a busy loop, nor make who mended the cause wait for a minute. */
+const hintDuringBackOffMs = 500;
+
+/** `work` never rejects. */
+export function createQueue(
+  concurrency: number,
+  monotonicMs: () => number,
+  work: (key: string) => Promise<Next>,
+): Queue {
+  const ready = new Set<string>();
+  const later = new Map<string, Waiting>();
+  const running = new Set<string>();
+  const again = new Set<string>();
+  let stopped = false;
+  let onIdle: (() => void) | undefined;
+
+  function schedule(key: string, afterMs: number, backingOff: boolean): void {
+    const dueAt = monotonicMs() + afterMs;
+    const waiting = later.get(key);
+    if (waiting !== undefined) {
+      if (waiting.dueAt <= dueAt) return;
+      clearTimeout(waiting.timer);
+    }
+    const timer = setTimeout(() => {
+      later.delete(key);
+      ready.add(key);
+      pump();
+    }, afterMs);
+    later.set(key, { timer, dueAt, backingOff });
+  }
+
+  function add(key: string): void {
+    if (stopped || ready.has(key)) return;
+    if (running.has(key)) {
+      again.add(key);
+      return;
+    }
+    const waiting = later.get(key);
+    if (waiting?.backingOff) return schedule(key, hintDuringBackOffMs, true);
+    if (waiting !== undefined) {
+      clearTimeout(waiting.timer);
+      later.delete(key);
+    }
+    ready.add(key);
+    pump();
+  }
+
+  function pump(): void {
+    for (const key of ready) {
+      if (stopped || running.size >= concurrency) return;
+      ready.delete(key);
+      running.add(key);
+      void run(key);
+    }
+  }
+
+  async function run(key: string): Promise<void> {
+    const next = await work(key);
+    running.delete(key);
+    const hinted = again.delete(key);
+    if (stopped) {
+      if (running.size === 0) onIdle?.();
+      return;
+    }
+    if (next !== "done") schedule(key, next.afterMs, next.backingOff ?? false);
+    if (hinted) add(key);
+    pump();
+  }
+
+  return {
+    add,
+    async stop() {
+      stopped = true;
+      for (const { timer } of later.values()) clearTimeout(timer);
+      later.clear();
+      ready.clear();
+      if (running.size === 0) return;
+      await new Promise<void>((resolve) => {
+        onIdle = resolve;
+      });
+    },
+    has: (key) => ready.has(key) || later.has(key) || running.has(key),
+  };
+}

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { createMembership, type Membership } from "./membership.ts";
+import { ownerOf, shardCount, shardOf } from "./ownership.ts";
+import { createShards, type Shards } from "./shards.ts";
+
+let etcd: TestEtcd;
+const running: Controller[] = [];
+/** What each controller believes to own is compared all the time: this must stay empty. */
+const twice: string[] = [];
+let checking: NodeJS.Timeout;
+
+interface Controller {
+  readonly id: string;
+  readonly membership: Membership;
+  readonly shards: Shards;
+  /** Nothing of it reaches etcd any more, as if it were killed or cut off; what it believes goes on. */
+  cut(): void;
+  heal(): void;
+  stop(): Promise<void>;
+}
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  checking = setInterval(() => {
+    for (const key of keys) {
+      const owners = running.filter(({ shards }) => shards.owns(key)).map(({ id }) => id);
+      if (owners.length > 1) twice.push(`${key}: ${owners.join()}`);
+    }
+  }, 2);
+});
+afterAll(async () => {
+  clearInterval(checking);
+  await Promise.all(running.map((controller) => controller.stop()));
+  await etcd?.stop();
+});
+
+/** One key of each shard. */
+const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
+  (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
+);
+
+async function startController(id: string): Promise<Controller> {
+  const proxy = await startTcpProxy(etcd.port);
+  const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const deps = { store, log: silentLog, clock: systemClock };
+  const membership = createMembership({ ...deps, id, address: `127.0.0.1:${id}`, leaseS: 2 });
+  const shards = createShards({ ...deps, membership });
+  const controller = {
+    id,
+    membership,
+    shards,
+    cut: proxy.cut,
+    heal: proxy.heal,
+    async stop() {
+      running.splice(running.indexOf(controller), 1);
+      shards.close();
+      await membership.leave().catch(() => undefined);
+      await store.close();
+      proxy.close();
+    },
+  };
+  running.push(controller);
+  return controller;
+}
+
+async function until(condition: () => boolean, withinMs = 10_000): Promise<void> {
+  const end = Date.now() + withinMs;
+  while (!condition()) {
+    if (Date.now() > end) throw new Error("it did not come about");
+    await delay(5);
+  }
+}
+
+const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
+
+test("every shard has a key in these tests, and members share them about evenly", () => {
+  expect(keys).toHaveLength(shardCount);
+  const members = ["a", "b", "c"];
+  const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, members));
+  for (const member of members) expect(owners.filter((owner) => owner === member).length).toBeGreaterThan(4);
+  const without = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, ["a", "b"]));
+  expect(without.every((owner, shard) => owners[shard] === "c" || owner === owners[shard])).toBe(true);
+  expect(ownerOf(1, [])).toBeUndefined();
+});
+
+test("three controllers share the keys; each key always has at most one owner", async () => {
+  const first = await startController("1");
+  await until(() => first.shards.held === shardCount);
+  const right = first.shards.begin(keys[0] ?? "");
+  expect(right?.claim?.modRevision).toBeGreaterThan(0n);
+  right?.end();
+  const others = [await startController("2"), await startController("3")];
+  await until(() => everyKeyIsOwned() && others.every(({ shards }) => shards.held > 4));
+  expect(
+    first.membership
+      .members()
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(["1", "2", "3"]);
+  expect(twice).toEqual([]);
+});
+
+test("a shard goes to another only when the work on it has ended", async () => {
+  const first = running[0];
+  if (first === undefined) throw new Error("it runs");
+  const key = keys.find((candidate) => first.shards.owns(candidate)) ?? "";
+  const right = first.shards.begin(key);
+  await first.membership.drain();
+  const released = first.shards.released();
+  await until(() => right?.signal.aborted === true);
+  await delay(300);
+  expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
+  right?.end();
+  await released;
+  await until(everyKeyIsOwned, 1_000);
+  expect(first.shards.held).toBe(0);
+  expect(twice).toEqual([]);
+  await first.stop();
+});
+
+test("a controller that is cut off stops by itself before another takes over, and comes back with a new lease", async () => {
+  const victim = running[0];
+  if (victim === undefined) throw new Error("it runs");
+  const key = keys.find((candidate) => victim.shards.owns(candidate)) ?? "";
+  const right = victim.shards.begin(key);
+  const before = victim.membership.lease()?.id;
+  victim.cut();
+  await until(() => right?.signal.aborted === true, 2_500);
+  expect(victim.shards.held).toBe(0);
+  right?.end();
+  await until(everyKeyIsOwned, 5_000);
+  victim.heal();
+  await until(() => victim.shards.held > 4);
+  expect(victim.membership.lease()?.id).not.toBe(before);
+  expect(twice).toEqual([]);
+});
+
+test("after an outage of etcd longer than the lease every key has an owner again", async () => {
+  await etcd.kill();
+  await until(() => running.every(({ shards }) => shards.held === 0), 3_000);
+  await etcd.start();
+  await until(everyKeyIsOwned);
+  expect(twice).toEqual([]);
+});

@@ -1,0 +1,190 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import { createMirror } from "../store/mirror.ts";
+import { root } from "../store/resource.ts";
+import type { Lease, Store } from "../store/store.ts";
+import type { Membership } from "./membership.ts";
+import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
+
+/** The keys, in shards, shared out among the live controllers: each shard has a claim in etcd under its owner's lease. */
+export interface Shards extends Ownership {
+  /** Shards held now. */
+  readonly held: number;
+  /** Resolves when none is held: each goes as soon as the work on it ends. Only after the membership drains. */
+  released(): Promise<void>;
+  close(): void;
+}
+
+interface Held {
+  readonly modRevision: bigint;
+  readonly lease: Lease;
+  readonly ending: AbortController;
+  busy: number;
+  onIdle: (() => void) | undefined;
+}
+
+const prefix = `${root}/shard/`;
+const idOfShard = (shard: number) => String(shard).padStart(2, "0");
+const keyOfShard = (shard: number) => prefix + idOfShard(shard);
+const shards = Array.from({ length: shardCount }, (_, shard) => shard);
+const retryMs = 500;
+
+export function createShards({ store, membership, log }: { store: Store; membership: Membership; log: Log }): Shards {
+  const closed = new AbortController();
+  const held = new Map<number, Held>();
+  /** Not ours any more, but the work on it has not ended or its claim is not removed. */
+  const leaving = new Map<number, Promise<void>>();
+  const gains = new Set<() => void>();
+  let balancing: Promise<void> | undefined;
+  let changed = false;
+
+  /** The revision of every claim that etcd has. */
+  const claims = createMirror<bigint>(
+    store,
+    prefix,
+    ({ modRevision }) => modRevision,
+    () => {
+      for (const [shard, { modRevision }] of held) {
+        if (claims.revision >= modRevision && claims.get(idOfShard(shard)) !== modRevision) {
+          endWork(shard, "its claim is gone");
+        }
+      }
+      balance();
+    },
+  );
+  const memberWatch = membership.subscribe(() => {
+    for (const [shard, { lease }] of held) if (!lease.live) endWork(shard, "the lease has ended");
+    balance();
+  });
+
+  /** From here on nothing may be done for the shard. */
+  function endWork(shard: number, reason: string): Held | undefined {
+    const ended = held.get(shard);
+    held.delete(shard);
+    ended?.ending.abort(new Error(reason));
+    return ended;
+  }
+
+  function balance(): void {
+    changed = true;
+    balancing ??= balanceWhileChanged().finally(() => {
+      balancing = undefined;
+    });
+  }
+
+  async function balanceWhileChanged(): Promise<void> {
+    while (changed && !closed.signal.aborted) {
+      changed = false;
+      try {
+        await balanceOnce();
+      } catch (error) {
+        if (closed.signal.aborted) return;
+        log.debug("shards not balanced", { error: String(error) });
+        setTimeout(balance, retryMs).unref();
+      }
+    }
+  }
+
+  async function balanceOnce(): Promise<void> {
+    const lease = membership.lease();
+    const members = membership.members().filter(({ draining }) => !draining);
+    if (lease === undefined || claims.revision === 0n) return;
+    const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
+    for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);
+    const free = wanted.filter((shard) => !held.has(shard) && !claims.has(idOfShard(shard)) && !leaving.has(shard));
+    if (free.length > 0) await claim(free, lease);
+  }
+
+  async function claim(free: readonly number[], lease: Lease): Promise<void> {
+    const value = JSON.stringify({ owner: membership.id });
+    const done = await store.commit(
+      {
+        conditions: free.map((shard) => ({ key: keyOfShard(shard), modRevision: 0n })),
+        puts: free.map((shard) => ({ key: keyOfShard(shard), value, lease })),
+        deletes: [],
+      },
+      closed.signal,
+    );
+    if (!done.committed) {
+      // One of them has an owner that we have not heard of: take the others one by one.
+      if (free.length > 1) for (const shard of free) await claim([shard], lease);
+      return;
+    }
+    if (!lease.live) return;
+    for (const shard of free) {
+      held.set(shard, { modRevision: done.revision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
+    }
+    log.info("shards taken", { taken: free.length, held: held.size });
+    for (const tell of gains) tell();
+  }
+
+  function giveAway(shard: number): void {
+    const ended = endWork(shard, "another controller takes over");
+    if (ended === undefined) return;
+    const gone = removeClaim(shard, ended).finally(() => {
+      leaving.delete(shard);
+      balance();
+    });
+    leaving.set(shard, gone);
+  }
+
+  async function removeClaim(shard: number, ended: Held): Promise<void> {
+    if (ended.busy > 0) {
+      await new Promise<void>((resolve) => {
+        ended.onIdle = resolve;
+      });
+    }
+    const key = keyOfShard(shard);
+    while (ended.lease.live && !closed.signal.aborted) {
+      try {
+        await store.commit({ conditions: [{ key, modRevision: ended.modRevision }], puts: [], deletes: [key] });
+        return;
+      } catch (error) {
+        log.debug("claim not removed", { shard, error: String(error) });
+        await delay(retryMs);
+      }
+    }
+  }
+
+  return {
+    owns: (key) => held.get(shardOf(key))?.lease.live === true,
+    begin(key) {
+      const shard = shardOf(key);
+      const work = held.get(shard);
+      if (work === undefined || !work.lease.live) return undefined;
+      work.busy += 1;
+      let ended = false;
+      return {
+        signal: work.ending.signal,
+        claim: { key: keyOfShard(shard), modRevision: work.modRevision },
+        end() {
+          if (ended) return;
+          ended = true;
+          work.busy -= 1;
+          if (work.busy === 0) work.onIdle?.();
+        },
+      };
+    },
+    subscribe(onGain) {
+      gains.add(onGain);
+      return { close: () => gains.delete(onGain) };
+    },
+    get held() {
+      return held.size;
+    },
+    async released() {
+      for (const shard of held.keys()) giveAway(shard);
+      await Promise.all(leaving.values());
+    },
+    close() {
+      for (const shard of held.keys()) endWork(shard, "the controller stops");
+      closed.abort(new Error("the controller stops"));
+      claims.close();
+      memberWatch.close();
+    },
+  };
+}
+
+function ids(members: readonly { readonly id: string }[]): string[] {
+  return members.map(({ id }) => id);
+}

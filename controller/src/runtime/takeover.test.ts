@@ -1,0 +1,116 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
+import { createCollection } from "../store/collection.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { keyOf, type Resource } from "../store/resource.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import { createMembership } from "./membership.ts";
+import { again, type Reconciler, settled } from "./reconciler.ts";
+import { createRunner } from "./runner.ts";
+import { createShards } from "./shards.ts";
+
+/** Something to count up, one at a time, by whoever owns it. */
+type Counter = Resource<{ target: number }, { count: number }>;
+
+let etcd: TestEtcd;
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+});
+afterAll(() => etcd?.stop());
+
+/** Keys that a controller works on with a right that has not ended; two at once would be a fault. */
+const working = new Map<string, AbortSignal>();
+const overlaps: string[] = [];
+const sealer = { seal: (text: string) => text, open: (text: string) => text, keyedHash: () => "" };
+
+async function startController(id: string) {
+  const proxy = await startTcpProxy(etcd.port);
+  const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const deps = { store, clock: systemClock, log: silentLog };
+  const counters = createCollection<Counter>(store, "machine");
+  const membership = createMembership({ ...deps, id, address: "", leaseS: 2 });
+  const shards = createShards({ ...deps, membership });
+  const reconciler: Reconciler = {
+    name: "counter",
+    async reconcile(key, signal) {
+      if (working.get(key)?.aborted === false) overlaps.push(key);
+      working.set(key, signal);
+      try {
+        const counter = counters.get(key);
+        if (counter === undefined || counter.object.status.count >= counter.object.spec.target) return settled;
+        await delay(5, undefined, { signal });
+        const unit = createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
+        const count = counter.object.status.count + 1;
+        unit.update("machine", counter, { ...counter.object, status: { count } });
+        await unit.commit(signal);
+        return again(10, "counting");
+      } finally {
+        if (working.get(key) === signal) working.delete(key);
+      }
+    },
+  };
+  await counters.ready;
+  const runner = createRunner({
+    reconciled: [
+      {
+        reconciler,
+        keys: () => [...counters.values()].map(({ object }) => object.metadata.id),
+        subscribe: counters.subscribe,
+        inputs: (key) => counters.get(key)?.modRevision ?? 0n,
+      },
+    ],
+    ownership: shards,
+    clock: systemClock,
+    log: silentLog,
+    random: Math.random,
+  });
+  runner.start();
+  return {
+    membership,
+    shards,
+    counters,
+    cut: proxy.cut,
+    async stop() {
+      await runner.stop();
+      shards.close();
+      counters.close();
+      await membership.leave().catch(() => undefined);
+      await store.close();
+      proxy.close();
+    },
+  };
+}
+
+test("while controllers join, drain, are cut off and etcd restarts, each object converges under one owner at a time", async () => {
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const ids = Array.from({ length: 24 }, () => uuidv7());
+  for (const id of ids) {
+    const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
+    const counter: Counter = { metadata, spec: { target: 60 }, status: { count: 0 } };
+    const puts = [{ key: keyOf("machine", id), value: JSON.stringify(counter) }];
+    await store.commit({ conditions: [], puts, deletes: [] });
+  }
+  const first = await startController("1");
+  await delay(300);
+  const [second, third] = [await startController("2"), await startController("3")];
+  await delay(500);
+  await first.membership.drain();
+  await first.shards.released();
+  expect(first.shards.held).toBe(0);
+  await first.stop();
+  second.cut();
+  await delay(300);
+  await etcd.kill();
+  await etcd.start();
+  const counts = () => ids.map((id) => third.counters.get(id)?.object.status.count);
+  const end = Date.now() + 25_000;
+  while (counts().some((count) => count !== 60) && Date.now() < end) await delay(20);
+  expect(counts()).toEqual(ids.map(() => 60));
+  expect(overlaps).toEqual([]);
+  await Promise.all([second.stop(), third.stop(), store.close()]);
+});

@@ -1,0 +1,77 @@
+import type { ServedService } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Access } from "./access/create-access.ts";
+import type { Cursors } from "./access/cursor.ts";
+import { auditRefusals } from "./access/refusal-audit.ts";
+import { createAuditLog } from "./admin/audit-log.ts";
+import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";
+import { createFleetApi } from "./admin/fleet-api.ts";
+import { createOrganizationApi } from "./admin/organization-api.ts";
+import type { CatalogData } from "./catalog/catalog.ts";
+import { createCatalogApi } from "./catalog/catalog-api.ts";
+import type { EngineOffer } from "./catalog/engine-offer.ts";
+import type { Collections } from "./collections.ts";
+import { createConfigurationApi } from "./configuration/configuration-api.ts";
+import { createDatabaseApi } from "./database/database-api.ts";
+import type { EgressClient } from "./egress/egress-client.ts";
+import { createEventApi } from "./event/event-api.ts";
+import { createDatabaseUserApi } from "./database-user/database-user-api.ts";
+import type { RunningFleet } from "./fleet/create-fleet.ts";
+import type { History } from "./history/history.ts";
+import type { OrphanSweep } from "./machine/orphan-sweep.ts";
+import { createEngineTasks } from "./managed-service/engine-task.ts";
+import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
+import { createServiceAccess } from "./managed-service/service-access.ts";
+import { createServiceLogs } from "./managed-service/service-logs.ts";
+import { createOperationApi } from "./operation/operation-api.ts";
+import type { Outbox } from "./outbox/outbox.ts";
+import type { Sealer } from "./secrets/sealer.ts";
+import type { UnitOfWork } from "./store/unit-of-work.ts";
+import { createWebhookApi } from "./webhook/webhook-api.ts";
+
+export interface ServicesDeps {
+  readonly access: Pick<Access, "services">;
+  readonly begin: () => UnitOfWork;
+  readonly collections: Collections;
+  readonly fleet: RunningFleet;
+  readonly history: History;
+  readonly outbox: Outbox;
+  readonly egress: EgressClient;
+  readonly orphans: OrphanSweep;
+  readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly defaultAllowedCidrs: readonly string[];
+  readonly domain: string;
+  readonly trustBundle: () => string;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Every service of the API with its implementation, over REST and gRPC alike. */
+export function createServices(deps: ServicesDeps): ServedService[] {
+  const { collections, fleet, history, outbox } = deps;
+  const { services, operations, organizations, apiKeys, machines, tasks, databaseUsers: users } = collections;
+  const access = createServiceAccess({ services, operations });
+  const engineTasks = createEngineTasks({ fleet });
+  const logs = createServiceLogs({ fleet, cursors: deps.cursors });
+  const auditNow = outbox.auditNow;
+  const sessions = () => fleet.sessions();
+  const auditLog = createAuditLog({ history, cursors: deps.cursors });
+  return [
+    createCatalogApi(deps),
+    createManagedServiceApi({ ...deps, services, operations, organizations, access, logs }),
+    createOperationApi({ ...deps, operations, access }),
+    createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
+    createDatabaseApi({ ...deps, access, tasks: engineTasks }),
+    createConfigurationApi({ ...deps, services, operations, access }),
+    createEventApi({ ...deps, access }),
+    createWebhookApi({ ...deps, webhooks: collections.webhooks, deliveries: history.deliveries }),
+    createFleetApi({ ...deps, machines, tasks, services, sessions, probeTransfer: fleet.probeTransfer }),
+    createControlApi({ ...deps, ...deps.control, sessions }),
+    createOrganizationApi({ ...deps, organizations, apiKeys, auditLog }),
+    ...deps.access.services,
+  ].map((served) => auditRefusals(served, outbox.auditSoon));
+}

@@ -1,0 +1,263 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { systemClock } from "@holdfast/common/clock.ts";
+import {
+  CreateWebhookRequestSchema,
+  DeleteWebhookRequestSchema,
+  ListDeliveriesRequestSchema,
+  RedeliverRequestSchema,
+  RotateSecretRequestSchema,
+  TestWebhookRequestSchema,
+} from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { acceptedBy } from "../../../test/support/webhook-judges.ts";
+import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../../../test/support/webhook-platform.ts";
+import { type Received, type Respond, startWebhookReceiver } from "../../../test/support/webhook-receiver.ts";
+import { switchOffAfterMs } from "./switch-off.ts";
+
+let platform: WebhookPlatform;
+beforeAll(async () => {
+  platform = await startWebhookPlatform();
+});
+afterAll(() => platform?.close());
+
+let organizations = 0;
+const newOrganization = () => `organization-${(organizations += 1)}`;
+
+function deliver(options?: Parameters<WebhookPlatform["deliver"]>[0]): Delivering {
+  const delivering = platform.deliver(options);
+  onTestFinished(() => delivering.stop());
+  return delivering;
+}
+
+async function receiver(respond?: Respond) {
+  const started = await startWebhookReceiver(respond);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+async function endpoint(organizationId: string, url: string, events?: string[]) {
+  const request = create(CreateWebhookRequestSchema, { url, ...(events && { events: { values: events } }) });
+  const { id = "", secret = "" } = await platform.api.createWebhook(request, platform.call(organizationId));
+  return { id, secret, organizationId };
+}
+
+async function attempts({ id, organizationId }: { id: string; organizationId: string }) {
+  const request = create(ListDeliveriesRequestSchema, { id });
+  return (await platform.api.listDeliveries(request, platform.call(organizationId))).deliveries ?? [];
+}
+
+async function until(condition: () => Promise<boolean> | boolean, withinMs = 8_000): Promise<void> {
+  const end = Date.now() + withinMs;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error("it did not come about");
+    await delay(10);
+  }
+}
+
+const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).event_type);
+
+test("a delivery is what verifiers of others accept", async () => {
+  deliver();
+  const server = await receiver();
+  const { id, secret } = await endpoint(newOrganization(), `${server.url}/hooks`);
+  const { organizationId = "" } = platform.webhooks.get(id)?.object.metadata ?? {};
+  await platform.emit(organizationId, "service.running", { service_name: "äöü €", status: "Running" });
+  await until(() => server.received.length === 1);
+  const [{ body, headers, path } = { body: "", headers: {}, path: "" }] = server.received;
+  expect(path).toBe("/hooks");
+  expect(secret).toMatch(/^[0-9a-f]{64}$/);
+  expect(await acceptedBy(server.received[0], secret)).toEqual([
+    "octokit, X-Platform-Signature",
+    "standardwebhooks",
+    "svix",
+  ]);
+  expect(await acceptedBy(server.received[0], "0".repeat(64))).toEqual([]);
+  expect(headers["content-type"]).toBe("application/json");
+  expect(JSON.parse(body)).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    event_type: "service.running",
+    timestamp: expect.stringMatching(/Z$/),
+    data: { service_name: "äöü €", status: "Running" },
+  });
+});
+
+test("an endpoint gets its organization's events, those that it asked for, and a test whatever it asked for", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const { id } = await endpoint(organizationId, server.url, ["service.error"]);
+  await platform.emit(newOrganization(), "service.error");
+  await platform.emit(organizationId, "service.running");
+  await platform.emit(organizationId, "service.error");
+  await platform.api.testWebhook(create(TestWebhookRequestSchema, { id }), platform.call(organizationId));
+  await until(() => server.received.length === 2);
+  await delay(100);
+  expect(typesOf(server.received).toSorted()).toEqual(["service.error", "webhook.test"]);
+});
+
+test("three attempts: at once, 1 s after the first failed, 2 s after the second; each is recorded", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver((response) => void response.writeHead(500).end("a secret word"));
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.error");
+  await until(async () => (await attempts(webhook)).length === 3);
+  await delay(300);
+  const times = server.received.map(({ at }) => at);
+  expect(times).toHaveLength(3);
+  const [first = 0, second = 0, third = 0] = times;
+  expect(second - first).toBeGreaterThanOrEqual(990);
+  expect(second - first).toBeLessThan(1_700);
+  expect(third - second).toBeGreaterThanOrEqual(1_990);
+  expect(third - second).toBeLessThan(2_700);
+  expect(new Set(server.received.map(({ body }) => body)).size).toBe(1);
+  const recorded = await attempts(webhook);
+  expect(recorded.map(({ attempt, responseStatus }) => [attempt, responseStatus])).toEqual([
+    [3, 500],
+    [2, 500],
+    [1, 500],
+  ]);
+  expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint answered 500.", eventType: "service.error" });
+  expect(recorded[0]?.deliveredAt).toBeUndefined();
+  // Nothing of what an endpoint says comes back to its owner: it may not be his.
+  expect(JSON.stringify(recorded, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
+    "secret",
+  );
+});
+
+test.each([
+  [204, true],
+  [299, true],
+  [301, false],
+  [307, false],
+  [410, false],
+  [429, false],
+])("an answer of %i is a success: %s", async (status, success) => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver((response) => void response.writeHead(status, { location: "/elsewhere" }).end());
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length === 1);
+  const [attempt] = await attempts(webhook);
+  expect(attempt?.responseStatus).toBe(status);
+  expect(attempt?.errorMessage === undefined).toBe(success);
+  expect(attempt?.deliveredAt !== undefined).toBe(success);
+  expect(server.received.map(({ path }) => path)).toEqual(["/"]);
+});
+
+test("deleting an endpoint stops further attempts", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver((response) => void response.writeHead(503).end());
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.error");
+  await until(async () => (await attempts(webhook)).length === 1);
+  await platform.api.deleteWebhook(
+    create(DeleteWebhookRequestSchema, { id: webhook.id }),
+    platform.call(organizationId),
+  );
+  await delay(1_500);
+  expect(server.received).toHaveLength(1);
+});
+
+test("what was not delivered when the platform died is delivered by the next one, under the same event id", async () => {
+  const organizationId = newOrganization();
+  let open = false;
+  const server = await receiver((response) => {
+    if (open) response.end();
+  });
+  const webhook = await endpoint(organizationId, server.url);
+  // Nobody moves or delivers: the state changed, and then the platform died.
+  for (let n = 0; n < 20; n += 1) await platform.emit(organizationId, "service.running");
+  const first = platform.deliver();
+  await until(() => server.received.length > 0);
+  await first.stop();
+  open = true;
+  deliver();
+  await until(async () => (await attempts(webhook)).length === 20);
+  const ids = (await attempts(webhook)).map(({ eventId }) => eventId);
+  expect(new Set(ids).size).toBe(20);
+  const all = { after: undefined, limit: 200, order: "oldest first" } as const;
+  const { items } = await platform.history.events({ organizationId }, all);
+  expect(new Set(ids)).toEqual(new Set(items.map(({ id }) => id)));
+});
+
+test("endpoints that hang delay no other", async () => {
+  deliver({ limits: { total: 16, organization: 8, endpoint: 4, failing: 1 } });
+  const hanging = await receiver(() => undefined);
+  const [slow, quick] = [newOrganization(), newOrganization()];
+  for (let n = 0; n < 4; n += 1) await endpoint(slow, hanging.url);
+  const server = await receiver();
+  await endpoint(quick, server.url);
+  for (let n = 0; n < 50; n += 1) await platform.emit(slow, "service.running");
+  await until(() => hanging.received.length === 8);
+  const began = Date.now();
+  for (let n = 0; n < 30; n += 1) await platform.emit(quick, "service.running");
+  await until(() => server.received.length === 30, 4_000);
+  expect(Date.now() - began).toBeLessThan(4_000);
+  expect(hanging.received).toHaveLength(8);
+});
+
+test("for the overlap of a rotation the old secret keeps its header and both sign", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const { id, secret: old } = await endpoint(organizationId, server.url);
+  const rotate = (overlapHours: number) =>
+    platform.api.rotateSecret(create(RotateSecretRequestSchema, { id, overlapHours }), platform.call(organizationId));
+  const { secret: next = "" } = await rotate(24);
+  await platform.emit(organizationId, "service.running");
+  await until(() => server.received.length === 1);
+  const [first] = server.received;
+  expect(await acceptedBy(first, old)).toEqual(["octokit, X-Platform-Signature", "standardwebhooks", "svix"]);
+  expect(await acceptedBy(first, next)).toEqual(["octokit, X-Platform-Signature-Next", "standardwebhooks", "svix"]);
+  const { secret: last = "" } = await rotate(0);
+  await platform.emit(organizationId, "service.running");
+  await until(() => server.received.length === 2);
+  const [, second] = server.received;
+  expect(await acceptedBy(second, last)).toEqual(["octokit, X-Platform-Signature", "standardwebhooks", "svix"]);
+  expect(await acceptedBy(second, next)).toEqual([]);
+});
+
+test("a redelivery brings the same event again", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length === 1);
+  const [{ id: deliveryId = "" } = {}] = await attempts(webhook);
+  const request = create(RedeliverRequestSchema, { id: webhook.id, deliveryId });
+  await platform.api.redeliver(request, platform.call(organizationId));
+  await until(() => server.received.length === 2);
+  expect(server.received[1]?.body).toBe(server.received[0]?.body);
+  const unknown = create(RedeliverRequestSchema, { id: webhook.id, deliveryId: webhook.id });
+  await expect(platform.api.redeliver(unknown, platform.call(organizationId))).rejects.toMatchObject({
+    key: "DELIVERY_NOT_FOUND",
+  });
+});
+
+test("an endpoint that fails for 5 days is switched off, and its organization is told", async () => {
+  const organizationId = newOrganization();
+  let aheadMs = 0;
+  deliver({ clock: { ...systemClock, now: () => Date.now() + aheadMs } });
+  const dead = await receiver((response) => void response.writeHead(500).end());
+  const other = await receiver();
+  const webhook = await endpoint(organizationId, dead.url, ["service.error"]);
+  await endpoint(organizationId, other.url, ["webhook.disabled"]);
+  await platform.emit(organizationId, "service.error");
+  await until(async () => (await attempts(webhook)).length === 1);
+  aheadMs = switchOffAfterMs;
+  await platform.emit(organizationId, "service.error");
+  await until(() => other.received.length === 1);
+  expect(platform.webhooks.get(webhook.id)?.object).toMatchObject({
+    spec: { active: false },
+    status: { disabledAt: expect.any(Number) },
+  });
+  expect(JSON.parse(other.received[0]?.body ?? "{}").data).toMatchObject({
+    webhook_id: webhook.id,
+    url: `${dead.url}/`,
+  });
+});

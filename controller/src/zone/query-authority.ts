@@ -1,0 +1,57 @@
+import { randomInt } from "node:crypto";
+import { createSocket } from "node:dgram";
+import { isIPv6 } from "node:net";
+import { decode, encode } from "dns-packet";
+
+/** What an authoritative server says about a name now, over UDP. Rejects when it does not answer in time. */
+export async function queryAddresses(
+  server: string,
+  name: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const [v4, v6] = await Promise.all(
+    (["A", "AAAA"] as const).map((type) => query(server, name, type, timeoutMs, signal)),
+  );
+  return [...(v4 ?? []), ...(v6 ?? [])];
+}
+
+function query(server: string, name: string, type: "A" | "AAAA", timeoutMs: number, signal: AbortSignal) {
+  const { host, port } = endpointOf(server);
+  const id = randomInt(65_536);
+  const packet = encode({ type: "query", id, questions: [{ type, class: "IN", name }] });
+  const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+  return new Promise<string[]>((resolve, reject) => {
+    const giveUp = () => reject(new Error("the server did not answer"));
+    const timer = setTimeout(giveUp, timeoutMs);
+    signal.addEventListener("abort", giveUp, { once: true });
+    socket.on("error", reject);
+    // A connected socket hears its server only, and hears at once when nobody listens there.
+    socket.connect(port, host, () => socket.send(packet));
+    socket.on("message", (message) => {
+      const addresses = addressesOf(message, id, type);
+      if (addresses !== undefined) resolve(addresses);
+    });
+    socket.on("close", () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
+    });
+  }).finally(() => socket.close());
+}
+
+/** Undefined for what is not an authoritative answer to the question. */
+function addressesOf(message: Buffer, id: number, type: "A" | "AAAA"): string[] | undefined {
+  try {
+    const answer = decode(message);
+    const known = "rcode" in answer && (answer.rcode === "NOERROR" || answer.rcode === "NXDOMAIN");
+    if (answer.id !== id || answer.type !== "response" || !known || answer.flag_aa !== true) return undefined;
+    return (answer.answers ?? []).flatMap((each) => (each.type === type ? [each.data] : []));
+  } catch {
+    return undefined;
+  }
+}
+
+function endpointOf(server: string): { host: string; port: number } {
+  const colon = server.lastIndexOf(":");
+  return { host: server.slice(0, colon).replaceAll(/[[\]]/g, ""), port: Number(server.slice(colon + 1)) };
+}

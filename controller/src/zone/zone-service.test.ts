@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createSocket } from "node:dgram";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { grpcService } from "@holdfast/common/grpc-service.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { ZoneService } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import {
+  installationId,
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../../../test/support/test-fleet.ts";
+import { type Collection, createCollection } from "../store/collection.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store } from "../store/store.ts";
+import { createUnitOfWork, type UnitOfWork } from "../store/unit-of-work.ts";
+import type { DnsRecordObject } from "./dns-record.ts";
+import { queryAddresses } from "./query-authority.ts";
+import { createRecordVerifier, type RecordVerifier } from "./verify-record.ts";
+import { createZoneFeed, type ZoneFeed } from "./zone-feed.ts";
+import { createZoneRecords, type ZoneRecords } from "./zone-records.ts";
+import { createZoneService } from "./zone-service.ts";
+
+const origin = "local.holdfast.test";
+const owner = { kind: "managed-service", id: "s-1" };
+let etcd: TestEtcd;
+let installation: TestInstallation;
+let controller: TestController;
+let store: Store;
+let feed: ZoneFeed;
+let collection: Collection<DnsRecordObject>;
+let records: ZoneRecords;
+let verifier: RecordVerifier;
+let directory: string;
+let dnsAddress: string;
+let dns: ChildProcess | undefined;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  installation = await newInstallation(etcd);
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  feed = createZoneFeed(store);
+  collection = createCollection<DnsRecordObject>(store, "dns-record");
+  await collection.ready;
+  records = createZoneRecords(collection, systemClock);
+  const zone = createZoneService({ installationId, feed, origin, log: silentLog });
+  verifier = createRecordVerifier(zone);
+  controller = await startController(installation, "c-1", { services: [zone] });
+  directory = await mkdtemp(join(tmpdir(), "holdfast-zone-"));
+  const identity = join(directory, "identity");
+  await mkdir(identity);
+  const own = await controller.authority.makeIdentity({ kind: "dns", id: "dns-1" }, []);
+  await writeFile(join(identity, "key.pem"), own.privateKey);
+  await writeFile(join(identity, "cert.pem"), own.certificate);
+  await writeFile(join(identity, "ca.pem"), controller.authority.trustBundle);
+  dnsAddress = `127.0.0.1:${await freePort()}`;
+  startDns();
+});
+afterAll(async () => {
+  dns?.kill("SIGKILL");
+  records?.close();
+  collection?.close();
+  feed?.close();
+  await controller?.close();
+  await store?.close();
+  await installation?.close();
+  await etcd?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function startDns(): void {
+  dns = spawn(process.execPath, [join(import.meta.dirname, "../../../dns/src/main.ts")], {
+    stdio: "ignore",
+    env: {
+      HOLDFAST_DNS_LISTEN: dnsAddress,
+      HOLDFAST_DNS_DIR: join(directory, "dns"),
+      HOLDFAST_CONTROLLERS: controller.address,
+      HOLDFAST_DNS_IDENTITY_DIR: join(directory, "identity"),
+      HOLDFAST_INSTALLATION_ID: installationId,
+    },
+  });
+}
+
+async function freePort(): Promise<number> {
+  const socket = createSocket("udp4").bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
+
+async function commit(fill: (work: UnitOfWork) => boolean): Promise<void> {
+  const work = createUnitOfWork(store, {
+    outbox: { admit() {} },
+    sealer: controller.sealer,
+    clock: systemClock,
+    ids: uuidv7,
+  });
+  if (fill(work)) await collection.reached(await work.commit(), 5_000);
+}
+
+const wanted = (label: string, ...addresses: string[]) => ({ name: `${label}.${origin}`, addresses, ttlS: 1 });
+const signal = () => AbortSignal.timeout(10_000);
+
+test("a service's names are served as soon as they are stored, moved when they move, gone when they go", async () => {
+  await commit((work) => records.put(work, owner, [wanted("shop-1", "127.77.0.5"), wanted("shop-1-n1", "127.77.0.5")]));
+  await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, ["127.77.0.5"], signal());
+  await commit((work) => records.put(work, owner, [wanted("shop-1", "127.77.0.6", "fd00::6")]));
+  await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, ["fd00::6", "127.77.0.6"], signal());
+  await verifier.verifyRecord([dnsAddress], `shop-1-n1.${origin}`, [], signal());
+  expect(records.of(owner).map(({ metadata }) => metadata.id)).toEqual([`shop-1.${origin}`]);
+  await commit((work) => {
+    const changed = records.put(work, owner, [wanted("shop-1", "127.77.0.6", "fd00::6")]);
+    expect(changed).toBe(false);
+    return changed;
+  });
+  await commit((work) => records.remove(work, owner));
+  await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, [], signal());
+});
+
+test("names go on with controllers and etcd away, over a restart of the DNS server, and follow again after", async () => {
+  await commit((work) => records.put(work, owner, [wanted("kept", "127.77.0.7")]));
+  await verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.7"], signal());
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const { port } = controller.fleet;
+  await controller.close();
+  await etcd.kill();
+  dns?.kill("SIGKILL");
+  if (dns !== undefined) await once(dns, "exit");
+  startDns();
+  await expect
+    .poll(() => queryAddresses(dnsAddress, `kept.${origin}`, 200, signal()).catch(() => []), { timeout: 10_000 })
+    .toEqual(["127.77.0.7"]);
+  await etcd.start();
+  const zone = createZoneService({ installationId, feed, origin, log: silentLog });
+  controller = await startController(installation, "c-1", { services: [zone], port });
+  await expect
+    .poll(
+      async () => {
+        await commit((work) => records.put(work, owner, [wanted("kept", "127.77.0.8")]));
+        return true;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(true);
+  await createRecordVerifier(zone).verifyRecord(
+    [dnsAddress],
+    `kept.${origin}`,
+    ["127.77.0.8"],
+    AbortSignal.timeout(20_000),
+  );
+}, 60_000);
+
+test("a wrong answer is waited out until the signal ends it", async () => {
+  const found = verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.99"], AbortSignal.timeout(300));
+  await expect(found).rejects.toThrow();
+});
+
+test("a machine may not follow the zone", async () => {
+  const client = controller.dial(await controller.newAgent("curious"));
+  const { path, requestSerialize, responseDeserialize } = grpcService(ZoneService).follow;
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+  const [error] = (await once(call, "error")) as [{ code: number }];
+  expect(error.code).toBe(7);
+  client.close();
+});
