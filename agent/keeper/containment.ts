@@ -1,0 +1,64 @@
+import { spawnSync } from "node:child_process";
+import { createGroupCage } from "./group-cage.ts";
+import { createNamespaceCage } from "./namespace-cage.ts";
+
+/** What is around one run of a component: how to reach it, and the only judge of whether it is empty. */
+export interface Cage {
+  /** The component's first process, as seen from here; undefined until it is there. */
+  readonly pid: number | undefined;
+  /** To the first process. */
+  signal(signal: NodeJS.Signals): void;
+  /** SIGKILL to all that is left; what it missed shows in isEmpty. */
+  killAll(): void;
+  isEmpty(): boolean;
+  /** Enough to find what is left of it after the keeper itself was killed. */
+  readonly trace: CageTrace;
+  close(): void;
+}
+
+/** Kept in a file while the component runs. */
+export interface CageTrace {
+  readonly bootId: string;
+  readonly pid: number;
+  readonly startTicks: string;
+  /** Inode of the standard output that the component's processes share. */
+  readonly output: string;
+}
+
+/** How this host keeps components apart. */
+export interface Containment {
+  readonly kind: "namespace" | "group";
+  /** The command line that runs argv contained and unprivileged. */
+  wrap(argv: readonly string[]): string[];
+  /** The cage around a process that was just spawned with a wrapped command line. */
+  enclose(childPid: number): Promise<Cage>;
+}
+
+/**
+ * The strongest containment that works here. With a PID namespace the kernel kills all of a component with its first
+ * process; where the host allows none, processes are found by the output that they share.
+ */
+export function chooseContainment(uid: number | undefined, allowNamespaces = true): Containment {
+  const root = process.getuid?.() === 0;
+  const drop = ["setpriv", ...dropTo(root ? uid : undefined), "--no-new-privs", "--pdeathsig=KILL", "--"];
+  // Changing the user clears the signal that unshare asked for, so setpriv asks again behind it.
+  const isolate = ["setpriv", "--pdeathsig=KILL", "unshare", ...userMap(root, uid), "--pid", "--fork", "--kill-child"];
+  const wrap = (argv: readonly string[]) => [...isolate, "--mount-proc", ...drop, ...argv];
+  if (allowNamespaces && works(wrap(["true"]))) return { kind: "namespace", wrap, enclose: createNamespaceCage };
+  return { kind: "group", wrap: (argv) => [...drop, ...argv], enclose: createGroupCage };
+}
+
+function dropTo(uid: number | undefined): string[] {
+  return uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
+}
+
+/** Without a user of its own the component becomes nobody in a user namespace: engines refuse to be root. */
+function userMap(root: boolean, uid: number | undefined): string[] {
+  if (!root) return ["--user", "--map-current-user"];
+  return uid === undefined ? ["--user", "--map-user=65534", "--map-group=65534"] : [];
+}
+
+function works(argv: readonly string[]): boolean {
+  const [file = "", ...args] = argv;
+  return spawnSync(file, args, { stdio: "ignore", timeout: 5_000 }).status === 0;
+}

@@ -1,0 +1,80 @@
+import { chmodSync, chownSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import type { KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
+
+export interface KeeperServer {
+  listen(): Promise<void>;
+  /** To every agent that is connected. */
+  broadcast(event: KeeperEvent): void;
+  close(): void;
+}
+
+const longestRequestBytes = 1 << 20;
+
+/** Serves the keeper's protocol on a Unix socket that only the machine's own user can open. */
+export function createKeeperServer(
+  path: string,
+  owner: number | undefined,
+  answer: (request: KeeperRequest) => Promise<KeeperReply>,
+): KeeperServer {
+  const connections = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    connections.add(socket);
+    let rest = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > longestRequestBytes) socket.destroy();
+      for (const line of lines) serve(socket, line);
+    });
+    socket.on("close", () => connections.delete(socket));
+    // An agent that was killed: its close event follows.
+    socket.on("error", () => socket.destroy());
+  });
+
+  function serve(socket: Socket, line: string): void {
+    const request = parse(line);
+    if (request === undefined) {
+      socket.destroy();
+      return;
+    }
+    void answer(request)
+      .catch((error: unknown): KeeperReply => ({ id: request.id, ok: false, error: (error as Error).message }))
+      .then((reply) => send(socket, reply));
+  }
+
+  function send(socket: Socket, message: KeeperReply | KeeperEvent): void {
+    if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  return {
+    listen() {
+      rmSync(path, { force: true });
+      return new Promise((resolve, reject) => {
+        server.once("error", reject);
+        server.listen(path, () => {
+          chmodSync(path, 0o600);
+          if (owner !== undefined) chownSync(path, owner, owner);
+          resolve();
+        });
+      });
+    },
+    broadcast(event) {
+      for (const socket of connections) send(socket, event);
+    },
+    close() {
+      server.close();
+      for (const socket of connections) socket.destroy();
+    },
+  };
+}
+
+function parse(line: string): KeeperRequest | undefined {
+  try {
+    const request = JSON.parse(line) as KeeperRequest;
+    return typeof request === "object" && request !== null && typeof request.id === "number" ? request : undefined;
+  } catch {
+    return undefined;
+  }
+}

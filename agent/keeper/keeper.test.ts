@@ -1,0 +1,239 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, readlinkSync as readlink } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { bootMs } from "./boot-clock.ts";
+import { chooseContainment } from "./containment.ts";
+import { createKeeper, type Keeper } from "./keeper.ts";
+import type { ComponentSpec, ComponentStatus, KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
+
+type Asked = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
+
+/** A process that makes a second one in a session of its own, as PostgreSQL does with each backend. */
+const family = ["sh", "-c", "setsid sleep 1000 & echo made; sleep 1000"];
+let directory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "keeper-"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+describe.each(["namespace", "group"] as const)("a keeper with components by %s", (kind) => {
+  let keeper: Keeper;
+  let agent: Awaited<ReturnType<typeof dial>>;
+
+  beforeEach(async () => {
+    const containment = chooseContainment(undefined, kind === "namespace");
+    expect(containment.kind).toBe(kind);
+    const socketPath = join(directory, "keeper.sock");
+    const note = () => {};
+    keeper = createKeeper({
+      containment,
+      owner: undefined,
+      runDir: directory,
+      socketPath,
+      agent: undefined,
+      bootMs,
+      now: Date.now,
+      note,
+    });
+    await keeper.start();
+    agent = await dial(socketPath);
+  });
+  afterEach(async () => {
+    agent.close();
+    await keeper.stop();
+  });
+
+  test("starts a component once and refuses a second start while it runs", async () => {
+    const reply = await agent.ask({ op: "start", component: specOf("engine", family) });
+    expect(statusIn(reply, "engine")).toMatchObject({ state: "running", starts: 1 });
+    expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: false });
+  });
+
+  test("says empty only when nothing of the component is left, although its first process was killed alone", async () => {
+    await agent.ask({ op: "start", component: specOf("engine", family) });
+    await until(() => markedProcesses(directory).length >= 2);
+    const { pid } = statusIn(await agent.ask({ op: "status" }), "engine");
+    process.kill(pid as number, "SIGKILL");
+    const ended = await agent.event((component) => component.state === "empty");
+    expect(markedProcesses(directory)).toEqual([]);
+    expect(ended.cause).toBe("exited");
+    expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
+  });
+
+  test("kills the component when its right runs out and not before", async () => {
+    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 300 } });
+    const startedAt = performance.now();
+    await agent.ask({ op: "extend", name: "engine", number: 7, leftMs: 500 });
+    const ended = await agent.event((component) => component.state === "empty");
+    expect(performance.now() - startedAt).toBeGreaterThan(450);
+    expect(ended.cause).toBe("deadline");
+  });
+
+  test("refuses an extension with a lower number and takes a deadline away with null", async () => {
+    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 400 } });
+    await agent.ask({ op: "extend", name: "engine", number: 5, leftMs: null });
+    expect(await agent.ask({ op: "extend", name: "engine", number: 4, leftMs: 1 })).toMatchObject({ ok: false });
+    await sleep(600);
+    expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
+  });
+
+  test("stops by the signal and answers when it is empty; the deaf are killed after their grace", async () => {
+    await agent.ask({ op: "start", component: specOf("engine", ["sh", "-c", "trap '' TERM; sleep 1000 & wait"]) });
+    await sleep(50);
+    const reply = await agent.ask({ op: "stop", name: "engine", signal: "SIGTERM", graceMs: 200 });
+    expect(statusIn(reply, "engine")).toMatchObject({ state: "empty", cause: "requested" });
+    expect(markedProcesses(directory)).toEqual([]);
+  });
+
+  test("tells an agent that comes back what runs", async () => {
+    await agent.ask({ op: "start", component: specOf("engine", family) });
+    const before = statusIn(await agent.ask({ op: "status" }), "engine");
+    agent.close();
+    agent = await dial(join(directory, "keeper.sock"));
+    expect(statusIn(await agent.ask({ op: "status" }), "engine")).toEqual(before);
+  });
+
+  test("keeps the newest segments of a log only", async () => {
+    const script = "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; sleep 1000";
+    const log = { path: join(directory, "log"), maxBytes: 1000, keep: 3 };
+    await agent.ask({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
+    await until(() => logOf(directory).includes("line 1999\n"));
+    expect(readdirSync(directory).filter((name) => name.startsWith("log.")).length).toBeLessThanOrEqual(3);
+  });
+
+  test("says why a program cannot start", async () => {
+    const reply = await agent.ask({ op: "start", component: { ...specOf("engine", family), cwd: "/nowhere" } });
+    expect(reply).toMatchObject({ ok: false });
+  });
+});
+
+describe("a keeper process", () => {
+  const keepers: ChildProcess[] = [];
+  afterEach(() => {
+    for (const each of keepers) each.kill("SIGKILL");
+  });
+
+  function run(agentMain: string) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
+      env: {
+        PATH: process.env["PATH"],
+        HOLDFAST_STATE_DIR: directory,
+        HOLDFAST_RUN_DIR: directory,
+        HOLDFAST_AGENT_MAIN: agentMain,
+      },
+      stdio: "ignore",
+    });
+    keepers.push(child);
+    return child;
+  }
+
+  test("takes everything with it when it is killed", async () => {
+    const child = run("/dev/null");
+    await until(() => existsSync(join(directory, "keeper.sock")));
+    const agent = await dial(join(directory, "keeper.sock"));
+    await agent.ask({ op: "start", component: specOf("engine", family) });
+    await until(() => markedProcesses(directory).length >= 2);
+    child.kill("SIGKILL");
+    await until(() => markedProcesses(directory).length === 0);
+    agent.close();
+  });
+
+  test("starts its agent again when that ends", async () => {
+    run("/dev/null");
+    await until(() => existsSync(join(directory, "keeper.sock")));
+    const agent = await dial(join(directory, "keeper.sock"));
+    const again = await agent.event((component) => component.name === "agent" && component.starts === 2);
+    expect(again.starts).toBe(2);
+    agent.close();
+  });
+
+  test("stops what runs in order when it is told to end", async () => {
+    const child = run("/dev/null");
+    await until(() => existsSync(join(directory, "keeper.sock")));
+    const agent = await dial(join(directory, "keeper.sock"));
+    const stop = { signal: "SIGTERM", graceMs: 1000 } as const;
+    const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"];
+    await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop } });
+    await sleep(100);
+    child.kill("SIGTERM");
+    await until(() => child.exitCode !== null);
+    expect(child.exitCode).toBe(0);
+    expect(logOf(directory)).toContain("bye");
+  });
+});
+
+function specOf(name: string, argv: string[]): ComponentSpec {
+  return {
+    name,
+    argv,
+    env: {},
+    cwd: directory,
+    log: { path: join(directory, "log"), maxBytes: 1 << 20, keep: 3 },
+    stop: { signal: "SIGKILL", graceMs: 1000 },
+    deadlineMs: null,
+  };
+}
+
+/** Processes that work in the test's own directory, the agent's own aside. */
+function markedProcesses(path: string): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      if (!/^\d+$/.test(pid) || readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ")) return false;
+      const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
+      return readlink(`/proc/${pid}/cwd`) === path && !command.includes("unshare") && !command.includes("main.ts");
+    } catch {
+      return false;
+    }
+  });
+}
+
+function logOf(path: string): string {
+  const names = readdirSync(path).filter((name) => name.startsWith("log."));
+  return names.map((name) => readFileSync(join(path, name), "utf8")).join("");
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(10);
+}
+
+function statusIn(reply: KeeperReply, name: string): ComponentStatus {
+  if (!reply.ok) throw new Error(reply.error);
+  const found = reply.components.find((component) => component.name === name);
+  if (found === undefined) throw new Error(`no component ${name}`);
+  return found;
+}
+
+async function dial(path: string) {
+  const socket: Socket = connect(path);
+  const waiting = new Map<number, (reply: KeeperReply) => void>();
+  const events: ComponentStatus[] = [];
+  let id = 0;
+  createInterface({ input: socket }).on("line", (line) => {
+    const message = JSON.parse(line) as KeeperReply | KeeperEvent;
+    if ("event" in message) events.push(message.component);
+    else waiting.get(message.id)?.(message);
+  });
+  await new Promise((resolve) => socket.once("connect", resolve));
+  return {
+    ask(request: Asked): Promise<KeeperReply> {
+      id += 1;
+      socket.write(`${JSON.stringify({ ...request, id })}\n`);
+      return new Promise((resolve) => waiting.set(id, resolve));
+    },
+    async event(matches: (component: ComponentStatus) => boolean): Promise<ComponentStatus> {
+      for (;;) {
+        const found = events.find(matches);
+        if (found !== undefined) return found;
+        await sleep(5);
+      }
+    },
+    close: () => socket.destroy(),
+  };
+}

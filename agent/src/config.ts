@@ -1,0 +1,14 @@
+import { list, text } from "@holdfast/common/config.ts";
+
+/** All settings of the agent. The keeper sets them; nobody types them. */
+export const settings = {
+  machineId: text("HOLDFAST_MACHINE_ID", "Id of this machine"),
+  machineStart: text("HOLDFAST_MACHINE_START", "Differs for each start of the machine", ""),
+  stateDir: text("HOLDFAST_STATE_DIR", "Directory for enrolment, journal, keys and logs", "/var/lib/holdfast"),
+  runDir: text("HOLDFAST_RUN_DIR", "Directory for sockets, emptied at each start of the machine", "/run/holdfast"),
+  dataDir: text("HOLDFAST_DATA_DIR", "Root of the data disk", "/data"),
+  keeperSocket: text("HOLDFAST_KEEPER_SOCKET", "Unix socket of the keeper", "/run/holdfast/keeper.sock"),
+  softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
+  controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrolment, host:port"),
+  logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
+};

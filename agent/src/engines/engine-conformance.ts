@@ -1,0 +1,269 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EngineMachine } from "../../../test/support/engine-machine.ts";
+
+/** What the suite needs to know of one engine besides its driver. */
+export interface ConformanceSubject {
+  readonly name: string;
+  /** Why it cannot run here; undefined when it can. */
+  readonly skip: string | undefined;
+  machine(settings: { users: EngineUser[]; allowedCidrs: string[] }): Promise<EngineMachine>;
+  /** What the engine keeps instead of a password. */
+  verifierOf(password: string): string;
+  /** Signs in over TLS and trusts the machine's authority only; rejects when it does not get in. */
+  connect(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient>;
+  /** Tries to sign in without TLS; rejects. */
+  connectPlain(machine: EngineMachine, options: ConnectOptions): Promise<unknown>;
+  /** A parameter that is taken live, with a value other than the default, and one that needs a restart. */
+  readonly live: readonly [name: string, value: string];
+  readonly atStart: readonly [name: string, value: string];
+}
+
+export interface ConnectOptions {
+  readonly user: string;
+  readonly password: string;
+  /** Address that the connection comes from. */
+  readonly from?: string;
+  /** Name that the certificate must have. */
+  readonly serverName?: string;
+}
+
+export interface ConformanceClient {
+  write(key: string, value: string): Promise<void>;
+  read(key: string): Promise<string | undefined>;
+  /** Resolves when the other side ended it. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+const defaultUser = "app_user";
+const inside = "127.9.9.1";
+const outside = "127.9.9.2";
+
+/** The one suite that every driver passes against its real engine. */
+export function conformsToEngineDriver(subject: ConformanceSubject): void {
+  const user = (username: string, role: string, password: string): EngineUser =>
+    create(EngineUserSchema, { username, role, verifier: subject.verifierOf(password) });
+  const enter = (machine: EngineMachine, options: Partial<ConnectOptions> = {}) =>
+    subject.connect(machine, { user: defaultUser, password: "first secret", from: inside, ...options });
+
+  describe.skipIf(subject.skip !== undefined)(
+    `${subject.name}${subject.skip === undefined ? "" : `: ${subject.skip}`}`,
+    () => {
+      let machine: EngineMachine;
+
+      beforeAll(async () => {
+        machine = await subject.machine({
+          users: [user(defaultUser, "admin", "first secret")],
+          allowedCidrs: [`${inside}/32`],
+        });
+        await machine.bootstrap();
+        await machine.writeConfig();
+        await machine.start();
+        await machine.driver.ready(machine.instance, machine.signal).catch((error: unknown) => {
+          throw new Error(machine.output(), { cause: error });
+        });
+      });
+      afterAll(() => machine?.remove());
+
+      it("is installed, and an absent version is an answer", async () => {
+        const { driver, instance, signal } = machine;
+        expect(await driver.fingerprint(instance.paths.software, signal)).toMatchObject({ present: true });
+        expect(await driver.fingerprint("/nowhere", signal)).toMatchObject({ present: false });
+      });
+
+      it("renders the same files for the same settings, and none below the data directory", () => {
+        const { driver, instance } = machine;
+        expect(driver.render(instance)).toEqual(driver.render(structuredClone(instance)));
+        for (const { name, content } of driver.render(instance)) {
+          expect(name).toMatch(/^[a-z_.]+$/);
+          expect(content).not.toContain("first secret");
+          expect(content).not.toContain(subject.verifierOf("first secret"));
+        }
+      });
+
+      it("is ready at once when it is ready, and bootstraps nothing that is there", async () => {
+        await machine.bootstrap();
+        await machine.driver.ready(machine.instance, machine.signal);
+      });
+
+      it("lets the default user in over TLS, checked by name", async () => {
+        const client = await enter(machine);
+        await client.write("greeting", "hello");
+        expect(await client.read("greeting")).toBe("hello");
+        await client.close();
+      });
+
+      it("refuses a wrong password, a certificate by another name, and a connection without TLS", async () => {
+        await expect(enter(machine, { password: "wrong" })).rejects.toThrow();
+        await expect(enter(machine, { serverName: "other.local.holdfast.test" })).rejects.toThrow();
+        await expect(enter(machine, { serverName: machine.instance.spec.address })).rejects.toThrow();
+        const options = { user: defaultUser, password: "first secret", from: inside };
+        await expect(subject.connectPlain(machine, options)).rejects.toThrow();
+      });
+
+      it("keeps the platform's user to itself", async () => {
+        await expect(enter(machine, { user: "holdfast", password: "" })).rejects.toThrow();
+        const listed = await machine.driver.users?.list(machine.instance, machine.signal);
+        expect(listed?.map(({ username }) => username)).toEqual([defaultUser]);
+        await expect(
+          machine.driver.users?.put(machine.instance, user("holdfast", "admin", "x"), machine.signal),
+        ).rejects.toThrow("platform's");
+      });
+
+      it("holds new and open sessions to the allow-list at once", async () => {
+        await expect(enter(machine, { from: outside })).rejects.toThrow();
+        const open = await enter(machine);
+        await allow(machine, [`${outside}/32`]);
+        await ended(open);
+        await expect(enter(machine)).rejects.toThrow();
+        const other = await enter(machine, { from: outside });
+        await allow(machine, []);
+        await ended(other);
+        await expect(enter(machine, { from: outside })).rejects.toThrow();
+        await allow(machine, [`${inside}/32`, "fd00::/8"]);
+        const back = await enter(machine);
+        // A change that still allows it leaves a session alone.
+        await allow(machine, ["127.9.9.0/24"]);
+        expect(await back.read("greeting")).toBe("hello");
+        await back.close();
+        await allow(machine, [`${inside}/32`]);
+      });
+
+      it("makes, changes and drops users of each role", async () => {
+        const { driver, instance, signal } = machine;
+        const users = driver.users;
+        if (users === undefined) return;
+        const owner = await enter(machine);
+        await owner.write("shared", "1");
+        for (const role of ["admin", "readwrite", "readonly"]) {
+          const name = `${role}_user`;
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: true });
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: false });
+          const client = await enter(machine, { user: name, password: "one" });
+          expect(await client.read("shared")).toBe("1");
+          if (role === "readonly") await expect(client.write("shared", "2")).rejects.toThrow();
+          else await client.write("shared", "1");
+          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
+            exists: true,
+            matches: true,
+          });
+          expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true });
+          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
+            exists: true,
+            matches: false,
+          });
+          await expect(enter(machine, { user: name, password: "one" })).rejects.toThrow();
+          await client.close();
+        }
+        const roles = await users.list(instance, signal);
+        expect(roles.map(({ username, role }) => [username, role])).toEqual([
+          ["admin_user", "admin"],
+          [defaultUser, "admin"],
+          ["readonly_user", "readonly"],
+          ["readwrite_user", "readwrite"],
+        ]);
+        const demoted = await enter(machine, { user: "admin_user", password: "two" });
+        await demoted.write("shared", "1");
+        await users.put(instance, user("admin_user", "readonly", "two"), signal);
+        await demoted.close();
+        const reader = await enter(machine, { user: "admin_user", password: "two" });
+        await expect(reader.write("shared", "3")).rejects.toThrow();
+        for (const role of ["admin", "readwrite", "readonly"]) {
+          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: true });
+          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: false });
+          await expect(enter(machine, { user: `${role}_user`, password: "two" })).rejects.toThrow();
+        }
+        await ended(reader);
+        await expect(users.drop(instance, defaultUser, signal)).rejects.toThrow("cannot be dropped");
+        expect(await users.check(instance, "nobody", subject.verifierOf("x"), signal)).toEqual({
+          exists: false,
+          matches: false,
+        });
+        expect(await owner.read("shared")).toBe("1");
+        await owner.close();
+      });
+
+      it("takes live parameters at once, and says which wait for a restart", async () => {
+        const { driver } = machine;
+        machine.change({
+          parameters: { [subject.live[0]]: subject.live[1], [subject.atStart[0]]: subject.atStart[1] },
+        });
+        await machine.writeConfig();
+        await driver.reload(machine.instance, machine.signal);
+        const before = await driver.observe(machine.instance, machine.signal);
+        expect(before.effectiveParameters[subject.live[0]]).toBe(subject.live[1]);
+        expect(before.effectiveParameters[subject.atStart[0]]).not.toBe(subject.atStart[1]);
+        expect(before.pendingRestart).toEqual([subject.atStart[0]]);
+        await restart(machine);
+        const after = await driver.observe(machine.instance, machine.signal);
+        expect(after.effectiveParameters[subject.atStart[0]]).toBe(subject.atStart[1]);
+        expect(after.pendingRestart).toEqual([]);
+      });
+
+      it("keeps data, users and changed passwords over a stop in order and over a kill", async () => {
+        const { driver, instance } = machine;
+        await driver.users?.put(instance, user(defaultUser, "admin", "second secret"), machine.signal);
+        const client = await enter(machine, { password: "second secret" });
+        await client.write("kept", "1");
+        await restart(machine);
+        const again = await enter(machine, { password: "second secret" });
+        expect(await again.read("kept")).toBe("1");
+        await again.write("kept", "2");
+        // Valkey flushes its file once a second.
+        await sleep(1_100);
+        await restart(machine, "SIGKILL");
+        const last = await enter(machine, { password: "second secret" });
+        expect(await last.read("kept")).toBe("2");
+        await last.close();
+      });
+
+      it("tells that it is alive by a write, and that it is not", async () => {
+        const { driver, instance } = machine;
+        const alive = await driver.observe(instance, machine.signal);
+        expect(alive.checks.every(({ status }) => status === "healthy")).toBe(true);
+        expect(alive.version).toMatch(new RegExp(`^${instance.spec.version}`));
+        await machine.stop();
+        const dead = await driver.observe(instance, machine.signal);
+        expect(dead.checks[0]).toMatchObject({ name: "liveness", status: "unhealthy", reason: "nobody listens" });
+        await machine.start();
+        await driver.ready(instance, machine.signal);
+      });
+
+      it("prints lines that it can read itself, without a secret", async () => {
+        await machine.stop();
+        const lines = machine
+          .output()
+          .split("\n")
+          .flatMap((line) => machine.driver.parseLog(line) ?? []);
+        expect(lines.length).toBeGreaterThan(3);
+        for (const { time } of lines) expect(Math.abs(time.getTime() - Date.now())).toBeLessThan(60_000);
+        expect(machine.output()).not.toContain("second secret");
+        expect(machine.output()).not.toContain(subject.verifierOf("second secret"));
+      });
+    },
+  );
+}
+
+async function allow(machine: EngineMachine, allowedCidrs: string[]): Promise<void> {
+  machine.change({ allowedCidrs });
+  await machine.writeConfig();
+  await machine.driver.reload(machine.instance, machine.signal);
+}
+
+async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise<void> {
+  await machine.stop(signal);
+  await machine.start();
+  await machine.driver.ready(machine.instance, machine.signal);
+}
+
+async function ended(client: ConformanceClient): Promise<void> {
+  await Promise.race([
+    client.ended,
+    sleep(5_000).then(() => {
+      throw new Error("the session goes on");
+    }),
+  ]);
+}

@@ -1,0 +1,141 @@
+import type {
+  EngineDatabase,
+  EngineUser,
+  EngineUserState,
+  InstanceSpec,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+
+/** Values of database_type that this agent can run. */
+export type Engine = "postgresql" | "valkey";
+
+/** One database engine as the agent sees it. Every method is idempotent and cancellable. */
+export interface EngineDriver {
+  readonly engine: Engine;
+  readonly topology: "single_primary" | "self_elected";
+  /** Root of an installed version inside a machine, such as /usr/lib/postgresql/17. */
+  software(version: string): string;
+  /** What is installed there, and can it run? Never throws: an absent engine is an answer. */
+  fingerprint(software: string, signal: AbortSignal): Promise<Fingerprint>;
+  /** Pure: the files that these settings ask for. The agent writes them. */
+  render(instance: Instance): ConfigFile[];
+  /** Makes an empty data directory ready for a first start. Nothing happens when it is ready. */
+  bootstrap(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** The process that the keeper is to run as this engine's component. */
+  command(instance: Instance): EngineCommand;
+  /** Processes that belong to the engine: started before it is `ready`, stopped before it, restarted when they end. */
+  companions?(instance: Instance): readonly Companion[];
+  /** After the process started: resolves when it takes a write, and has the platform's own roles, users and databases. */
+  ready(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** How the keeper asks the engine to stop in order, and how long that may take. */
+  readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+  /** Makes a running engine read the files that changed, and holds open sessions to the allow-list. */
+  reload(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** Fresh from the engine: can it take a write, what does it run with? Bounded in time by the caller's signal. */
+  observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation>;
+  /** Reads a line that the engine logged; undefined for one that goes on from the line before. */
+  parseLog(line: string): ParsedLogLine | undefined;
+  /** Why it did not start or ended, by the last lines it printed. */
+  explainFailure(output: string): EngineFailure;
+  readonly users?: UsersFacet;
+  readonly databases?: DatabasesFacet;
+}
+
+/** A second process of an engine, as a component of its own. */
+export interface Companion {
+  /** Name of its component. */
+  readonly name: string;
+  readonly command: EngineCommand;
+  readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+}
+
+export interface EngineFailure {
+  /** `configuration` is a parameter's fault: taking back what was changed last helps. */
+  readonly cause: "configuration" | "memory" | "disk_full" | "port_busy" | "data_damaged" | "unknown";
+  /** The engine's own words, one line. */
+  readonly message: string;
+  /** The parameter that it names, if it names one. */
+  readonly parameter: string | undefined;
+}
+
+/** One engine on this machine: what was asked for and where its files are. */
+export interface Instance {
+  readonly spec: InstanceSpec;
+  readonly paths: InstancePaths;
+}
+
+export interface InstancePaths {
+  /** Root of the data disk; the engine's own directory is below it. */
+  readonly data: string;
+  /** Rendered files, outside the data disk. */
+  readonly config: string;
+  /** Server key and certificate: server.key, server.crt, ca.crt. */
+  readonly tls: string;
+  /** Unix sockets. */
+  readonly run: string;
+  /** Root of the engine's installed version, such as /usr/lib/postgresql/17. */
+  readonly software: string;
+}
+
+export interface ConfigFile {
+  /** Below paths.config. */
+  readonly name: string;
+  readonly content: string;
+  readonly mode: number;
+}
+
+export interface EngineCommand {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export type Fingerprint =
+  | { readonly present: true; readonly version: string }
+  | { readonly present: false; readonly reason: string };
+
+export interface EngineObservation {
+  readonly version: string;
+  /** Checks by name; liveness is a write. */
+  readonly checks: readonly EngineCheck[];
+  readonly pendingRestart: readonly string[];
+  readonly effectiveParameters: Readonly<Record<string, string>>;
+  readonly dataBytes: number;
+}
+
+export interface EngineCheck {
+  readonly name: string;
+  readonly status: "healthy" | "degraded" | "unhealthy";
+  readonly reason: string;
+}
+
+export interface ParsedLogLine {
+  readonly time: Date;
+  readonly level: LogLevel;
+  readonly message: string;
+}
+
+export type LogLevel = "debug" | "info" | "warning" | "error";
+
+/** Users inside the engine. Passwords come as verifiers only. */
+export interface UsersFacet {
+  list(instance: Instance, signal: AbortSignal): Promise<EngineUserState[]>;
+  put(instance: Instance, user: EngineUser, signal: AbortSignal): Promise<{ changed: boolean }>;
+  drop(instance: Instance, username: string, signal: AbortSignal): Promise<{ existed: boolean }>;
+  check(
+    instance: Instance,
+    username: string,
+    verifier: string,
+    signal: AbortSignal,
+  ): Promise<{ exists: boolean; matches: boolean }>;
+}
+
+export interface DatabasesFacet {
+  list(instance: Instance, signal: AbortSignal): Promise<EngineDatabase[]>;
+  create(instance: Instance, name: string, owner: string, signal: AbortSignal): Promise<{ created: boolean }>;
+  drop(instance: Instance, name: string, signal: AbortSignal): Promise<{ existed: boolean }>;
+}
+
+/** The engine said no, in words that a user can read. */
+export class EngineRefused extends Error {
+  override readonly name = "EngineRefused";
+}

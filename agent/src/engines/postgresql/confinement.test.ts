@@ -1,0 +1,318 @@
+import { create } from "@bufbuild/protobuf";
+import { postgresqlExtensions } from "@holdfast/common/engine-catalogue/postgresql-extensions.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectPostgresql, scramVerifier } from "../../../../test/support/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { withSession } from "./session.ts";
+
+const roles = { app_user: "admin", ops: "admin", writer: "readwrite", reader: "readonly" } as const;
+type User = keyof typeof roles;
+
+/** What nobody may do, tried by every user; each is refused. */
+const forbidden: readonly string[] = [
+  "ALTER ROLE CURRENT_USER SUPERUSER",
+  "ALTER ROLE CURRENT_USER REPLICATION",
+  "ALTER ROLE CURRENT_USER BYPASSRLS",
+  "ALTER ROLE holdfast PASSWORD 'x'",
+  "ALTER ROLE holdfast_admin LOGIN",
+  "ALTER ROLE holdfast_admin RENAME TO mine",
+  "DROP ROLE holdfast_readonly",
+  "CREATE ROLE evil SUPERUSER",
+  "CREATE ROLE evil REPLICATION",
+  "CREATE ROLE evil BYPASSRLS",
+  "CREATE ROLE evil IN ROLE pg_execute_server_program",
+  "CREATE ROLE evil IN ROLE holdfast",
+  "CREATE ROLE evil IN ROLE holdfast_admin",
+  "GRANT holdfast TO CURRENT_USER",
+  "GRANT holdfast_admin TO CURRENT_USER",
+  "SET ROLE holdfast",
+  "SET SESSION AUTHORIZATION holdfast",
+  "REASSIGN OWNED BY holdfast TO CURRENT_USER",
+  "DROP OWNED BY holdfast",
+  "ALTER SYSTEM SET shared_preload_libraries = 'x'",
+  "SELECT pg_reload_conf()",
+  "SELECT pg_rotate_logfile()",
+  "SET session_preload_libraries = 'x'",
+  "ALTER ROLE CURRENT_USER SET session_preload_libraries = 'x'",
+  "ALTER DATABASE defaultdb SET session_preload_libraries = 'x'",
+  "SET session_replication_role = replica",
+  "SET log_statement = 'all'",
+  "SET log_min_duration_statement = 0",
+  "SET dynamic_library_path = '/tmp'",
+  "LOAD '/tmp/evil.so'",
+  "LOAD 'dblink'",
+  "COPY (SELECT 1) TO PROGRAM 'id'",
+  "COPY pg_class FROM PROGRAM 'id'",
+  "COPY (SELECT 1) TO '/tmp/out'",
+  "CREATE TEMP TABLE t (a text); COPY t FROM '/etc/passwd'",
+  "SELECT pg_read_file('/etc/passwd')",
+  "SELECT pg_read_binary_file('global/pg_control')",
+  "SELECT pg_ls_dir('/')",
+  "SELECT pg_stat_file('/etc/passwd')",
+  "SELECT lo_import('/etc/passwd')",
+  "SELECT lo_export(1, '/tmp/out')",
+  "SELECT rolpassword FROM pg_authid",
+  "SELECT * FROM pg_shadow",
+  "UPDATE pg_authid SET rolsuper = true",
+  "UPDATE pg_database SET datdba = 1",
+  "DELETE FROM pg_class",
+  "CREATE FUNCTION evil() RETURNS int LANGUAGE c AS '/tmp/evil.so', 'evil'",
+  "CREATE FUNCTION evil() RETURNS int LANGUAGE internal AS 'pg_read_file'",
+  "CREATE LANGUAGE evil HANDLER plpgsql_call_handler",
+  "CREATE EVENT TRIGGER evil ON ddl_command_start EXECUTE FUNCTION holdfast.grant_on_create()",
+  "ALTER EVENT TRIGGER holdfast_grant_on_create DISABLE",
+  "DROP EVENT TRIGGER holdfast_grant_on_create",
+  "DROP SCHEMA holdfast CASCADE",
+  "ALTER SCHEMA holdfast OWNER TO CURRENT_USER",
+  "CREATE TABLE holdfast.mine (a int)",
+  "CREATE OR REPLACE FUNCTION holdfast.grant_on_create() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+  "ALTER FUNCTION holdfast.grant_on_create() OWNER TO CURRENT_USER",
+  "ALTER FUNCTION holdfast.grant_on_create() SET search_path = public",
+  "CREATE FUNCTION pg_catalog.evil() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+  "CREATE TABLE pg_catalog.evil (a int)",
+  "CREATE CAST (text AS int) WITHOUT FUNCTION",
+  "CREATE OPERATOR CLASS evil FOR TYPE int USING btree AS STORAGE int",
+  "CREATE ACCESS METHOD evil TYPE INDEX HANDLER bthandler",
+  "CREATE FOREIGN DATA WRAPPER evil",
+  "CREATE SERVER evil FOREIGN DATA WRAPPER file_fdw",
+  "CREATE TABLESPACE evil LOCATION '/tmp'",
+  "CREATE SUBSCRIPTION evil CONNECTION 'host=/tmp user=holdfast' PUBLICATION p",
+  "SELECT pg_create_physical_replication_slot('evil')",
+  "SELECT pg_create_logical_replication_slot('evil', 'pgoutput')",
+  "SELECT pg_create_restore_point('evil')",
+  "SELECT pg_switch_wal()",
+  "SELECT pg_backup_start('evil')",
+  "SELECT pg_promote()",
+  "CHECKPOINT",
+  "DROP DATABASE holdfast",
+  "DROP DATABASE template1",
+  "ALTER DATABASE holdfast OWNER TO CURRENT_USER",
+  "ALTER DATABASE holdfast SET search_path = evil",
+  "ALTER DATABASE template0 ALLOW_CONNECTIONS true",
+  "ALTER DATABASE template1 RENAME TO mine",
+  "CREATE DATABASE mine TEMPLATE holdfast",
+  "DO $$ BEGIN EXECUTE 'SET ROLE holdfast'; END $$",
+];
+
+/** Statements that no wall stands before, whose effect must stay harmless; the checks below look. */
+const tricks: readonly string[] = [
+  // Owners can set what all who enter their database get, the platform too.
+  "CREATE SCHEMA trap",
+  "CREATE FUNCTION trap.now() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN '-infinity'; END $$",
+  "CREATE FUNCTION trap.format(text, VARIADIC text[]) RETURNS text LANGUAGE sql AS $$ SELECT 'ALTER ROLE app_user SUPERUSER' $$",
+  "ALTER DATABASE defaultdb SET search_path = trap, pg_catalog",
+  "ALTER DATABASE defaultdb SET role = 'app_user'",
+  "ALTER DATABASE defaultdb SET default_transaction_read_only = on",
+  "ALTER DATABASE defaultdb SET standard_conforming_strings = off",
+  "SET search_path = trap, pg_catalog",
+  // Names that would break out of what the event trigger puts together.
+  `CREATE TABLE "x; ALTER ROLE app_user SUPERUSER; --" (a int)`,
+  `CREATE SCHEMA "y TO app_user; ALTER ROLE app_user SUPERUSER; --"`,
+  `CREATE TABLE trap."holdfast_readonly" (a serial)`,
+  "CREATE VIEW trap.roles AS SELECT * FROM pg_roles",
+  // Operators of its own, in front of pg_catalog's, for a function that runs as superuser.
+  "CREATE FUNCTION trap.eq(name, name) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN true; END $$",
+  "CREATE OPERATOR trap.<> (LEFTARG = name, RIGHTARG = name, FUNCTION = trap.eq)",
+  "CREATE TABLE trap.after_operators (a serial)",
+];
+
+describe.each(["17", "18"])("users of postgresql %s", (version) => {
+  describe.skipIf(!hasEngine("postgresql", version))("stay inside", () => {
+    let machine: EngineMachine;
+    const clients = new Map<User, pg.Client>();
+    const as = (user: User): pg.Client => {
+      const client = clients.get(user);
+      if (client === undefined) throw new Error(`${user} is not connected`);
+      return client;
+    };
+    const enter = (user: string, database = "defaultdb") =>
+      connectPostgresql(machine, { user, password: "secret", database });
+
+    beforeAll(async () => {
+      const users = Object.entries(roles).map(([username, role]) =>
+        create(EngineUserSchema, { username, role, verifier: scramVerifier("secret") }),
+      );
+      machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version, {
+        users,
+      });
+      await machine.bootstrap();
+      await machine.writeConfig();
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+      for (const user of Object.keys(roles) as User[]) clients.set(user, await enter(user));
+    });
+    afterAll(async () => {
+      for (const client of clients.values()) await client.end();
+      await machine?.remove();
+    });
+
+    /** Nobody but the platform is more than it should be. */
+    async function expectConfined(): Promise<void> {
+      const rows = await withSession(machine.instance, machine.signal, (session) =>
+        session.rows(
+          `SELECT rolname FROM pg_roles WHERE (rolsuper OR rolreplication OR rolbypassrls) AND rolname <> 'holdfast'
+           UNION ALL SELECT m.member::regrole::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
+             WHERE g.rolname IN ('holdfast', 'pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files',
+               'pg_read_all_data', 'pg_write_all_data', 'pg_create_subscription', 'pg_use_reserved_connections')`,
+        ),
+      );
+      expect(rows).toEqual([]);
+    }
+
+    it.each(Object.keys(roles) as User[])("%s is refused everything that leads out", async (user) => {
+      const client = as(user);
+      await client.query("SET default_transaction_read_only = off");
+      for (const statement of forbidden) {
+        const answer = await client.query(statement).then(
+          () => "worked",
+          ({ code }: { code: string }) => code,
+        );
+        // Not allowed; not to be had by anybody here; or what it needs is not there.
+        expect(["42501", "0A000", "42704"], statement).toContain(answer);
+      }
+      await expectConfined();
+    });
+
+    it.each(Object.keys(roles) as User[])(
+      "%s enters neither the platform's database nor any as the platform",
+      async (user) => {
+        await expect(enter(user, "holdfast")).rejects.toThrow();
+        await expect(enter("holdfast")).rejects.toThrow();
+        await expect(enter("holdfast_admin")).rejects.toThrow();
+        await expect(as(user).query("SELECT * FROM holdfast.heartbeat")).rejects.toThrow();
+      },
+    );
+
+    it.each(Object.keys(roles) as User[])(
+      "%s gets none of PostgreSQL's own roles, but monitoring and ending sessions for admins",
+      async (user) => {
+        const { rows } = await as(user).query<{ rolname: string; has: boolean }>(
+          "SELECT rolname, pg_has_role(current_user, oid, 'MEMBER') AS has FROM pg_roles WHERE rolname ~ '^pg_' AND rolname <> 'pg_database_owner'",
+        );
+        const has = rows
+          .filter((row) => row.has)
+          .map(({ rolname }) => rolname)
+          .sort();
+        const monitoring = [
+          "pg_monitor",
+          "pg_read_all_settings",
+          "pg_read_all_stats",
+          "pg_signal_backend",
+          "pg_stat_scan_tables",
+        ];
+        expect(has).toEqual(roles[user] === "admin" ? monitoring : []);
+        for (const { rolname } of rows) {
+          await expect(as(user).query(`GRANT ${rolname} TO writer`), rolname).rejects.toThrow();
+          if (!has.includes(rolname)) await expect(as(user).query(`SET ROLE ${rolname}`), rolname).rejects.toThrow();
+        }
+        await as(user).query("RESET ROLE");
+      },
+    );
+
+    it("create exactly the extensions of the list", async () => {
+      const { rows } = await as("app_user").query<{ name: string }>(
+        "SELECT name FROM pg_available_extensions ORDER BY name",
+      );
+      const created: string[] = [];
+      for (const { name } of rows) {
+        await as("app_user")
+          .query(`CREATE EXTENSION IF NOT EXISTS "${name}" CASCADE`)
+          .then(
+            () => created.push(name),
+            () => undefined,
+          );
+        await expect(as("reader").query(`CREATE EXTENSION "${name}"`), name).rejects.toThrow();
+      }
+      const upgraded = postgresqlExtensions.filter((name) => rows.some((row) => row.name === name));
+      expect(created).toEqual(
+        [...upgraded].sort((a, b) => rows.findIndex((r) => r.name === a) - rows.findIndex((r) => r.name === b)),
+      );
+      expect(upgraded).toEqual(postgresqlExtensions);
+      const languages = await as("app_user").query(
+        "SELECT lanname FROM pg_language WHERE NOT lanpltrusted AND lanname NOT IN ('c', 'internal')",
+      );
+      expect(languages.rows).toEqual([]);
+      await expectConfined();
+    });
+
+    it("cannot make the platform run their code", async () => {
+      const client = await enter("app_user");
+      for (const statement of tricks) await client.query(statement).catch(() => undefined);
+      await client.end();
+      const { driver, instance, signal } = machine;
+      await driver.users?.put(
+        instance,
+        create(EngineUserSchema, { username: "leaver", role: "readwrite", verifier: scramVerifier("secret") }),
+        signal,
+      );
+      const leaver = await connectPostgresql(machine, { user: "leaver", password: "secret" });
+      await leaver.query("CREATE TEMP TABLE of_mine (a int)").catch(() => undefined);
+      await as("app_user").query("CREATE SCHEMA for_leaver; GRANT ALL ON SCHEMA for_leaver TO leaver");
+      expect(await driver.users?.drop(instance, "leaver", signal)).toEqual({ existed: true });
+      await driver.observe(instance, signal);
+      await driver.databases?.list(instance, signal);
+      await expectConfined();
+      for (const setting of ["search_path", "role", "default_transaction_read_only", "standard_conforming_strings"]) {
+        await as("app_user").query(`ALTER DATABASE defaultdb RESET ${setting}`);
+      }
+    });
+
+    it("of role admin do what owners do, those of the other roles what they are for", async () => {
+      const admin = await enter("app_user");
+      await admin.query("CREATE SCHEMA shop; CREATE TABLE shop.orders (id serial PRIMARY KEY, note text)");
+      await admin.query("CREATE VIEW shop.notes AS SELECT note FROM shop.orders");
+      await admin.query("CREATE ROLE clerk LOGIN PASSWORD 'x' IN ROLE writer");
+      await admin.query("CREATE DATABASE second");
+      await admin.query("CREATE DATABASE third TEMPLATE template0");
+      await as("writer").query("INSERT INTO shop.orders (note) VALUES ('one'); UPDATE shop.orders SET note = 'two'");
+      await expect(as("writer").query("CREATE TABLE shop.mine (a int)")).rejects.toThrow("permission denied");
+      await expect(as("writer").query("DROP TABLE shop.orders")).rejects.toThrow("must be owner");
+      expect((await as("reader").query("SELECT note FROM shop.notes")).rows).toEqual([{ note: "two" }]);
+      await as("reader").query("SET default_transaction_read_only = off");
+      await expect(as("reader").query("DELETE FROM shop.orders")).rejects.toThrow("permission denied");
+      await expect(as("reader").query("SELECT nextval('shop.orders_id_seq')")).rejects.toThrow("permission denied");
+      await as("ops").query("ALTER TABLE shop.orders ADD COLUMN by text; CREATE TABLE shop.of_ops (a int)");
+      for (const database of ["second", "third"]) {
+        const owner = await enter("app_user", database);
+        await owner.query("CREATE TABLE made (a int)");
+        await owner.end();
+        const reader = await enter("reader", database);
+        await reader.query("SELECT * FROM made");
+        await reader.end();
+      }
+      const victim = await enter("writer");
+      const over = new Promise((resolve) => victim.once("end", resolve));
+      await admin.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'writer' AND query = ''",
+      );
+      await over;
+      const { users, databases } = machine.driver;
+      const listed = await users?.list(machine.instance, machine.signal);
+      expect(listed?.map(({ username, role }) => `${username} ${role}`)).toContain("clerk custom");
+      await expect(databases?.drop(machine.instance, "defaultdb", machine.signal)).rejects.toThrow("cannot be dropped");
+      const open = await enter("app_user", "second");
+      expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: true });
+      expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: false });
+      expect(await databases?.drop(machine.instance, "holdfast", machine.signal)).toEqual({ existed: false });
+      expect(await databases?.create(machine.instance, "fresh", "app_user", machine.signal)).toEqual({ created: true });
+      expect(await databases?.create(machine.instance, "fresh", "app_user", machine.signal)).toEqual({
+        created: false,
+      });
+      await open.end().catch(() => undefined);
+      await admin.query("ALTER ROLE app_user PASSWORD 'changed'");
+      expect(await users?.check(machine.instance, "app_user", scramVerifier("secret"), machine.signal)).toEqual({
+        exists: true,
+        matches: false,
+      });
+      // What an admin owned goes to the default user.
+      expect(await users?.drop(machine.instance, "ops", machine.signal)).toEqual({ existed: true });
+      expect((await admin.query("SELECT tableowner FROM pg_tables WHERE tablename = 'of_ops'")).rows).toEqual([
+        { tableowner: "app_user" },
+      ]);
+      await admin.end();
+    });
+  });
+});

@@ -1,0 +1,45 @@
+import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
+import type { EngineDeps } from "../run-program.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { command } from "./command.ts";
+import { databases } from "./databases.ts";
+import { explainFailure, parseLog } from "./log.ts";
+import { observe } from "./observe.ts";
+import { ready } from "./ready.ts";
+import { reload } from "./reload.ts";
+import { render } from "./render.ts";
+import { messageOf } from "./session.ts";
+import { users } from "./users.ts";
+
+/** PostgreSQL: one data directory below the data disk, configuration outside of it, the platform over the Unix socket. */
+export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
+  return {
+    engine: "postgresql",
+    topology: "single_primary",
+    software: (version) => `/usr/lib/postgresql/${version}`,
+    fingerprint: (software, signal) => fingerprint(deps, software, signal),
+    render,
+    bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
+    command,
+    ready,
+    // Fast shutdown: sessions are ended, a checkpoint is written.
+    stop: { signal: "SIGINT", graceMs: 60_000 },
+    reload,
+    observe,
+    parseLog,
+    explainFailure,
+    users,
+    databases,
+  };
+}
+
+async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
+  const postgres = `${software}/bin/postgres`;
+  try {
+    const version = /\(PostgreSQL\) (\S+)/.exec(await run([postgres, "--version"], { signal }))?.[1];
+    if (version !== undefined) return { present: true, version };
+    return { present: false, reason: `${postgres} does not tell its version` };
+  } catch (error) {
+    return { present: false, reason: messageOf(error) };
+  }
+}

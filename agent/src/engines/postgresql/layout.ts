@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import type { Instance, InstancePaths } from "../engine-driver.ts";
+
+/** The platform's superuser and its database. Users can neither be it nor enter it; names that begin so are ours. */
+export const platform = "holdfast";
+
+export const groups = {
+  admin: "holdfast_admin",
+  readwrite: "holdfast_readwrite",
+  readonly: "holdfast_readonly",
+} as const;
+
+export const defaultUser = "app_user";
+export const defaultDatabase = "defaultdb";
+
+/** Schemas of the platform inside users' databases, out of the groups' reach. */
+export const platformSchemas = [platform, "_mdb_auth", "mdb_queue"] as const;
+
+export function dataDirectory({ paths }: { readonly paths: Pick<InstancePaths, "data"> }): string {
+  return join(paths.data, "postgresql");
+}
+
+export function program(instance: Instance, name: string): string {
+  return join(instance.paths.software, "bin", name);
+}
+
+export function isReserved(name: string): boolean {
+  return name.startsWith(platform) || name.startsWith("pg_") || name === "public" || name === "none";
+}

@@ -1,0 +1,85 @@
+import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { postgresqlManaged } from "@holdfast/common/engine-catalogue/postgresql-parameters.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { effectiveParameters } from "./render.ts";
+import { withSession } from "./session.ts";
+
+interface Setting {
+  readonly name: string;
+  readonly vartype: string;
+  readonly context: string;
+  readonly min_val: string | null;
+  readonly max_val: string | null;
+  readonly enumvals: string[] | null;
+  readonly unit: string | null;
+}
+
+describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
+  describe.skipIf(!hasEngine("postgresql", version))("as the engine itself tells them", () => {
+    let machine: EngineMachine;
+    let settings: Map<string, Setting>;
+
+    beforeAll(async () => {
+      machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version);
+      await machine.bootstrap();
+      await machine.writeConfig();
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+      const rows = await withSession(machine.instance, machine.signal, (session) =>
+        session.rows<Setting>("SELECT name, vartype, context, min_val, max_val, enumvals, unit FROM pg_settings"),
+      );
+      settings = new Map(rows.map((row) => [row.name, row]));
+    });
+    afterAll(() => machine?.remove());
+
+    it("have its names, types, units, values and need of a restart, and stay within its limits", () => {
+      const types: Readonly<Record<string, readonly string[]>> = {
+        integer: ["integer"],
+        real: ["real"],
+        boolean: ["bool"],
+        enum: ["enum"],
+        text: ["string"],
+        bytes: ["integer"],
+        duration: ["integer", "real"],
+      };
+      for (const [name, parameter] of parametersOf("postgresql", version)) {
+        const setting = settings.get(name);
+        expect(setting, name).toBeDefined();
+        if (setting === undefined) continue;
+        expect(types[parameter.type], name).toContain(setting.vartype);
+        expect(parameter.needsRestart, name).toBe(setting.context === "postmaster");
+        expect(parameter.unit, name).toBe(setting.unit);
+        if (parameter.type === "enum")
+          expect([...parameter.values].sort(), name).toEqual([...(setting.enumvals ?? [])].sort());
+        if (parameter.minimum !== null) expect(parameter.minimum, name).toBeGreaterThanOrEqual(Number(setting.min_val));
+        if (parameter.maximum !== null) expect(parameter.maximum, name).toBeLessThanOrEqual(Number(setting.max_val));
+      }
+    });
+
+    it("run with what was rendered, printed as the catalogue writes it", async () => {
+      const observed = await machine.driver.observe(machine.instance, machine.signal);
+      expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
+    });
+
+    it("which are not in the catalogue and would break what is promised are known as the platform's", () => {
+      for (const name of [
+        "listen_addresses",
+        "ssl_cert_file",
+        "hba_file",
+        "archive_command",
+        "wal_level",
+        "fsync",
+        "log_destination",
+        "data_directory",
+      ]) {
+        expect(settings.has(name), name).toBe(true);
+        expect(
+          postgresqlManaged.some((pattern) => pattern.test(name)),
+          name,
+        ).toBe(true);
+      }
+    });
+  });
+});

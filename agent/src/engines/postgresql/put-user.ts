@@ -1,0 +1,62 @@
+import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { EngineRefused } from "../engine-driver.ts";
+import { defaultUser, groups, isReserved } from "./layout.ts";
+import { identifier, literal } from "./session.ts";
+
+/** As RFC 5803 and PostgreSQL write it; anything else would be taken as a plain password. */
+const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+={0,2}:[A-Za-z0-9+/]+={0,2}$/;
+
+/**
+ * Pure: the statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for names
+ * that are the platform's.
+ *
+ * Admins are members of the default user, so that whatever it owns is theirs as well; of the others the default user is a
+ * member, with the right to administer them, so that it can clean up after them.
+ */
+export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
+  const { username, role, verifier } = user;
+  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (!scramVerifier.test(verifier)) throw new Error("a password that is no SCRAM verifier");
+  const name = identifier(username);
+  const attributes = `LOGIN NOREPLICATION NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD ${literal(verifier)}`;
+  const password = `${exists ? "ALTER" : "CREATE"} ROLE ${name} NOSUPERUSER ${attributes}`;
+  if (username === defaultUser) return `${password}; GRANT ${groups.admin} TO ${name}`;
+  const statements = [password];
+  switch (role) {
+    case "admin":
+      statements.push(
+        `ALTER ROLE ${name} CREATEDB ${createRole(version)}`,
+        ...(exists
+          ? [`REVOKE ${name} FROM ${defaultUser}`, revoke(groups.readonly, name), revoke(groups.readwrite, name)]
+          : []),
+        `GRANT ${groups.admin}, ${defaultUser} TO ${name}`,
+        readOnly(name, false),
+      );
+      break;
+    case "readwrite":
+    case "readonly":
+      statements.push(
+        `ALTER ROLE ${name} NOCREATEDB NOCREATEROLE`,
+        ...(exists ? [revoke(`${groups.admin}, ${groups.readonly}, ${groups.readwrite}, ${defaultUser}`, name)] : []),
+        `GRANT ${groups[role]} TO ${name}`,
+        `GRANT ${name} TO ${defaultUser} WITH ADMIN OPTION`,
+        readOnly(name, role === "readonly"),
+      );
+      break;
+    default:
+      throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
+  }
+  return statements.join("; ");
+}
+
+/** Before 16 CREATEROLE is a right over every role that is no superuser, and so a way to PostgreSQL's own roles. */
+export function createRole(version: string): string {
+  return Number(version) >= 16 ? "CREATEROLE" : "NOCREATEROLE";
+}
+
+const revoke = (group: string, name: string) => `REVOKE ${group} FROM ${name}`;
+
+/** A courtesy, not the guard: the session of a reader says early that it only reads. */
+function readOnly(name: string, on: boolean): string {
+  return `ALTER ROLE ${name} ${on ? "SET default_transaction_read_only = on" : "RESET default_transaction_read_only"}`;
+}

@@ -1,0 +1,74 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Instance } from "../engine-driver.ts";
+import { identifier, codeOf, type Session, withSession } from "./session.ts";
+import { dataDirectory, defaultDatabase, defaultUser, platform } from "./layout.ts";
+import { putUserSql } from "./put-user.ts";
+
+/**
+ * Resolves when the engine takes a write and has the users and databases that it was asked to be made with. They are made
+ * once: what users drop or change in SQL later stays so over restarts.
+ */
+export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await untilListening(instance, signal);
+      await withSession(instance, signal, (session) => settle(instance, session), { statementMs: 60_000 });
+      return;
+    } catch (error) {
+      if (!isStarting(error)) throw error;
+      await sleep(5, undefined, { signal });
+    }
+  }
+}
+
+/** The postmaster says in its pid file when it takes connections; trying before that would fill the log with refusals. */
+async function untilListening(instance: Instance, signal: AbortSignal): Promise<void> {
+  const file = join(dataDirectory(instance), "postmaster.pid");
+  for (;;) {
+    signal.throwIfAborted();
+    const text = await readFile(file, "utf8").catch(() => "");
+    if (text.split("\n")[7]?.trim() === "ready") return;
+    await sleep(5, undefined, { signal });
+  }
+}
+
+async function settle(instance: Instance, session: Session): Promise<void> {
+  const { spec } = instance;
+  const found = await session.rows<{ users_made: boolean }>(
+    `UPDATE ${platform}.heartbeat SET at = clock_timestamp(); SELECT users_made FROM ${platform}.instance`,
+  );
+  if (found[0]?.users_made === true) return;
+  // The default user was made with the data directory; it comes first, so that the others can be put under it.
+  const users = [...spec.users].sort((a, b) => Number(b.username === defaultUser) - Number(a.username === defaultUser));
+  const others = users.filter(({ username }) => username !== defaultUser).map(({ username }) => username);
+  const existing =
+    others.length === 0
+      ? []
+      : await session.rows<{ rolname: string }>("SELECT rolname FROM pg_roles WHERE rolname = ANY ($1::text[])", [
+          others,
+        ]);
+  const known = new Set([defaultUser, ...existing.map(({ rolname }) => rolname)]);
+  for (const database of spec.databases.filter((name) => name !== defaultDatabase)) {
+    await createMissing(session, database);
+  }
+  const statements = users.map((user) => putUserSql(user, known.has(user.username), spec.version));
+  await session.rows(
+    ["BEGIN", ...statements, `UPDATE ${platform}.instance SET users_made = true`, "COMMIT"].join("; "),
+  );
+}
+
+async function createMissing(session: Session, database: string): Promise<void> {
+  try {
+    await session.rows(`CREATE DATABASE ${identifier(database)} OWNER ${defaultUser}`);
+  } catch (error) {
+    // duplicate_database: an interrupted first start made it.
+    if (codeOf(error) !== "42P04") throw error;
+  }
+}
+
+/** No socket yet, nobody listens on it yet, or cannot_connect_now. */
+function isStarting(error: unknown): boolean {
+  return ["ENOENT", "ECONNREFUSED", "57P03"].includes(codeOf(error));
+}

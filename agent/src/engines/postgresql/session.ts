@@ -1,0 +1,95 @@
+import pg from "pg";
+import type { Instance } from "../engine-driver.ts";
+import { platform } from "./layout.ts";
+
+/** A connection of the platform: superuser over the Unix socket. */
+export interface Session {
+  /** One statement; several without values. Rows of the last one. */
+  rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+}
+
+export interface SessionOptions {
+  readonly database?: string;
+  /** Bound of one statement in milliseconds. */
+  readonly statementMs?: number;
+}
+
+/**
+ * What the owner of a database can set for all who enter it must not change what our statements mean: options of the
+ * connection win over ALTER DATABASE ... SET. Our statements are neither logged, counted nor shown: they carry verifiers.
+ */
+const pinned: Readonly<Record<string, string>> = {
+  search_path: "pg_catalog,pg_temp",
+  role: "none",
+  session_replication_role: "origin",
+  default_transaction_read_only: "off",
+  default_transaction_isolation: "read\\ committed",
+  default_transaction_deferrable: "off",
+  standard_conforming_strings: "on",
+  row_security: "off",
+  synchronous_commit: "on",
+  idle_session_timeout: "0",
+  idle_in_transaction_session_timeout: "0",
+  track_activities: "off",
+  "pg_stat_statements.track": "none",
+  "auto_explain.log_min_duration": "-1",
+  log_min_error_statement: "panic",
+  lc_messages: "C",
+};
+
+/** Opens a session, runs the work and closes it again; an abort ends the connection at once. */
+export async function withSession<T>(
+  instance: Instance,
+  signal: AbortSignal,
+  work: (session: Session) => Promise<T>,
+  { database = platform, statementMs = 30_000 }: SessionOptions = {},
+): Promise<T> {
+  signal.throwIfAborted();
+  const limits = { statement_timeout: String(statementMs), lock_timeout: String(Math.ceil(statementMs / 2)) };
+  const client = new pg.Client({
+    host: instance.paths.run,
+    port: instance.spec.port,
+    user: platform,
+    database,
+    application_name: platform,
+    options: Object.entries({ ...pinned, ...limits })
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(" "),
+  });
+  let broken: Error | undefined;
+  client.on("error", (error) => {
+    broken = error;
+  });
+  // The client has no cancel of its own: a socket that is gone fails whatever waits on it.
+  const abort = () => client.connection.stream.destroy(new Error("aborted"));
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await client.connect();
+    return await work({
+      async rows<R>(sql: string, values?: readonly unknown[]): Promise<R[]> {
+        const result: unknown = await (values === undefined ? client.query(sql) : client.query(sql, [...values]));
+        const last = Array.isArray(result) ? result.at(-1) : result;
+        return (last as { rows: R[] }).rows;
+      },
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw broken ?? error;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // Closing is told, not awaited: the engine's end of it costs the caller nothing.
+    client.end().catch(() => client.connection.stream.destroy());
+  }
+}
+
+/** SQLSTATE of an error of the engine, or the code of a failed connection. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export const identifier = (name: string): string => pg.escapeIdentifier(name);
+export const literal = (text: string): string => pg.escapeLiteral(text);

@@ -1,0 +1,18 @@
+import { randomBytes } from "node:crypto";
+import type { Engine, EngineDriver } from "./engine-driver.ts";
+import { type EngineDeps, runProgram } from "./run-program.ts";
+
+/** An engine of the type and not here does not compile. Loaded when asked for: an agent runs one engine and starts fast. */
+const loaders = {
+  postgresql: async (deps) => (await import("./postgresql/driver.ts")).createPostgresqlDriver(deps),
+  valkey: async (deps) => (await import("./valkey/driver.ts")).createValkeyDriver(deps),
+} satisfies Record<Engine, (deps: EngineDeps) => Promise<EngineDriver>>;
+
+/** The driver of an engine; programs run as they are installed where this process runs. */
+export function loadDriver(engine: Engine, deps: EngineDeps = { run: runProgram, randomBytes }): Promise<EngineDriver> {
+  return loaders[engine](deps);
+}
+
+export function isEngine(name: string): name is Engine {
+  return Object.hasOwn(loaders, name);
+}

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectValkey } from "../../../../test/support/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createValkeyDriver } from "./driver.ts";
+
+/** What nobody may do. */
+const forbidden: readonly string[] = [
+  "CONFIG GET maxmemory",
+  "CONFIG SET dir /tmp",
+  "CONFIG REWRITE",
+  "ACL LIST",
+  "ACL SETUSER evil on nopass +@all ~*",
+  "ACL SAVE",
+  "MODULE LIST",
+  "MODULE LOAD /tmp/evil.so",
+  "DEBUG SLEEP 0",
+  "REPLICAOF 127.0.0.1 1",
+  "SLAVEOF 127.0.0.1 1",
+  "FAILOVER",
+  "PSYNC ? -1",
+  "SYNC",
+  "REPLCONF ack 1",
+  "SHUTDOWN NOSAVE",
+  "SAVE",
+  "BGSAVE",
+  "BGREWRITEAOF",
+  "MONITOR",
+  "CLIENT PAUSE 1000",
+  "CLIENT NO-EVICT on",
+  "MIGRATE 127.0.0.1 1 key 0 1",
+  "SWAPDB 0 1",
+  "CLUSTER RESET",
+  "LATENCY GRAPH command",
+];
+const forAdmins: readonly string[] = ["FLUSHDB", "KEYS *", "CLIENT LIST", "SLOWLOG GET", "LATENCY LATEST"];
+const forWriters: readonly string[] = ["SET key value", "EVAL return(1) 0", "PUBLISH channel x"];
+const forAll: readonly string[] = ["GET key", "SCAN 0", "INFO", "PING", "CLIENT SETNAME me", "SUBSCRIBE channel"];
+
+const roles = { app_user: "admin", writer: "readwrite", reader: "readonly" } as const;
+
+describe.each(["8.1", "9"])("users of valkey %s", (version) => {
+  describe.skipIf(!hasEngine("valkey", version))("stay inside", () => {
+    let machine: EngineMachine;
+
+    beforeAll(async () => {
+      const verifier = `#${createHash("sha256").update("secret").digest("hex")}`;
+      const users = Object.entries(roles).map(([username, role]) =>
+        create(EngineUserSchema, { username, role, verifier }),
+      );
+      machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, {
+        users,
+        memoryBytes: 1n << 20n,
+      });
+      await machine.bootstrap();
+      await machine.writeConfig();
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+    });
+    afterAll(() => machine?.remove());
+
+    it.each(Object.entries(roles))("%s does what the role %s is for and no more", async (user, role) => {
+      const allowed = [...forAll, ...(role === "readonly" ? [] : forWriters), ...(role === "admin" ? forAdmins : [])];
+      for (const line of [...forbidden, ...forAdmins, ...forWriters, ...forAll]) {
+        const client = await connectValkey(machine, { user, password: "secret" });
+        const answer = await client.call(...line.split(" ")).then(
+          () => "worked",
+          (error: Error) => error.message,
+        );
+        await client.close();
+        if (allowed.includes(line)) expect(answer, line).toBe("worked");
+        else expect(answer, line).toMatch(/^(NOPERM|ERR (MODULE|DEBUG) command not allowed)/);
+      }
+    });
+
+    it("never see what the platform writes, nor become the platform", async () => {
+      const client = await connectValkey(machine, { user: "app_user", password: "secret" });
+      await machine.driver.observe(machine.instance, machine.signal);
+      for (const database of ["0", "15", "16"]) {
+        await client.call("SELECT", database);
+        expect(await client.call("KEYS", "*holdfast*")).toEqual([]);
+      }
+      await client.close();
+      for (const user of ["holdfast", "default"]) {
+        await expect(connectValkey(machine, { user, password: "secret" })).rejects.toThrow("WRONGPASS");
+      }
+    });
+
+    it("fill the memory, and the engine is told as full, not as dead", async () => {
+      const client = await connectValkey(machine, { user: "writer", password: "secret" });
+      // Large values first, then small ones into what the refused large one left.
+      for (const size of [1_000_000, 10_000, 100, 1]) {
+        let refused = "";
+        for (let index = 0; refused === ""; index++) {
+          await client.call("SET", `${size}:${index}`, "x".repeat(size)).catch((error: Error) => {
+            refused = error.message;
+          });
+        }
+        expect(refused).toMatch(/^OOM/);
+      }
+      const observed = await machine.driver.observe(machine.instance, machine.signal);
+      expect(observed.checks[0]).toEqual({ name: "liveness", status: "degraded", reason: "memory full" });
+      await client.close();
+    });
+  });
+});

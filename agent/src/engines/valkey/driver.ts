@@ -1,0 +1,48 @@
+import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
+import type { EngineDeps } from "../run-program.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { command, listener } from "./command.ts";
+import { explainFailure, parseLog } from "./log.ts";
+import { observe } from "./observe.ts";
+import { ready } from "./ready.ts";
+import { reload } from "./reload.ts";
+import { render } from "./render.ts";
+import { users } from "./users.ts";
+
+/** Valkey on a Unix socket only, behind a listener that speaks TLS and holds to the allow-list. */
+export function createValkeyDriver(deps: EngineDeps): EngineDriver {
+  return {
+    engine: "valkey",
+    topology: "single_primary",
+    software: () => "/usr",
+    fingerprint: (software, signal) => fingerprint(deps, software, signal),
+    render,
+    bootstrap: (instance) => bootstrap(deps, instance),
+    command,
+    companions: (instance) => [listener(instance)],
+    ready,
+    stop: { signal: "SIGTERM", graceMs: 60_000 },
+    reload,
+    observe,
+    parseLog,
+    explainFailure,
+    users,
+  };
+}
+
+/** Without the listener nothing could hold to the allow-list, so the engine counts as absent. */
+async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
+  try {
+    await run([`${software}/sbin/haproxy`, "-v"], { signal });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { present: false, reason: `the allow-list cannot be enforced here without HAProxy: ${why}` };
+  }
+  try {
+    const version = /v=(\d\S*)/.exec(await run([`${software}/bin/valkey-server`, "--version"], { signal }))?.[1];
+    if (version !== undefined) return { present: true, version };
+    return { present: false, reason: `${software}/bin/valkey-server does not tell its version` };
+  } catch (error) {
+    return { present: false, reason: error instanceof Error ? error.message : String(error) };
+  }
+}

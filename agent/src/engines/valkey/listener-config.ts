@@ -1,0 +1,40 @@
+import { isIPv6 } from "node:net";
+import type { Instance } from "../engine-driver.ts";
+import { allowListFile, certificateFile, engineSocket, listenerSocket } from "./layout.ts";
+
+/**
+ * HAProxy in front of valkey, which knows no addresses: it looks at where a connection comes from before TLS begins, and
+ * once more when TLS is done, ends TLS with the machine's own key, and goes on through the Unix socket. With valkey on no
+ * TCP port at all there is no way around the allow-list, whatever else runs on the host.
+ */
+export function listenerConfig(instance: Instance, clients: number): string {
+  const { spec } = instance;
+  const address = isIPv6(spec.address) ? `[${spec.address}]` : spec.address;
+  const allowed = `{ src -f ${allowListFile(instance)} }`;
+  return `# Written by the agent of ${spec.nodeId}: changes made here are lost.
+global
+  stats socket ${listenerSocket(instance)} mode 600 level admin
+  maxconn ${clients}
+  nbthread ${Math.min(Math.max(Math.floor(spec.vcpu / 2), 1), 4)}
+  ssl-default-bind-options ssl-min-ver TLSv1.2
+  ssl-load-extra-del-ext
+  hard-stop-after 200ms
+  log stdout format raw local0 notice
+defaults
+  mode tcp
+  log global
+  option dontlog-normal
+  option clitcpka
+  timeout connect 2s
+  # Idle sessions are valkey's business (its parameter "timeout").
+  timeout client 24d
+  timeout server 24d
+frontend listener
+  bind ${address}:${spec.port} ssl crt ${certificateFile(instance)}
+  tcp-request connection reject unless ${allowed}
+  tcp-request session reject unless ${allowed}
+  default_backend engine
+backend engine
+  server engine unix@${engineSocket(instance)}
+`;
+}

@@ -1,0 +1,76 @@
+import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { endForbiddenSessions } from "./listener.ts";
+import { probe } from "./probe.ts";
+import { runningParameters } from "./reload.ts";
+import { effectiveParameters } from "./render.ts";
+import { type Session, withSession } from "./session.ts";
+
+const probeMs = 2_000;
+
+/** Fresh from the engine, through a new session each time. A probe that fails is an answer. */
+export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
+  const failed = (error: unknown): EngineCheck => {
+    signal.throwIfAborted();
+    return bounded.aborted ? unhealthy("liveness", `no answer in ${probeMs} ms`) : verdict(error);
+  };
+  const [engine, listener] = await Promise.all([
+    withSession(instance, bounded, (session) => look(instance, session)).catch(failed),
+    endForbiddenSessions(instance, bounded).then(
+      (): EngineCheck => ({ name: "listener", status: "healthy", reason: "" }),
+      () => unhealthy("listener", "nobody listens"),
+    ),
+  ]);
+  if ("checks" in engine) return { ...engine, checks: [...engine.checks, listener] };
+  return { version: "", checks: [engine, listener], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+}
+
+async function look(instance: Instance, session: Session): Promise<EngineObservation> {
+  const info = parseInfo(String(await session.call("INFO", "server", "persistence")));
+  const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
+  try {
+    await probe(session);
+  } catch (error) {
+    checks[0] = verdict(error);
+  }
+  const running = await runningParameters(instance, session);
+  const known = parametersOf("valkey", instance.spec.version);
+  const pendingRestart = [...effectiveParameters(instance)]
+    .filter(([name, value]) => known.get(name)?.needsRestart === true && running.get(name) !== value)
+    .map(([name]) => name);
+  return {
+    version: info.get("valkey_version") ?? "",
+    checks,
+    pendingRestart,
+    effectiveParameters: Object.fromEntries(running),
+    dataBytes: Number(info.get("aof_current_size") ?? 0),
+  };
+}
+
+/** Pure: what a failed probe says of the engine. */
+export function verdict(error: unknown): EngineCheck {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (/^OOM|EXECABORT.*OOM|previous errors.*OOM/.test(message)) {
+    return { name: "liveness", status: "degraded", reason: "memory full" };
+  }
+  if (message.startsWith("LOADING")) return { name: "liveness", status: "degraded", reason: "recovering" };
+  if (message.includes("max number of clients")) {
+    return { name: "liveness", status: "degraded", reason: "too many clients" };
+  }
+  if (message.startsWith("MISCONF")) {
+    return unhealthy("liveness", message.includes("No space left") ? "disk full" : "cannot write to disk");
+  }
+  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("liveness", "nobody listens");
+  return unhealthy("liveness", message);
+}
+
+function unhealthy(name: string, reason: string): EngineCheck {
+  return { name, status: "unhealthy", reason };
+}
+
+function parseInfo(text: string): Map<string, string> {
+  const lines = text.split("\r\n").filter((line) => line.includes(":"));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));
+}

@@ -1,0 +1,48 @@
+import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createValkeyDriver } from "./driver.ts";
+import { effectiveParameters } from "./render.ts";
+import { type Session, withSession } from "./session.ts";
+
+describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {
+  describe.skipIf(!hasEngine("valkey", version))("as the engine itself takes them", () => {
+    let machine: EngineMachine;
+
+    beforeAll(async () => {
+      machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version);
+      await machine.bootstrap();
+      await machine.writeConfig();
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+    });
+    afterAll(() => machine?.remove());
+
+    const set = (session: Session, name: string, value: string) =>
+      session.call("CONFIG", "SET", name, value).then(
+        () => "taken",
+        (error: Error) => error.message,
+      );
+
+    it("run with what was rendered, printed as the catalogue writes it", async () => {
+      const observed = await machine.driver.observe(machine.instance, machine.signal);
+      expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
+      expect(observed.pendingRestart).toEqual([]);
+    });
+
+    it("are taken live unless they need a restart, at both ends of their range and with each value", async () => {
+      await withSession(machine.instance, machine.signal, async (session) => {
+        for (const [name, parameter] of parametersOf("valkey", version)) {
+          const now = effectiveParameters(machine.instance).get(name) ?? "";
+          const limits = [parameter.minimum, parameter.maximum].filter((limit) => limit !== null).map(String);
+          const values = parameter.type === "boolean" || parameter.type === "enum" ? parameter.values : limits;
+          if (parameter.needsRestart) continue;
+          // Defragmentation needs an allocator that Debian's build does not have.
+          const possible = name === "activedefrag" ? ["no"] : values;
+          for (const value of possible) expect(await set(session, name, value), `${name} ${value}`).toBe("taken");
+          await set(session, name, now);
+        }
+      });
+    });
+  });
+});

@@ -1,0 +1,41 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Instance } from "../engine-driver.ts";
+import { usersMadeFile } from "./layout.ts";
+import { endForbiddenSessions } from "./listener.ts";
+import { probe } from "./probe.ts";
+import { type Session, withSession } from "./session.ts";
+import { putUser } from "./users.ts";
+
+/**
+ * Resolves when the engine takes a write, its listener listens, and the users that it was asked to be made with are there.
+ * They are made once: what is dropped later stays so over restarts.
+ */
+export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await endForbiddenSessions(instance, signal);
+      await withSession(instance, signal, (session) => settle(instance, session));
+      return;
+    } catch (error) {
+      if (!isStarting(error)) throw error;
+      await sleep(5, undefined, { signal });
+    }
+  }
+}
+
+async function settle(instance: Instance, session: Session): Promise<void> {
+  await probe(session);
+  if (existsSync(usersMadeFile(instance))) return;
+  for (const user of instance.spec.users) await putUser(session, user);
+  await session.call("ACL", "SAVE");
+  await writeFile(usersMadeFile(instance), "", { flush: true });
+}
+
+/** No socket yet, nobody listens on it yet, or the data is being read. */
+function isStarting(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error ? error.code : undefined;
+  return code === "ENOENT" || code === "ECONNREFUSED" || error.message.startsWith("LOADING");
+}

@@ -1,0 +1,33 @@
+import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { EngineRefused, type Instance } from "../engine-driver.ts";
+import { applyAllowList, applyCertificate } from "./listener.ts";
+import { effectiveParameters } from "./render.ts";
+import { type Session, withSession } from "./session.ts";
+
+/** Allow-list first: what it forbids must not wait for anything. */
+export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
+  await applyAllowList(instance, signal);
+  await applyCertificate(instance, signal);
+  await withSession(instance, signal, async (session) => {
+    const now = await runningParameters(instance, session);
+    const known = parametersOf("valkey", instance.spec.version);
+    const changed = [...effectiveParameters(instance)].filter(
+      ([name, value]) => known.get(name)?.needsRestart === false && now.get(name) !== value,
+    );
+    if (changed.length === 0) return;
+    try {
+      await session.call("CONFIG", "SET", ...changed.flat());
+    } catch (error) {
+      throw new EngineRefused(error instanceof Error ? error.message : String(error), { cause: error });
+    }
+  });
+}
+
+/** What the engine runs with, of the parameters in the catalogue. */
+export async function runningParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
+  const names = [...effectiveParameters(instance).keys()];
+  const answer = (await session.call("CONFIG", "GET", ...names)) as string[];
+  const values = new Map<string, string>();
+  for (let at = 0; at + 1 < answer.length; at += 2) values.set(answer[at] ?? "", answer[at + 1] ?? "");
+  return values;
+}

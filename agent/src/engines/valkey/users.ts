@@ -1,0 +1,66 @@
+import { create } from "@bufbuild/protobuf";
+import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { EngineRefused, type UsersFacet } from "../engine-driver.ts";
+import { accessOf, roleProbes } from "./access.ts";
+import { defaultUser, isReserved } from "./layout.ts";
+import { type Session, withSession } from "./session.ts";
+
+export const users: UsersFacet = {
+  list: (instance, signal) =>
+    withSession(instance, signal, async (session) => {
+      const names = (await session.call("ACL", "USERS")) as string[];
+      const shown = names.filter((name) => !isReserved(name)).sort();
+      const states = [];
+      for (const username of shown) {
+        states.push(create(EngineUserStateSchema, { username, role: await roleOf(session, username) }));
+      }
+      return states;
+    }),
+
+  put: (instance, user, signal) =>
+    withSession(instance, signal, async (session) => {
+      const before = await stateOf(session, user.username);
+      if (before?.passwords.includes(user.verifier) && before.role === user.role) return { changed: false };
+      await putUser(session, user);
+      await session.call("ACL", "SAVE");
+      return { changed: true };
+    }),
+
+  /** Its sessions end with it. */
+  drop: (instance, username, signal) =>
+    withSession(instance, signal, async (session) => {
+      if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
+      if (isReserved(username)) return { existed: false };
+      const dropped = await session.call("ACL", "DELUSER", username);
+      if (dropped !== 0) await session.call("ACL", "SAVE");
+      return { existed: dropped !== 0 };
+    }),
+
+  check: (instance, username, verifier, signal) =>
+    withSession(instance, signal, async (session) => {
+      const state = await stateOf(session, username);
+      return { exists: state !== undefined, matches: state?.passwords.includes(verifier) ?? false };
+    }),
+};
+
+/** Gives the user its role and password; sessions that are open have the new role at once. */
+export async function putUser(session: Session, { username, role, verifier }: EngineUser): Promise<void> {
+  if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
+  if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
+  await session.call("ACL", "SETUSER", username, ...accessOf(role, verifier));
+}
+
+async function stateOf(session: Session, username: string): Promise<{ passwords: string[]; role: string } | undefined> {
+  if (isReserved(username)) return undefined;
+  const answer = (await session.call("ACL", "GETUSER", username)) as unknown[] | null;
+  if (answer === null) return undefined;
+  const passwords = answer[answer.indexOf("passwords") + 1] as string[];
+  return { passwords: passwords.map((hash) => `#${hash}`), role: await roleOf(session, username) };
+}
+
+async function roleOf(session: Session, username: string): Promise<string> {
+  for (const { role, command } of roleProbes) {
+    if ((await session.call("ACL", "DRYRUN", username, ...command)) === "OK") return role;
+  }
+  return "custom";
+}

@@ -1,0 +1,55 @@
+import { lstat, readdir, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface DiskSpace {
+  readonly totalBytes: number;
+  readonly usedBytes: number;
+  readonly freeBytes: number;
+}
+
+/** A file system up to this much larger than what was asked for is a disk of its own. */
+const slack = 1.15;
+
+/**
+ * What the engine's data takes of the storage that was asked for. On a disk of its own the file system tells; on a
+ * shared one the files are counted, as nothing else holds the engine to its size.
+ */
+export async function measureDisk(path: string, storageBytes: number, signal: AbortSignal): Promise<DiskSpace> {
+  const disk = await statfs(path);
+  const totalBytes = disk.blocks * disk.bsize;
+  const availableBytes = disk.bavail * disk.bsize;
+  if (storageBytes === 0 || totalBytes <= storageBytes * slack) {
+    return { totalBytes, usedBytes: totalBytes - availableBytes, freeBytes: availableBytes };
+  }
+  const usedBytes = await countBytes(path, signal);
+  const freeBytes = Math.max(0, Math.min(storageBytes - usedBytes, availableBytes));
+  return { totalBytes: storageBytes, usedBytes: Math.max(usedBytes, storageBytes - freeBytes), freeBytes };
+}
+
+async function countBytes(directory: string, signal: AbortSignal): Promise<number> {
+  let bytes = 0;
+  for (const entry of await entriesOf(directory)) {
+    signal.throwIfAborted();
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) bytes += await countBytes(path, signal);
+    else bytes += await sizeOnDisk(path);
+  }
+  return bytes;
+}
+
+/** The engine removes files and directories while they are counted: those count nothing. */
+async function entriesOf(directory: string) {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+async function sizeOnDisk(path: string): Promise<number> {
+  try {
+    return (await lstat(path)).blocks * 512;
+  } catch {
+    return 0;
+  }
+}

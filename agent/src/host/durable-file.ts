@@ -1,0 +1,38 @@
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Replaces a file as a whole; after a crash it is the old one or the new one. Resolves when it is on the disk. */
+export async function writeDurably(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
+  const draft = `${path}.new`;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(draft, "w", mode);
+  try {
+    await file.writeFile(content);
+    // The mode of `open` is cut by the umask and ignored for a draft that was left behind.
+    await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Undefined when there is no such file. */
+export async function readIfThere(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

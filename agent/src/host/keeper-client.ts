@@ -1,0 +1,100 @@
+import { connect, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import type {
+  ComponentSpec,
+  ComponentStatus,
+  KeeperEvent,
+  KeeperReply,
+  KeeperRequest,
+} from "../../keeper/keeper-protocol.ts";
+
+type WithoutId<R> = R extends KeeperRequest ? Omit<R, "id"> : never;
+export type KeeperOrder = WithoutId<KeeperRequest>;
+
+/** The machine's keeper, which outlives this agent and holds what runs. */
+export interface KeeperClient {
+  /** What the keeper last said of a component; undefined for one that it never had. */
+  component(name: string): ComponentStatus | undefined;
+  /** Resolves when the keeper did it; rejects with its words. */
+  order(order: KeeperOrder): Promise<void>;
+  /** Calls back when a component changed. */
+  subscribe(onChange: (component: ComponentStatus) => void): { close(): void };
+  close(): void;
+}
+
+const retryMs = 50;
+
+/** Resolves when the keeper told the status of all components. `onLost` is called when the keeper is gone: so is the machine. */
+export async function connectKeeper(path: string, onLost: () => void, signal: AbortSignal): Promise<KeeperClient> {
+  const socket = await dial(path, signal);
+  const components = new Map<string, ComponentStatus>();
+  const listeners = new Set<(component: ComponentStatus) => void>();
+  const waiting = new Map<number, { resolve(): void; reject(error: Error): void }>();
+  let lastId = 0;
+  let closed = false;
+
+  function learn(component: ComponentStatus): void {
+    components.set(component.name, component);
+    for (const listener of listeners) listener(component);
+  }
+
+  createInterface({ input: socket }).on("line", (line) => {
+    const message = JSON.parse(line) as KeeperReply | KeeperEvent;
+    if ("event" in message) {
+      learn(message.component);
+      return;
+    }
+    const asker = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (!message.ok) {
+      asker?.reject(new Error(message.error));
+      return;
+    }
+    for (const component of message.components) components.set(component.name, component);
+    asker?.resolve();
+  });
+  socket.on("close", () => {
+    for (const { reject } of waiting.values()) reject(new Error("the keeper is gone"));
+    waiting.clear();
+    if (!closed) onLost();
+  });
+
+  function order(wanted: KeeperOrder): Promise<void> {
+    lastId += 1;
+    const id = lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      socket.write(`${JSON.stringify({ ...wanted, id })}\n`);
+    });
+  }
+
+  await order({ op: "status" });
+  return {
+    component: (name) => components.get(name),
+    order,
+    subscribe(onChange) {
+      listeners.add(onChange);
+      return { close: () => void listeners.delete(onChange) };
+    },
+    close() {
+      closed = true;
+      socket.destroy();
+    },
+  };
+}
+
+/** The keeper listens before it starts the agent; a test or a person may be faster. */
+async function dial(path: string, signal: AbortSignal): Promise<Socket> {
+  for (;;) {
+    const socket = connect(path);
+    const connected = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true));
+      socket.on("error", () => resolve(false));
+    });
+    if (connected) return socket;
+    await sleep(retryMs, undefined, { signal });
+  }
+}
+
+export type { ComponentSpec, ComponentStatus };

@@ -1,0 +1,71 @@
+import type { EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { ComponentStatus, KeeperClient } from "../host/keeper-client.ts";
+
+/** The engine as the keeper runs it. */
+export interface EngineProcess {
+  readonly status: ComponentStatus | undefined;
+  readonly isEmpty: boolean;
+  start(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** Starts those of its companions that do not run. */
+  accompany(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** In order, companions first, by the driver's signal and grace; resolves when nothing of it is left. */
+  stop(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** Aborts when the run that is on now is over; aborted already when there is none. */
+  lifetime(): AbortSignal;
+}
+
+export const engineComponent = "engine";
+
+const segmentBytes = 8 << 20;
+const keptSegments = 4;
+
+export function createEngineProcess(keeper: KeeperClient, logPath: string): EngineProcess {
+  let run = { starts: -1, over: new AbortController() };
+
+  keeper.subscribe((component) => {
+    if (component.name === engineComponent && component.state === "empty")
+      run.over.abort(new Error("the engine ended"));
+  });
+
+  async function start(name: string, command: EngineCommand, stop: EngineDriver["stop"]): Promise<void> {
+    const { argv, env, cwd } = command;
+    const log = {
+      path: name === engineComponent ? logPath : `${logPath}-${name}`,
+      maxBytes: segmentBytes,
+      keep: keptSegments,
+    };
+    // A service of one member needs no right from anybody.
+    await keeper.order({ op: "start", component: { name, argv, env, cwd, log, stop, deadlineMs: null } });
+  }
+
+  function isEmpty(name: string): boolean {
+    return (keeper.component(name)?.state ?? "empty") === "empty";
+  }
+
+  return {
+    get status() {
+      return keeper.component(engineComponent);
+    },
+    get isEmpty() {
+      return isEmpty(engineComponent);
+    },
+    start: (driver, instance) => start(engineComponent, driver.command(instance), driver.stop),
+    async accompany(driver, instance) {
+      for (const { name, command, stop } of driver.companions?.(instance) ?? []) {
+        if (isEmpty(name)) await start(name, command, stop);
+      }
+    },
+    async stop(driver, instance) {
+      for (const { name, stop } of driver.companions?.(instance) ?? []) {
+        if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
+      }
+      if (!isEmpty(engineComponent)) await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
+    },
+    lifetime() {
+      const { starts = 0 } = keeper.component(engineComponent) ?? {};
+      if (run.starts !== starts) run = { starts, over: new AbortController() };
+      if (isEmpty(engineComponent)) run.over.abort(new Error("the engine ended"));
+      return run.over.signal;
+    },
+  };
+}

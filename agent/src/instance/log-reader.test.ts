@@ -1,0 +1,75 @@
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { LogLevel } from "../engines/engine-driver.ts";
+import { createLogReader, type LogReader } from "./log-reader.ts";
+
+let directory: string;
+let path: string;
+let logs: LogReader;
+
+/** `<seconds> <level> <message>`. */
+function parse(line: string) {
+  const match = /^(\d+) (debug|info|warning|error) (.*)$/.exec(line);
+  if (match === null) return undefined;
+  const [, seconds, level, message = ""] = match;
+  return { time: new Date(Number(seconds) * 1000), level: level as LogLevel, message };
+}
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "logs-"));
+  path = join(directory, "engine.log");
+  logs = createLogReader({ component: "engine", path, parse: () => parse });
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function read(request: { cursor?: string; level?: string; limit?: number }) {
+  const answer = await logs.read(create(ReadLogsSchema, request), AbortSignal.timeout(5_000));
+  return { ...answer, messages: answer.lines.map(({ message }) => message) };
+}
+
+test("nothing is read before anything was logged", async () => {
+  expect(await read({})).toMatchObject({ messages: [], hasMore: false });
+  expect(await logs.end()).toBe("");
+});
+
+test("a position goes on over segments, and over those that are gone", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 info b\n");
+  const first = await read({ limit: 1 });
+  expect(first).toMatchObject({ messages: ["a"], hasMore: true });
+  await writeFile(`${path}.2`, "3 info c\n");
+  const second = await read({ cursor: first.nextCursor });
+  expect(second).toMatchObject({ messages: ["b", "c"], hasMore: false });
+  await rm(`${path}.1`);
+  await appendFile(`${path}.2`, "4 info d\n");
+  expect((await read({ cursor: second.nextCursor })).messages).toEqual(["d"]);
+  expect((await read({ cursor: first.nextCursor })).messages).toEqual(["c", "d"]);
+});
+
+test("a line that is not whole yet waits", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 info hal");
+  const first = await read({});
+  expect(first.messages).toEqual(["a"]);
+  await appendFile(`${path}.1`, "f\n");
+  expect((await read({ cursor: first.nextCursor })).messages).toEqual(["half"]);
+});
+
+test("a line without a head has level and time of the one before", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 error b\n\tmore of b\n3 info c\n");
+  const errors = await read({ level: "error" });
+  expect(errors.messages).toEqual(["b", "\tmore of b"]);
+  expect(errors.lines.map(({ time }) => time?.seconds)).toEqual([2n, 2n]);
+});
+
+test("control characters are made harmless", async () => {
+  await writeFile(`${path}.1`, "1 info \u001b[31mred\u0007 \u0085next\ttab\n");
+  expect((await read({})).messages).toEqual(["\ufffd[31mred\ufffd \ufffdnext\ttab"]);
+});
+
+test("a cursor that nobody gave means the oldest that is kept", async () => {
+  await writeFile(`${path}.1`, "1 info a\n");
+  expect((await read({ cursor: "../../etc/passwd" })).messages).toEqual(["a"]);
+});

@@ -1,0 +1,140 @@
+import { open, stat } from "node:fs/promises";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type EngineLogLine,
+  EngineLogLineSchema,
+  type ReadLogs,
+  type ReadLogsResult,
+  ReadLogsResultSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { segmentsOf } from "../../keeper/segment-log.ts";
+import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
+
+/** The engine's log as the keeper keeps it, bounded. A position survives rotation; one that is gone means the oldest kept. */
+export interface LogReader {
+  read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
+  /** Position behind everything that is logged now. */
+  end(): Promise<string>;
+  /** The last lines since a position, as they were printed. */
+  printedSince(cursor: string): Promise<string[]>;
+}
+
+export interface LogReaderDeps {
+  readonly component: string;
+  /** Segments are `<path>.<n>`. */
+  readonly path: string;
+  readonly parse: () => ((line: string) => ParsedLogLine | undefined) | undefined;
+}
+
+const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
+const usualLimit = 100;
+const largestLimit = 1_000;
+const largestAnswerBytes = 1 << 20;
+const keptLines = 100;
+const longestMessage = 8_192;
+
+interface Position {
+  readonly segment: number;
+  readonly offset: number;
+}
+
+export function createLogReader({ component, path, parse }: LogReaderDeps): LogReader {
+  return {
+    async end() {
+      const segment = segmentsIn(path).at(-1) ?? 0;
+      return segment === 0 ? "" : `${segment}:${(await stat(`${path}.${segment}`)).size}`;
+    },
+    async printedSince(cursor) {
+      const start = startOf(cursor);
+      const printed: string[] = [];
+      for (const segment of segmentsIn(path).filter((number) => number >= start.segment)) {
+        const from = segment === start.segment ? start.offset : 0;
+        for await (const { text } of linesOf(`${path}.${segment}`, from)) {
+          printed.push(text);
+          if (printed.length > keptLines) printed.shift();
+        }
+      }
+      return printed;
+    },
+    async read(request, signal) {
+      const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
+      const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
+      const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
+      const parseLine = parse() ?? (() => undefined);
+      const lines: EngineLogLine[] = [];
+      let next = startOf(request.cursor);
+      let bytes = 0;
+      let hasMore = false;
+      // A line without a head of its own belongs to the one before it.
+      let before: { level: LogLevel; timeMs: number } = { level: "info", timeMs: 0 };
+
+      for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
+        if (segment > next.segment) next = { segment, offset: 0 };
+        for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
+          signal.throwIfAborted();
+          if (lines.length >= limit || bytes >= largestAnswerBytes) {
+            hasMore = true;
+            break;
+          }
+          next = { segment, offset: end };
+          const parsed = parseLine(text);
+          const level = parsed?.level ?? before.level;
+          const timeMs = parsed?.time.getTime() ?? before.timeMs;
+          before = { level, timeMs };
+          if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
+          const message = harmless(parsed?.message ?? text).slice(0, longestMessage);
+          bytes += message.length;
+          lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
+        }
+        if (hasMore) break;
+      }
+      return create(ReadLogsResultSchema, { lines, nextCursor: `${next.segment}:${next.offset}`, hasMore });
+    },
+  };
+}
+
+function startOf(cursor: string): Position {
+  const match = /^(\d{1,12}):(\d{1,15})$/.exec(cursor);
+  return match === null ? { segment: 0, offset: 0 } : { segment: Number(match[1]), offset: Number(match[2]) };
+}
+
+function segmentsIn(path: string): number[] {
+  try {
+    return segmentsOf(path);
+  } catch {
+    // Nothing was ever logged: the directory is not there.
+    return [];
+  }
+}
+
+/** Whole lines only: the last one may still be written. */
+async function* linesOf(path: string, from: number): AsyncIterable<{ text: string; end: number }> {
+  const file = await open(path, "r");
+  try {
+    let end = from;
+    let rest: Buffer = Buffer.alloc(0);
+    const block = Buffer.alloc(64 << 10);
+    let position = from;
+    for (;;) {
+      const { bytesRead } = await file.read(block, 0, block.byteLength, position);
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      const all = Buffer.concat([rest, block.subarray(0, bytesRead)]);
+      let start = 0;
+      for (let newline = all.indexOf(0x0a); newline >= 0; newline = all.indexOf(0x0a, start)) {
+        end += newline + 1 - start;
+        yield { text: all.subarray(start, newline).toString("utf8"), end };
+        start = newline + 1;
+      }
+      rest = all.subarray(start);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Control characters would speak to a terminal; tabs stay. */
+function harmless(text: string): string {
+  return text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, "\ufffd");
+}

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import { measureDisk } from "../host/disk-space.ts";
+import type { InstanceStatus } from "./instance-status.ts";
+import type { ServerCertificate } from "./server-certificate.ts";
+import { storageCheck } from "./storage-check.ts";
+import { verdictOf } from "./verdict.ts";
+
+export interface ProbesDeps {
+  readonly status: InstanceStatus;
+  /** What runs and takes connections, as far as is known; undefined when nothing does. */
+  readonly target: () => { driver: EngineDriver; instance: Instance } | undefined;
+  readonly certificate: ServerCertificate;
+}
+
+/** Looks at the engine, its disk and its certificate, each in a loop of its own: one that hangs hides none of the others. */
+export interface Probes {
+  run(signal: AbortSignal): Promise<void>;
+  /** The next look at the engine is due now. */
+  hurry(): void;
+}
+
+const livenessEveryMs = 5_000;
+const livenessTimeoutMs = 3_000;
+const missesUntilUnhealthy = 2;
+const storageEveryMs = 15_000;
+const certificateEveryMs = 5_000;
+
+export function createProbes({ status, target, certificate }: ProbesDeps): Probes {
+  let misses = 0;
+  let wake = new AbortController();
+
+  async function lookAtEngine(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine === undefined) {
+      misses = 0;
+      return;
+    }
+    const look = status.looks();
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(livenessTimeoutMs)]);
+      const observation = await inTime(engine.driver.observe(engine.instance, limit), limit);
+      if (target() === undefined) return;
+      misses = 0;
+      for (const check of observation.checks) status.checked(check);
+      if (!observation.checks.some(({ name }) => name === "liveness")) {
+        status.checked({ name: "liveness", status: "healthy", reason: "" });
+      }
+      status.observed(observation, look);
+    } catch (error) {
+      if (target() === undefined || signal.aborted) return;
+      misses += 1;
+      const { kind, reason } = verdictOf((error as Error).message);
+      // A verdict of its own needs no second look; a single miss may be chance.
+      if (kind === "other" && misses < missesUntilUnhealthy) return;
+      const words = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
+      status.checked({ name: "liveness", status: "unhealthy", reason: words });
+    }
+  }
+
+  async function lookAtDisk(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine === undefined) return;
+    const { spec, paths } = engine.instance;
+    try {
+      const space = await measureDisk(paths.data, Number(spec.storageBytes), signal);
+      status.measured(space.usedBytes, space.freeBytes);
+      status.checked(storageCheck(space));
+    } catch (error) {
+      if (signal.aborted) return;
+      status.checked({
+        name: "storage",
+        status: "unhealthy",
+        reason: `The disk does not answer: ${(error as Error).message}`,
+      });
+    }
+  }
+
+  async function lookAtCertificate(): Promise<void> {
+    if (target() !== undefined) status.checked(certificate.check());
+  }
+
+  async function every(ms: number, look: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await look(signal);
+      const hurried = AbortSignal.any([signal, wake.signal]);
+      await sleep(ms, undefined, { signal: hurried }).catch(() => undefined);
+    }
+  }
+
+  return {
+    async run(signal) {
+      await Promise.all([
+        every(livenessEveryMs, lookAtEngine, signal),
+        every(storageEveryMs, lookAtDisk, signal),
+        every(certificateEveryMs, lookAtCertificate, signal),
+      ]);
+    },
+    hurry() {
+      wake.abort();
+      wake = new AbortController();
+    },
+  };
+}
+
+/** A driver that does not listen to its signal must not hold the probe up. */
+function inTime<T>(work: Promise<T>, limit: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    limit.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true });
+    work.then(resolve, reject);
+  });
+}

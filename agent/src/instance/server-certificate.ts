@@ -1,0 +1,107 @@
+import { mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { IssueServerCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { EngineCheck } from "../engines/engine-driver.ts";
+import { readIfThere, writeDurably } from "../host/durable-file.ts";
+import { makeKeyWithRequest } from "../session/certificate-request.ts";
+import { agentMethods, type ControllerChannel } from "../session/controller-channel.ts";
+import { endOf, renewalTime } from "../session/machine-identity.ts";
+import { pemOf } from "../session/pem.ts";
+
+/** The engine's own certificate: server.key, server.crt and ca.crt, swapped together. */
+export interface ServerCertificate {
+  /**
+   * Gets one when there is none or two thirds of its life are over; true when the files changed. Waits for a controller
+   * only when there is none that is good; rejects when the controller refuses.
+   */
+  ensure(signal: AbortSignal): Promise<boolean>;
+  /** When to call ensure again; undefined before the first. */
+  readonly renewalAt: number | undefined;
+  check(): EngineCheck;
+}
+
+export interface ServerCertificateDeps {
+  /** The link that the engine's settings name; the files are in a directory beside it. */
+  readonly path: string;
+  readonly channel: () => ControllerChannel | undefined;
+  readonly connected: (signal: AbortSignal) => Promise<ControllerChannel>;
+  readonly now: () => number;
+}
+
+interface Facts {
+  readonly issuedAt: number;
+  readonly notAfter: number;
+}
+
+const timeoutMs = 10_000;
+
+export function createServerCertificate(deps: ServerCertificateDeps): ServerCertificate {
+  const { path, channel, connected, now } = deps;
+  let facts: Facts | undefined;
+  let refusal = "";
+
+  async function issue(connection: ControllerChannel): Promise<void> {
+    const { privateKey, request } = makeKeyWithRequest();
+    const issuedAt = now();
+    const message = create(IssueServerCertificateRequestSchema, { certificateRequest: request });
+    const response = await connection.unary(agentMethods.issueServerCertificate, message, timeoutMs);
+    const issued: Facts = { issuedAt, notAfter: endOf(response) };
+    await swap([
+      ["server.key", privateKey],
+      ["server.crt", pemOf(response.chain)],
+      ["ca.crt", response.trustBundle],
+      ["facts.json", JSON.stringify(issued)],
+    ]);
+    facts = issued;
+  }
+
+  /** The link moves once all files are there: key and certificate always belong together. */
+  async function swap(files: readonly (readonly [name: string, content: string])[]): Promise<void> {
+    const home = dirname(path);
+    const fresh = `tls-${now()}`;
+    await mkdir(join(home, fresh), { recursive: true, mode: 0o700 });
+    for (const [name, content] of files) await writeDurably(join(home, fresh, name), content, 0o600);
+    await rm(`${path}.new`, { force: true });
+    await symlink(fresh, `${path}.new`);
+    await rename(`${path}.new`, path);
+    const old = (await readdir(home)).filter((name) => /^tls-\d+$/.test(name) && name !== fresh);
+    for (const name of old) await rm(join(home, name), { recursive: true });
+  }
+
+  return {
+    get renewalAt() {
+      return facts === undefined ? undefined : renewalTime(facts);
+    },
+    async ensure(signal) {
+      if (facts === undefined) {
+        const stored = await readIfThere(join(path, "facts.json"));
+        if (stored !== undefined) facts = JSON.parse(stored.toString("utf8")) as Facts;
+      }
+      const isGood = facts !== undefined && facts.notAfter > now();
+      if (facts !== undefined && isGood && renewalTime(facts) > now()) return false;
+      const connection = isGood ? channel() : await connected(signal);
+      if (connection === undefined) return false;
+      try {
+        await issue(connection);
+        refusal = "";
+        return true;
+      } catch (error) {
+        refusal = (error as Error).message;
+        if (!isGood) throw error;
+        return false;
+      }
+    },
+    check() {
+      const because = refusal === "" ? "" : ` (${refusal})`;
+      if (facts === undefined)
+        return { name: "certificate", status: "unhealthy", reason: `There is none yet${because}.` };
+      const { issuedAt, notAfter } = facts;
+      if (notAfter <= now()) return { name: "certificate", status: "unhealthy", reason: `It has ended${because}.` };
+      const late = now() > issuedAt + ((notAfter - issuedAt) * 5) / 6;
+      if (late)
+        return { name: "certificate", status: "degraded", reason: `It ends soon and is not renewed${because}.` };
+      return { name: "certificate", status: "healthy", reason: "" };
+    },
+  };
+}

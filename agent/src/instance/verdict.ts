@@ -1,0 +1,39 @@
+import type { EngineFailure } from "../engines/engine-driver.ts";
+
+/** Words of a user for what an engine, or the way to it, said. */
+export interface Verdict {
+  readonly kind: "too_many_clients" | "disk_full" | "port_busy" | "out_of_memory" | "other";
+  readonly reason: string;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const known: readonly (readonly [RegExp, Verdict["kind"], string])[] = [
+  [/too many clients|remaining connection slots|max number of clients/i, "too_many_clients", "Too many clients: all connections are taken. Close some, or raise the limit of connections."],
+  [/no space left|disk full|ENOSPC|disk quota exceeded/i,                "disk_full",        "The disk is full. Delete data, or ask for more storage."],
+  [/address already in use|could not bind|EADDRINUSE/i,                  "port_busy",        "Another process listens on the engine's port."],
+  [/out of memory|cannot allocate memory|could not map anonymous shared/i, "out_of_memory",  "The memory of the plan does not suffice for these settings."],
+];
+
+/** Full disks and crowded engines are verdicts of their own, never "dead". */
+export function verdictOf(words: string): Verdict {
+  const match = known.find(([pattern]) => pattern.test(words));
+  if (match === undefined) return { kind: "other", reason: words };
+  return { kind: match[1], reason: match[2] };
+}
+
+const said = ({ message }: EngineFailure) => (message === "" ? "" : ` It said: ${message}`);
+
+// biome-ignore format: a table, aligned so that it reads as one
+const failures: Record<EngineFailure["cause"], (failure: EngineFailure) => string> = {
+  disk_full:     (failure) => `The disk is full, so the engine does not start. Ask for more storage.${said(failure)}`,
+  port_busy:     (failure) => `Another process listens on the engine's port. The engine is tried again until it is free.${said(failure)}`,
+  data_damaged:  (failure) => `The engine finds its data damaged and does not start. Nothing was changed: restore a backup into a new service.${said(failure)}`,
+  memory:        (failure) => `The memory of the plan does not suffice for these settings. Lower them, or ask for a larger plan.${said(failure)}`,
+  configuration: (failure) => `The engine does not start with these settings. ${failure.message}`,
+  unknown:       (failure) => `The engine ended while it was started. ${failure.message}`,
+};
+
+/** Why an engine does not start and what can be done, in words of a user and then its own. */
+export function failureWords(failure: EngineFailure): string {
+  return failures[failure.cause](failure).trim();
+}

@@ -1,0 +1,134 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openJournal } from "./journal.ts";
+
+let directory: string;
+let path: string;
+let now = 0;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "journal-"));
+  path = join(directory, "journal");
+  now = 1_000_000;
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const task = (id: string, generation = 1n) => ({
+  id,
+  ownerId: "service",
+  kind: "putEngineUser",
+  generation,
+  deadlineAt: 1_000_000,
+});
+const resultOf = (taskId: string) =>
+  create(TaskResultSchema, { taskId, output: { case: "putEngineUser", value: { changed: true } } });
+
+test("an opened journal knows what was begun and what came of it", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.begin(task("a"));
+  await journal.begin(task("b"));
+  await journal.finish(resultOf("a"));
+  await journal.close();
+  const again = await openJournal(path, () => now);
+  expect(again.outcome("a")).toEqual(resultOf("a"));
+  expect(again.outcome("b")).toBe("begun");
+  expect(again.outcome("c")).toBe("unknown");
+  expect(again.openTasks().sort()).toEqual(["a", "b"]);
+  expect(again.unacknowledged()).toEqual([resultOf("a")]);
+  await again.close();
+});
+
+test("terms and generations only grow, over restarts too", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.raiseTerm("service", 3n);
+  await journal.raiseTerm("service", 2n);
+  await journal.begin(task("a", 9n));
+  await journal.begin(task("b", 4n));
+  await journal.close();
+  const again = await openJournal(path, () => now);
+  expect(again.terms.get("service")).toBe(3n);
+  expect(again.generation("service", "putEngineUser")).toBe(9n);
+  expect(again.generation("service", "dropEngineUser")).toBe(0n);
+  await again.close();
+});
+
+test("a forgotten task is unknown", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.begin(task("a"));
+  await journal.finish(resultOf("a"));
+  await journal.forget("a");
+  expect(journal.outcome("a")).toBe("unknown");
+  await journal.close();
+  const again = await openJournal(path, () => now);
+  expect(again.openTasks()).toEqual([]);
+  await again.close();
+});
+
+test("an intent that nobody delivers again is forgotten a day after its deadline, a result is not", async () => {
+  const day = 86_400_000;
+  const journal = await openJournal(path, () => now);
+  await journal.begin(task("a"));
+  await journal.begin(task("b"));
+  await journal.finish(resultOf("b"));
+  now += day;
+  await journal.begin({ ...task("c"), deadlineAt: now });
+  expect(journal.openTasks()).toEqual(["a", "b", "c"]);
+  now += 1;
+  await journal.begin({ ...task("d"), deadlineAt: now });
+  expect(journal.openTasks()).toEqual(["b", "c", "d"]);
+  await journal.close();
+  now += day;
+  const again = await openJournal(path, () => now);
+  expect(again.openTasks().sort()).toEqual(["b", "d"]);
+  await again.close();
+});
+
+test("a torn tail is cut at any byte, and what was whole before it stays", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.begin(task("a"));
+  const whole = (await stat(path)).size;
+  await journal.begin(task("b", 1n));
+  await journal.close();
+  const bytes = await readFile(path);
+  for (let end = whole; end < bytes.length; end++) {
+    await writeFile(path, bytes.subarray(0, end));
+    const cut = await openJournal(path, () => now);
+    expect(cut.openTasks()).toEqual(["a"]);
+    await cut.begin(task("c"));
+    await cut.close();
+    const again = await openJournal(path, () => now);
+    expect(again.openTasks()).toEqual(["a", "c"]);
+    await again.close();
+  }
+});
+
+test("junk behind the last record is cut", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.begin(task("a"));
+  await journal.close();
+  await appendFile(path, "00000000 {}\n\0\0\0");
+  const again = await openJournal(path, () => now);
+  expect(again.openTasks()).toEqual(["a"]);
+  await again.close();
+});
+
+test("a journal of many acknowledged tasks stays small", async () => {
+  const journal = await openJournal(path, () => now);
+  await journal.raiseTerm("service", 5n);
+  for (let round = 0; round < 40; round++) {
+    const ids = Array.from({ length: 100 }, (_, index) => `task-${round}-${index}`);
+    await Promise.all(ids.map((id) => journal.begin(task(id))));
+    await Promise.all(ids.map((id) => journal.finish(resultOf(id))));
+    await Promise.all(ids.map((id) => journal.forget(id)));
+  }
+  await journal.begin(task("last"));
+  expect((await stat(path)).size).toBeLessThan(512 << 10);
+  await journal.close();
+  const again = await openJournal(path, () => now);
+  expect(again.openTasks()).toEqual(["last"]);
+  expect(again.terms.get("service")).toBe(5n);
+  await again.close();
+});

@@ -1,0 +1,104 @@
+import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
+import { readIfThere, syncDirectory } from "../host/durable-file.ts";
+
+/** An append-only file of JSON records. After a crash it holds every record whose append had resolved. */
+export interface RecordFile<R> {
+  /** What was there at the start, in order. */
+  readonly records: readonly R[];
+  readonly sizeBytes: number;
+  /** Resolves when the record is on the disk. Appends of one moment share one flush. */
+  append(record: R): Promise<void>;
+  /** Resolves when every append so far has ended, one way or the other. */
+  flushed(): Promise<void>;
+  /** Replaces all that is there by what `current` gives once earlier appends are done. */
+  rewrite(current: () => readonly R[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens or makes the file. A tail that a crash left torn is cut. */
+export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const { records, goodBytes } = decode<R>((await readIfThere(path)) ?? Buffer.alloc(0));
+  let file: FileHandle = await open(path, "a", 0o600);
+  await file.truncate(goodBytes);
+  await file.sync();
+  await syncDirectory(dirname(path));
+  let sizeBytes = goodBytes;
+  let batch: { lines: string; done: Promise<void> } | undefined;
+  let last: Promise<void> = Promise.resolve();
+
+  async function flush(): Promise<void> {
+    const lines = batch?.lines ?? "";
+    batch = undefined;
+    await file.appendFile(lines);
+    await file.datasync();
+    sizeBytes += Buffer.byteLength(lines);
+  }
+
+  async function replace(lines: string): Promise<void> {
+    const draft = await open(`${path}.new`, "w", 0o600);
+    await draft.writeFile(lines);
+    await draft.sync();
+    await draft.close();
+    await rename(`${path}.new`, path);
+    await syncDirectory(dirname(path));
+    const before = file;
+    file = await open(path, "a", 0o600);
+    await before.close();
+    sizeBytes = Buffer.byteLength(lines);
+  }
+
+  /** One after the other; a failure is its own caller's and stops no later one. */
+  function queue(work: () => Promise<void>): Promise<void> {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  }
+
+  return {
+    records,
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    append(record) {
+      if (batch === undefined) {
+        batch = { lines: "", done: Promise.resolve() };
+        batch.done = queue(flush);
+      }
+      batch.lines += encode(record);
+      return batch.done;
+    },
+    flushed: () => last,
+    rewrite: (current) => queue(() => replace(current().map(encode).join(""))),
+    async close() {
+      await last;
+      await file.close();
+    },
+  };
+}
+
+function encode(record: unknown): string {
+  const text = JSON.stringify(record);
+  return `${checksum(text)} ${text}\n`;
+}
+
+function decode<R>(bytes: Buffer): { records: R[]; goodBytes: number } {
+  const records: R[] = [];
+  let goodBytes = 0;
+  for (;;) {
+    const end = bytes.indexOf(0x0a, goodBytes);
+    if (end < 0) break;
+    const line = bytes.subarray(goodBytes, end).toString("utf8");
+    const text = line.slice(9);
+    if (line.slice(0, 8) !== checksum(text)) break;
+    records.push(JSON.parse(text) as R);
+    goodBytes = end + 1;
+  }
+  return { records, goodBytes };
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, "0");
+}

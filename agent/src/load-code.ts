@@ -1,0 +1,17 @@
+/**
+ * Loads all that keeper and agent load, and does nothing with it: with NODE_COMPILE_CACHE set, machines that read that
+ * directory have nothing to compile when they start.
+ */
+await Promise.all([
+  import("../keeper/containment.ts"),
+  import("../keeper/keeper.ts"),
+  import("@holdfast/common/clock.ts"),
+  import("@holdfast/common/config.ts"),
+  import("@holdfast/common/log.ts"),
+  import("./agent.ts"),
+  import("./config.ts"),
+  import("./engines/postgresql/driver.ts"),
+  import("./engines/registry.ts"),
+  import("./engines/valkey/driver.ts"),
+  import("./host/keeper-client.ts"),
+]);

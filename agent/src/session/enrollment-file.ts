@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+import { readIfThere } from "../host/durable-file.ts";
+
+/** What the provider leaves in the machine at each start: where to go, whom to trust, and a token that works once. */
+export interface EnrollmentFile {
+  readonly installationId: string;
+  readonly machineId: string;
+  /** host:port. */
+  readonly controllers: readonly string[];
+  /** SHA-256 of an authority's DER, hex. */
+  readonly caFingerprint: string;
+  readonly token: string;
+}
+
+/** Throws when the file is there and not as it should be; undefined when there is none. */
+export async function readEnrollment(path: string): Promise<EnrollmentFile | undefined> {
+  const bytes = await readIfThere(path);
+  if (bytes === undefined) return undefined;
+  const parsed = JSON.parse(bytes.toString("utf8")) as Record<string, unknown>;
+  const controllers = parsed["controllers"];
+  if (!Array.isArray(controllers)) throw new Error("the enrolment names no controllers");
+  return {
+    installationId: textOf(parsed, "installation_id"),
+    machineId: textOf(parsed, "machine_id"),
+    controllers: controllers.map(String),
+    caFingerprint: textOf(parsed, "ca_fingerprint").replaceAll(":", "").toLowerCase(),
+    token: textOf(parsed, "token"),
+  };
+}
+
+/** Tells a token that was used from a fresh one without keeping it. */
+export function tokenDigest(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}
+
+function textOf(parsed: Record<string, unknown>, name: string): string {
+  const value = parsed[name];
+  if (typeof value !== "string" || value === "") throw new Error(`the enrolment has no ${name}`);
+  return value;
+}

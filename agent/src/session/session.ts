@@ -1,0 +1,134 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type AgentFrame,
+  AgentFrameSchema,
+  type ControllerFrame,
+  type Hello,
+  type Welcome,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ControllerChannel } from "./controller-channel.ts";
+
+export type OutgoingFrame = AgentFrame["frame"];
+
+/** One stream to one controller that said welcome. */
+export interface Session {
+  readonly welcome: Welcome;
+  readonly channel: ControllerChannel;
+  /** Never waits; a controller that does not read is cut. */
+  send(frame: OutgoingFrame): void;
+  /** Resolves with the reason when the stream is over, or the controller said goodbye. */
+  readonly ended: Promise<SessionEnd>;
+  close(): void;
+  /** Another session took its place: nothing is sent any more, and what the controller sent until it knew is heard. */
+  retire(): void;
+}
+
+export interface SessionEnd {
+  readonly reason: string;
+  /** Other controllers that a goodbye named. */
+  readonly controllers: readonly string[];
+}
+
+/** What a controller asks. */
+export interface SessionHandlers {
+  onTask(task: Task): void;
+  onCancel(taskId: string): void;
+  onResultAck(taskId: string): void;
+  /** A controller came that the welcome did not name. */
+  onControllers(addresses: readonly string[]): void;
+}
+
+const welcomeTimeoutMs = 5_000;
+/** What was written before the end has this long to leave. */
+const lingerMs = 1_000;
+const retiredMs = 5_000;
+/** So many heartbeats without an answer, and the controller is gone. */
+const missedHeartbeats = 3;
+const largestBacklogFrames = 5_000;
+
+/** Resolves with the controller's welcome; rejects when it refuses or is silent. */
+export function openSession(
+  channel: ControllerChannel,
+  hello: Hello,
+  handlers: SessionHandlers,
+  monotonicMs: () => number,
+): Promise<Session> {
+  const stream = channel.session();
+  let sequence = 0n;
+  let backlog = 0;
+  let answeredAt = monotonicMs();
+  let heartbeat: NodeJS.Timeout | undefined;
+  let session: Session | undefined;
+  const over = Promise.withResolvers<SessionEnd>();
+  const opened = Promise.withResolvers<Session>();
+
+  const silence = setTimeout(() => finish("no welcome in time"), welcomeTimeoutMs);
+
+  function finish(reason: string): void {
+    stream.cancel();
+    settle(reason);
+  }
+
+  /** The controller takes no more, but for what is on its way. */
+  function leave(reason: string, controllers: readonly string[]): void {
+    stream.end();
+    setTimeout(() => stream.cancel(), lingerMs).unref();
+    settle(reason, controllers);
+  }
+
+  function settle(reason: string, controllers: readonly string[] = []): void {
+    clearTimeout(silence);
+    clearInterval(heartbeat);
+    opened.reject(new Error(reason));
+    over.resolve({ reason, controllers });
+  }
+
+  function send(frame: OutgoingFrame): void {
+    if (stream.destroyed || stream.writableEnded) return;
+    if (backlog >= largestBacklogFrames) return finish("the controller does not read");
+    sequence += 1n;
+    backlog += 1;
+    stream.write(create(AgentFrameSchema, { sequence, frame }), () => {
+      backlog -= 1;
+    });
+  }
+
+  function beat(intervalMs: number): void {
+    if (monotonicMs() - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+    send({ case: "heartbeat", value: { $typeName: "holdfast.agent.v1.Heartbeat" } });
+  }
+
+  function onWelcome(welcome: Welcome): void {
+    if (session !== undefined) return handlers.onControllers(welcome.controllers);
+    clearTimeout(silence);
+    const intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
+    heartbeat = setInterval(() => beat(intervalMs), intervalMs);
+    const retire = () => void setTimeout(() => finish("another session took its place"), retiredMs).unref();
+    session = { welcome, channel, send, ended: over.promise, close: () => finish("closed here"), retire };
+    opened.resolve(session);
+  }
+
+  stream.on("data", ({ frame }: ControllerFrame) => {
+    answeredAt = monotonicMs();
+    switch (frame.case) {
+      case "welcome":
+        return onWelcome(frame.value);
+      case "task":
+        return handlers.onTask(frame.value);
+      case "cancelTask":
+        return handlers.onCancel(frame.value.taskId);
+      case "resultAck":
+        return handlers.onResultAck(frame.value.taskId);
+      case "goodbye":
+        return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
+      case "heartbeatAck":
+      case undefined:
+        return;
+    }
+  });
+  stream.on("error", (error: Error) => finish(error.message));
+  stream.on("end", () => finish("the controller ended the stream"));
+  send({ case: "hello", value: hello });
+  return opened.promise;
+}

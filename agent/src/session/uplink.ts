@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { createBackOff } from "./back-off.ts";
+import { type ControllerChannel, createControllerChannel } from "./controller-channel.ts";
+import { createKnownControllers } from "./known-controllers.ts";
+import { createMachineCredentials } from "./machine-credentials.ts";
+import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
+
+/** The machine's way to the controllers, whichever of them it is that listens. */
+export interface Uplink {
+  /** False when no controller is there to take it. */
+  send(frame: OutgoingFrame): boolean;
+  /** The current connection, for calls of their own; undefined when there is none. */
+  channel(): ControllerChannel | undefined;
+  /** Resolves with a connection as soon as there is one. */
+  connected(signal: AbortSignal): Promise<ControllerChannel>;
+  /** Keeps a session open until the signal. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface UplinkDeps {
+  readonly stateDir: string;
+  /** Controllers to dial besides those of the enrolment. */
+  readonly controllers: readonly string[];
+  readonly hello: () => Hello;
+  readonly handlers: Omit<SessionHandlers, "onControllers">;
+  /** A controller took over: what it may not know yet is to be sent again. */
+  readonly onOpen: (session: Session) => void;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** What follows a session: the next one at once, with this controller if one is named, or after a pause. */
+type Next = { readonly at: "once"; readonly address?: string } | { readonly at: "ease" };
+
+const firstDelayMs = 100;
+const longestDelayMs = 5_000;
+/** Certificates of seconds, in tests, must not spin. */
+const shortestRenewalMs = 200;
+const longestTimerMs = 2 ** 31 - 1;
+
+export function createUplink(deps: UplinkDeps): Uplink {
+  const { stateDir, hello, handlers, onOpen, clock, random, log } = deps;
+  const credentials = createMachineCredentials(stateDir, clock.now, log);
+  const controllers = createKnownControllers(stateDir, deps.controllers);
+  const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
+  const waiting = new Set<(channel: ControllerChannel) => void>();
+  let current: Session | undefined;
+
+  async function open(preferred: string | undefined): Promise<Session> {
+    controllers.learn((await credentials.enrollment())?.controllers ?? []);
+    const address = preferred ?? controllers.next();
+    const { privateKey, certificate, trustBundle, installationId } = await credentials.identify(address);
+    const channel = createControllerChannel(address, {
+      trustBundle,
+      installationId,
+      client: { privateKey, certificate },
+    });
+    try {
+      const session = await openSession(channel, hello(), { ...handlers, onControllers }, clock.monotonicMs);
+      void session.ended.then(() => channel.close());
+      return session;
+    } catch (error) {
+      channel.close();
+      throw error;
+    }
+  }
+
+  function onControllers(addresses: readonly string[]): void {
+    controllers.keep(addresses).catch((error: unknown) => {
+      log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
+    });
+  }
+
+  /** The session of before, if any, ends only now that the new one was welcomed. */
+  async function adopt(session: Session): Promise<void> {
+    const before = current;
+    current = session;
+    before?.retire();
+    backOff.reset();
+    log.info("session opened", { controller: session.welcome.controllerId, address: session.channel.address });
+    onOpen(session);
+    for (const resolve of waiting) resolve(session.channel);
+    waiting.clear();
+    await controllers.keep(session.welcome.controllers);
+  }
+
+  /** Resolves when the session is over, or when its certificate was replaced and it is time for one with the new. */
+  async function hold(session: Session, signal: AbortSignal): Promise<Next> {
+    const done = new AbortController();
+    const stop = AbortSignal.any([signal, done.signal]);
+    const over = session.ended.then((end): Next => {
+      controllers.learn(end.controllers);
+      if (current === session) current = undefined;
+      if (!signal.aborted) log.info("session ended", { reason: end.reason });
+      return { at: end.controllers.length > 0 ? "once" : "ease" };
+    });
+    try {
+      return await Promise.race([over, renewed(session, stop)]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async function renewed(session: Session, stop: AbortSignal): Promise<Next> {
+    for (;;) {
+      const dueMs = Math.max((credentials.renewalAt ?? 0) - clock.now(), shortestRenewalMs);
+      await sleep(Math.min(dueMs, longestTimerMs), undefined, { signal: stop });
+      if ((credentials.renewalAt ?? 0) > clock.now()) continue;
+      const { endsAt } = credentials;
+      try {
+        await credentials.renew(session.channel);
+      } catch (error) {
+        log.warn("certificate not renewed", { reason: (error as Error).message });
+        await sleep(Math.max(1_000, (endsAt - clock.now()) / 20), undefined, { signal: stop });
+        continue;
+      }
+      return { at: "once", address: session.channel.address };
+    }
+  }
+
+  return {
+    send(frame) {
+      current?.send(frame);
+      return current !== undefined;
+    },
+    channel: () => current?.channel,
+    connected(signal) {
+      if (current !== undefined) return Promise.resolve(current.channel);
+      return new Promise((resolve, reject) => {
+        waiting.add(resolve);
+        signal.addEventListener("abort", () => {
+          waiting.delete(resolve);
+          reject(signal.reason);
+        });
+      });
+    },
+    async run(signal) {
+      await controllers.load();
+      let next: Next = { at: "once" };
+      while (!signal.aborted) {
+        try {
+          const session = await open(next.at === "once" ? next.address : undefined);
+          await adopt(session);
+          next = await hold(session, signal);
+        } catch (error) {
+          if (signal.aborted) break;
+          log.warn("no session", { reason: (error as Error).message });
+          next = { at: "ease" };
+        }
+        if (next.at === "ease") await sleep(backOff.nextMs(), undefined, { signal }).catch(() => undefined);
+      }
+      current?.close();
+      current = undefined;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { checkEnginePassword } from "./check-engine-password.ts";
+import { convergeInstance } from "./converge-instance.ts";
+import { copyPayload } from "./copy-payload.ts";
+import { createEngineDatabase } from "./create-engine-database.ts";
+import { dropEngineDatabase } from "./drop-engine-database.ts";
+import { dropEngineUser } from "./drop-engine-user.ts";
+import { listEngineDatabases } from "./list-engine-databases.ts";
+import { listEngineUsers } from "./list-engine-users.ts";
+import { putEngineUser } from "./put-engine-user.ts";
+import { readLogs } from "./read-logs.ts";
+import { restartInstance } from "./restart-instance.ts";
+import type { TaskHandler, TaskKind } from "./task-handler.ts";
+
+/** Who does which task. A kind in the proto and not here does not compile. */
+export const handlers = {
+  convergeInstance,
+  restartInstance,
+  listEngineUsers,
+  putEngineUser,
+  dropEngineUser,
+  checkEnginePassword,
+  listEngineDatabases,
+  createEngineDatabase,
+  dropEngineDatabase,
+  readLogs,
+  copyPayload,
+} satisfies { [K in TaskKind]: TaskHandler<K> };

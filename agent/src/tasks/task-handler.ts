@@ -1,0 +1,32 @@
+import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ControllerChannel } from "../session/controller-channel.ts";
+import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { InstanceSupervisor } from "../instance/instance-supervisor.ts";
+import type { LogReader } from "../instance/log-reader.ts";
+
+export type TaskKind = NonNullable<Task["input"]["case"]>;
+export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
+export type OutputOf<K extends TaskKind> = Extract<TaskResult["output"], { case: K }>["value"];
+
+/** One kind of task. Running it twice must do no harm: delivery is at least once. */
+export interface TaskHandler<K extends TaskKind> {
+  /**
+   * Asked for an intent that has no result, after a crash: what came of it, from the engine or the files, not from
+   * memory. Undefined means that it is to run (again).
+   */
+  inspect?(input: InputOf<K>, context: TaskContext): Promise<OutputOf<K> | undefined>;
+  run(input: InputOf<K>, context: TaskContext): Promise<OutputOf<K>>;
+}
+
+export interface TaskContext {
+  readonly ownerId: string;
+  readonly term: bigint;
+  readonly supervisor: InstanceSupervisor;
+  readonly logs: LogReader;
+  /** The engine with its driver; throws "not_ready" until one was asked for. */
+  engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
+  /** A connection for payloads. */
+  channel(): Promise<ControllerChannel>;
+  readonly signal: AbortSignal;
+  progress(step: string, progressPct: number): void;
+}

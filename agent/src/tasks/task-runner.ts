@@ -1,0 +1,145 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Log } from "@holdfast/common/log.ts";
+import {
+  Lane as LaneName,
+  type Task,
+  TaskClass,
+  type TaskResult,
+  TaskResultSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Journal } from "../journal/journal.ts";
+import { createLane } from "./lane.ts";
+import { TaskFailed } from "./task-failed.ts";
+import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
+
+/** What the context of a task is made from, besides the task itself. */
+export type TaskSurroundings = Pick<TaskContext, "supervisor" | "logs" | "engine" | "channel">;
+
+export interface TaskRunnerDeps {
+  readonly journal: Journal;
+  readonly handlers: { readonly [K in TaskKind]: TaskHandler<K> };
+  readonly surroundings: TaskSurroundings;
+  /** To whichever controller is there; a durable result is sent again until it is acknowledged. */
+  readonly sendResult: (result: TaskResult) => void;
+  readonly sendProgress: (taskId: string, step: string, progressPct: number) => void;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** Takes what controllers deliver, at least once, and does each task once. */
+export interface TaskRunner {
+  accept(task: Task): void;
+  cancel(taskId: string): void;
+  acknowledged(taskId: string): void;
+}
+
+const longestTaskMs = 24 * 3_600_000;
+
+export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
+  const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
+  const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2) };
+  const underWay = new Map<string, AbortController>();
+
+  /** Throws for a task of a past that is over. */
+  async function admit(task: Task, kind: TaskKind): Promise<void> {
+    const { ownerId, term, generation } = task;
+    const highest = journal.terms.get(ownerId) ?? 0n;
+    if (term < highest) throw new TaskFailed("stale_term", `term ${term} is over: ${highest} has begun`);
+    await journal.raiseTerm(ownerId, term);
+    const newest = journal.generation(ownerId, kind);
+    if (generation < newest) {
+      throw new TaskFailed("superseded", `generation ${generation} is older than ${newest}`);
+    }
+  }
+
+  async function perform<K extends TaskKind>(kind: K, task: Task, signal: AbortSignal): Promise<TaskResult> {
+    const handler: TaskHandler<K> = handlers[kind];
+    const input = task.input.value as Parameters<TaskHandler<K>["run"]>[0];
+    const context: TaskContext = {
+      ...surroundings,
+      ownerId: task.ownerId,
+      term: task.term,
+      signal,
+      progress: (step, pct) => sendProgress(task.id, step, pct),
+    };
+    const wasBegun = journal.outcome(task.id) === "begun";
+    if (isDurable(task)) {
+      const { id, ownerId, generation } = task;
+      await journal.begin({ id, ownerId, kind, generation, deadlineAt: deadlineOf(task) });
+    } else await journal.raiseGeneration(task.ownerId, kind, task.generation);
+    const found = wasBegun ? await handler.inspect?.(input, context) : undefined;
+    const output = found ?? (await unlessAborted(handler.run(input, context), signal));
+    return create(TaskResultSchema, { taskId: task.id, output: { case: kind, value: output } as TaskResult["output"] });
+  }
+
+  async function run(task: Task, cancel: AbortController): Promise<TaskResult> {
+    const kind = task.input.case;
+    const leftMs = deadlineOf(task) - now();
+    const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", true);
+    const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(leftMs, longestTaskMs)));
+    try {
+      if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
+      await admit(task, kind);
+      return await laneOf(task).run(() => {
+        cancel.signal.throwIfAborted();
+        return perform(kind, task, cancel.signal);
+      });
+    } catch (error) {
+      const failed = TaskFailed.from(error, cancel.signal);
+      log.info("task failed", { task: task.id, kind, code: failed.code, reason: failed.message });
+      return create(TaskResultSchema, { taskId: task.id, failure: failed.failure });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  function deadlineOf({ deadline }: Task): number {
+    return deadline === undefined ? now() + longestTaskMs : timestampMs(deadline);
+  }
+
+  function laneOf(task: Task) {
+    if (task.lane === LaneName.BULK) return lanes.bulk;
+    return task.lane === LaneName.QUERY ? lanes.query : lanes.control;
+  }
+
+  async function settle(task: Task, cancel: AbortController): Promise<void> {
+    const result = await run(task, cancel);
+    if (isDurable(task)) await journal.finish(result);
+    sendResult(result);
+  }
+
+  return {
+    accept(task) {
+      const recorded = journal.outcome(task.id);
+      if (typeof recorded === "object") return sendResult(recorded);
+      if (underWay.has(task.id)) return;
+      const cancel = new AbortController();
+      underWay.set(task.id, cancel);
+      settle(task, cancel)
+        // A journal that cannot be written: no result is told, so the task comes again.
+        .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
+        .finally(() => underWay.delete(task.id));
+    },
+    cancel(taskId) {
+      underWay.get(taskId)?.abort(new TaskFailed("cancelled", "the task was cancelled"));
+    },
+    acknowledged(taskId) {
+      journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
+    },
+  };
+}
+
+function isDurable(task: Task): boolean {
+  return task.class === TaskClass.DURABLE;
+}
+
+/** A handler that does not listen to its signal holds nobody up. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
