@@ -1,0 +1,63 @@
+#!/bin/sh
+# Makes a node image: a root file system from Debian packages, for engines and tools.
+#
+#   make-image.sh DIRECTORY SUITE MIRROR PACKAGE,PACKAGE...
+#
+# As root the packages are installed, else only unpacked. DIRECTORY appears whole or not at all. Two at once: the second
+# waits and finds it made. Options for apt come in MAKE_IMAGE_APT_OPTIONS, one a line.
+set -eu
+destination=$1 suite=$2 mirror=$3 packages=$4
+
+mkdir -p "$(dirname "$destination")"
+exec 9>"$destination.lock"
+flock 9
+[ ! -d "$destination" ] || exit 0
+
+partial=$destination.partial
+rm -rf "$partial"
+
+# Maintainer scripts must start no daemon and make no database cluster, and images must not share a machine id.
+prepare='mkdir -p "$1/etc/postgresql-common" "$1/usr/sbin"; '\
+'echo "create_main_cluster = false" > "$1/etc/postgresql-common/createcluster.conf"; '\
+'echo "#!/bin/sh" > "$1/usr/sbin/policy-rc.d"; echo "exit 101" >> "$1/usr/sbin/policy-rc.d"; '\
+'chmod 755 "$1/usr/sbin/policy-rc.d"'
+# Extensions that a database's owner may create although upstream does not mark them so: their scripts run no query over
+# objects of the caller, and what they add reads no file and makes no connection.
+trusted='autoinc bloom dict_xsyn earthdistance insert_username moddatetime pg_buffercache pg_freespacemap pg_prewarm '\
+'pg_stat_statements pg_visibility pgrowlocks pgstattuple sslinfo vector'
+finish="for name in $trusted; do "'for control in "$1"/usr/share/postgresql/*/extension/"$name.control"; do '\
+'[ ! -e "$control" ] || printf "\\ntrusted = true\\n" >> "$control"; done; done; '\
+': > "$1/etc/machine-id"; rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/* "$1"/var/log/*; '\
+'mkdir -p "$1/data" "$1/holdfast" "$1/var/lib/holdfast"'
+
+excluded='/usr/share/man /usr/share/doc /usr/share/locale /usr/share/info /usr/share/lintian'
+
+set -- --quiet --include="$packages" \
+  --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Install-Recommends "false"'
+if [ "$(id -u)" = 0 ]; then
+  set -- "$@" --variant=essential --setup-hook="$prepare" --customize-hook="$finish" --dpkgopt=force-unsafe-io
+  for path in $excluded; do
+    set -- "$@" --dpkgopt="path-exclude=$path/*"
+  done
+else
+  # Maintainer scripts want root. Engines run without what these do, but for the lists of users below.
+  set -- "$@" --mode=chrootless --variant=extract --include='?essential'
+fi
+while IFS= read -r option; do
+  [ -z "$option" ] || set -- "$@" --aptopt="$option"
+done <<OPTIONS
+${MAKE_IMAGE_APT_OPTIONS:-}
+OPTIONS
+
+mmdebstrap "$@" "$suite" "$partial" "$mirror" </dev/null 9>&-
+if [ "$(id -u)" != 0 ]; then
+  sh -c "$finish" sh "$partial"
+  for path in $excluded; do
+    rm -rf "$partial$path"
+  done
+  for list in passwd group; do
+    cp "$partial/usr/share/base-passwd/$list.master" "$partial/etc/$list"
+  done
+fi
+chmod 755 "$partial"
+mv "$partial" "$destination"

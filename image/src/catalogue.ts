@@ -1,0 +1,60 @@
+/** Debian suites that node images are made from. Two suites give two major versions of an engine. */
+export type Suite = "trixie" | "sid";
+
+/** A database engine, or a program of the platform itself. */
+export type Program = "postgresql" | "valkey" | "etcd";
+
+export interface Software {
+  readonly program: Program;
+  /** As users write it: the major version of PostgreSQL, `8.1` of Valkey. */
+  readonly version: string;
+  /** Directory inside the image whose `bin` has the programs. */
+  readonly path: string;
+}
+
+/** What goes into an image; any change here gives the image another digest and so another directory. */
+export interface Recipe {
+  readonly packages: readonly string[];
+  readonly software: readonly Software[];
+}
+
+/** In every image: namespaces, other users and mounts; the data disk's tools; what the Node binary links to. */
+const base = ["util-linux", "mount", "xfsprogs", "libatomic1", "libstdc++6"];
+
+export const recipes: Readonly<Record<Suite, Recipe>> = {
+  trixie: {
+    packages: [
+      ...base,
+      "etcd-client",
+      "etcd-server",
+      "haproxy",
+      "postgresql-17",
+      "postgresql-17-pgvector",
+      "valkey-server",
+      "valkey-tools",
+    ],
+    software: [
+      { program: "postgresql", version: "17", path: "/usr/lib/postgresql/17" },
+      { program: "valkey", version: "8.1", path: "/usr" },
+      { program: "etcd", version: "3.5", path: "/usr" },
+    ],
+  },
+  sid: {
+    packages: [...base, "haproxy", "postgresql-18", "postgresql-18-pgvector", "valkey-server", "valkey-tools"],
+    software: [
+      { program: "postgresql", version: "18", path: "/usr/lib/postgresql/18" },
+      { program: "valkey", version: "9", path: "/usr" },
+    ],
+  },
+};
+
+export const suites = Object.keys(recipes) as Suite[];
+
+/** The suite whose image has a program in this version; undefined for a version that no image has. */
+export function suiteOf(program: string, version: string): Suite | undefined {
+  return suites.find((suite) => softwareOf(suite, program, version) !== undefined);
+}
+
+export function softwareOf(suite: Suite, program: string, version: string): Software | undefined {
+  return recipes[suite].software.find((entry) => entry.program === program && entry.version === version);
+}

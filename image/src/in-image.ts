@@ -1,0 +1,57 @@
+import { join } from "node:path";
+
+/** What to spawn. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+export interface LaunchOptions {
+  /** Program and arguments, with paths as they are inside. */
+  readonly argv: readonly string[];
+  /** User and group to run as; not 0. Without root it is only what the program sees. */
+  readonly uid: number;
+  /** Directories of the host that the program reads and writes, at the same path inside. */
+  readonly binds: readonly string[];
+  /** True when this process is root. */
+  readonly asRoot: boolean;
+}
+
+const script = join(import.meta.dirname, "..", "enter-image.sh");
+
+/**
+ * Runs a program inside an image on the host's network. What is spawned is `unshare`, which ignores SIGTERM: signals for
+ * the program go to its only child. The program dies with the spawning process, however that ends.
+ */
+export function inImage(imageRoot: string, options: LaunchOptions): Launch {
+  const user = options.asRoot ? [] : ["--user", "--map-root-user"];
+  const binds = options.binds.flatMap((path) => ["--bind", path]);
+  const invoker = options.asRoot ? "root" : "user";
+  return dyingWithParent([
+    "unshare",
+    ...user,
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    script,
+    invoker,
+    imageRoot,
+    String(options.uid),
+    ...binds,
+    "--",
+    ...options.argv,
+  ]);
+}
+
+/** Runs a program of the host as another user, where there are no namespaces or no image. */
+export function onHost(options: LaunchOptions): Launch {
+  const uid = String(options.uid);
+  const user = options.asRoot ? ["--reuid", uid, "--regid", uid, "--clear-groups"] : [];
+  return { command: "setpriv", args: [...user, "--no-new-privs", "--pdeathsig", "KILL", ...options.argv] };
+}
+
+/** Linux kills the command when the process that spawned it ends. */
+export function dyingWithParent(argv: readonly string[]): Launch {
+  return { command: "setpriv", args: ["--pdeathsig", "KILL", ...argv] };
+}
