@@ -1,0 +1,187 @@
+import { isIPv4 } from "node:net";
+import { type Answer, decode, encode, type OptAnswer } from "dns-packet";
+import { type Question, readQuestion } from "./question.ts";
+import type { Found, Zone } from "./zone.ts";
+
+export interface AnswerOptions {
+  readonly transport: "udp" | "tcp";
+  /** Addresses of the name servers, told under `ns1.<origin>`. */
+  readonly nameServerAddresses: readonly string[];
+}
+
+/** Large enough for every answer here, small enough for every path (the "DNS flag day 2020" size). */
+const ednsBytes = 1232;
+const plainUdpBytes = 512;
+const tcpBytes = 65_535;
+/** A new name is looked for before it is there: "no" must not last. */
+const negativeTtlS = 1;
+const apexTtlS = 60;
+
+const rcode = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5 } as const;
+const badVersion = 1;
+const types = { A: 1, NS: 2, SOA: 6, AAAA: 28, IXFR: 251, AXFR: 252, ANY: 255 } as const;
+const flags = { response: 0x8000, authoritative: 0x0400, truncated: 0x0200, recursionDesired: 0x0100 } as const;
+
+interface Reply {
+  readonly rcode: number;
+  readonly authoritative: boolean;
+  readonly answers: Answer[];
+  readonly authorities: Answer[];
+  readonly additionals: Answer[];
+}
+
+/**
+ * Answers one query from the zone: authoritative only, no recursion. Undefined for what gets no answer at all (a
+ * response, or too short to have an id). Never throws, whatever the bytes are.
+ */
+export function answer(query: Buffer, zone: Zone, options: AnswerOptions): Buffer | undefined {
+  if (query.byteLength < 12) return undefined;
+  const bits = query.readUInt16BE(2);
+  if ((bits & flags.response) !== 0) return undefined;
+  const opcode = (bits >> 11) & 0xf;
+  if (opcode !== 0) return bare(query, rcode.notImp);
+  const question = query.readUInt16BE(4) === 1 ? readQuestion(query) : undefined;
+  if (question === undefined) return bare(query, rcode.formErr);
+  const edns = readEdns(query);
+  if (edns === "malformed") return bare(query, rcode.formErr, question);
+  if (edns !== undefined && edns.ednsVersion !== 0) {
+    return write(query, question, reply(rcode.noError), edns, options, badVersion);
+  }
+  return write(query, question, resolve(question, zone, options), edns, options);
+}
+
+/** The OPT record of the query (RFC 6891). */
+function readEdns(query: Buffer): OptAnswer | undefined | "malformed" {
+  if (query.readUInt16BE(10) === 0) return undefined;
+  try {
+    const found = (decode(query).additionals ?? []).filter((each) => each.type === "OPT");
+    return found.length > 1 ? "malformed" : (found[0] as OptAnswer | undefined);
+  } catch {
+    return "malformed";
+  }
+}
+
+function resolve(question: Question, zone: Zone, options: AnswerOptions): Reply {
+  const { type } = question;
+  if (question.class !== 1 && question.class !== 255) return reply(rcode.refused);
+  if (type === types.AXFR || type === types.IXFR) return reply(rcode.refused);
+  if (zone.origin === "") return reply(rcode.servFail);
+  const asked = question.name;
+  // Text in another encoding is no name of this zone, and nobody else's answer to give.
+  if (asked === undefined) return reply(rcode.refused);
+  const name = asked.toLowerCase();
+  const found = name === `ns1.${zone.origin}` ? nameServer(zone, options) : zone.find(name);
+  if (found.kind === "outside") return reply(rcode.refused);
+  if (found.kind === "apex") return apex(asked, type, zone, options);
+  if (found.kind === "none")
+    return { ...reply(rcode.nxDomain), authoritative: true, authorities: [soa(zone, negativeTtlS)] };
+  const answers = found.kind === "records" ? answersOf(asked, type, found.records.addresses, found.records.ttlS) : [];
+  const authorities = answers.length === 0 ? [soa(zone, negativeTtlS)] : [];
+  return { ...reply(rcode.noError), authoritative: true, answers, authorities };
+}
+
+function nameServer(zone: Zone, { nameServerAddresses: addresses }: AnswerOptions): Found {
+  const name = `ns1.${zone.origin}`;
+  return addresses.length === 0 ? { kind: "empty" } : { kind: "records", records: { name, addresses, ttlS: apexTtlS } };
+}
+
+function answersOf(name: string, type: number, addresses: readonly string[], ttl: number): Answer[] {
+  // One small set for ANY, as RFC 8482 has it: nothing to amplify with.
+  if (type === types.ANY) return [{ type: "HINFO", name, ttl, data: { cpu: "RFC8482", os: "" } }];
+  if (type !== types.A && type !== types.AAAA) return [];
+  return addresses
+    .filter((address) => isIPv4(address) === (type === types.A))
+    .map((data) => ({ type: isIPv4(data) ? "A" : "AAAA", name, ttl, data }));
+}
+
+function apex(asked: string, type: number, zone: Zone, options: AnswerOptions): Reply {
+  const ns: Answer = { type: "NS", name: asked, ttl: apexTtlS, data: `ns1.${zone.origin}` };
+  const own = { ...soa(zone, apexTtlS), name: asked };
+  const glue = options.nameServerAddresses.map(
+    (data): Answer => ({
+      type: isIPv4(data) ? "A" : "AAAA",
+      name: `ns1.${zone.origin}`,
+      ttl: apexTtlS,
+      data,
+    }),
+  );
+  const base = { ...reply(rcode.noError), authoritative: true };
+  if (type === types.SOA || type === types.ANY) return { ...base, answers: [own] };
+  if (type === types.NS) return { ...base, answers: [ns], additionals: glue };
+  return { ...base, authorities: [soa(zone, negativeTtlS)] };
+}
+
+function soa(zone: Zone, ttl: number): Answer {
+  const { origin, revision } = zone;
+  const data = {
+    mname: `ns1.${origin}`,
+    rname: `hostmaster.${origin}`,
+    serial: Number(revision & 0xffff_ffffn),
+    refresh: 3600,
+    retry: 600,
+    expire: 604_800,
+    minimum: negativeTtlS,
+  };
+  return { type: "SOA", name: origin, ttl, data };
+}
+
+function reply(code: number): Reply {
+  return { rcode: code, authoritative: false, answers: [], authorities: [], additionals: [] };
+}
+
+/** Header and question only; the question as it came. */
+function bare(query: Buffer, code: number, question?: Question): Buffer {
+  const header = Buffer.alloc(12);
+  header.writeUInt16BE(query.readUInt16BE(0), 0);
+  header.writeUInt16BE(flags.response | (query.readUInt16BE(2) & (0x7800 | flags.recursionDesired)) | code, 2);
+  header.writeUInt16BE(question === undefined ? 0 : 1, 4);
+  return question === undefined ? header : Buffer.concat([header, question.bytes]);
+}
+
+function write(
+  query: Buffer,
+  question: Question,
+  content: Reply,
+  edns: OptAnswer | undefined,
+  { transport }: AnswerOptions,
+  extendedRcode = 0,
+): Buffer {
+  const opt: Answer[] =
+    edns === undefined
+      ? []
+      : [
+          {
+            type: "OPT",
+            name: ".",
+            udpPayloadSize: ednsBytes,
+            extendedRcode,
+            ednsVersion: 0,
+            flags: 0,
+            flag_do: false,
+            options: [],
+          },
+        ];
+  const whole = assemble(query, question, content, opt);
+  const limit = transport === "tcp" ? tcpBytes : udpLimit(edns);
+  if (whole.byteLength <= limit) return whole;
+  const cut = assemble(query, question, { ...content, answers: [], authorities: [], additionals: [] }, opt);
+  cut.writeUInt16BE(cut.readUInt16BE(2) | flags.truncated, 2);
+  return cut;
+}
+
+function udpLimit(edns: OptAnswer | undefined): number {
+  if (edns === undefined) return plainUdpBytes;
+  return Math.min(Math.max(edns.udpPayloadSize, plainUdpBytes), ednsBytes);
+}
+
+/** The sections by the library, the question by the client: names are not compressed, so no offset moves. */
+function assemble(query: Buffer, question: Question, content: Reply, opt: Answer[]): Buffer {
+  const { answers, authorities } = content;
+  const sections = encode({ type: "response", answers, authorities, additionals: [...content.additionals, ...opt] });
+  const header = sections.subarray(0, 12);
+  header.writeUInt16BE(query.readUInt16BE(0), 0);
+  const bits = flags.response | (content.authoritative ? flags.authoritative : 0) | content.rcode;
+  header.writeUInt16BE(bits | (query.readUInt16BE(2) & flags.recursionDesired), 2);
+  header.writeUInt16BE(1, 4);
+  return Buffer.concat([header, question.bytes, sections.subarray(12)]);
+}

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ZoneBatch } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import { answer } from "./answer.ts";
+import { createSourceRate } from "./source-rate.ts";
+import { startTcpServer } from "./tcp-server.ts";
+import { startUdpServer } from "./udp-server.ts";
+import { createZone, type Zone } from "./zone.ts";
+import { createZoneFile } from "./zone-file.ts";
+
+export interface DnsServerDeps {
+  readonly host: string;
+  /** 0 takes a free one, the same for UDP and TCP. */
+  readonly port: number;
+  readonly directory: string;
+  readonly nameServerAddresses: readonly string[];
+  readonly queriesPerSecond: number;
+  readonly monotonicMs: () => number;
+  readonly log: Log;
+}
+
+/** The zone on UDP and TCP, in memory and on disk. It answers whether anybody feeds it or not. */
+export interface DnsServer {
+  readonly port: number;
+  readonly zone: Zone;
+  /** Takes a batch and serves it at once; the disk has it soon after. Answers the revision served. */
+  apply(batch: ZoneBatch): bigint;
+  close(): Promise<void>;
+}
+
+const writeEveryMs = 200;
+const retryWriteMs = 5_000;
+
+export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
+  const { host, directory, nameServerAddresses, monotonicMs, log } = deps;
+  const file = createZoneFile(directory, log);
+  const zone = createZone(await file.read());
+  const rate = createSourceRate(deps.queriesPerSecond);
+  const answerBy = (transport: "udp" | "tcp") => (query: Buffer) => {
+    try {
+      return answer(query, zone, { transport, nameServerAddresses });
+    } catch (error) {
+      // One packet must not end the service of all names.
+      log.error("query not answered", { error, query: query.subarray(0, 512).toString("base64") });
+      return undefined;
+    }
+  };
+  const udp = await startUdpServer({ host, port: deps.port, answer: answerBy("udp"), rate, monotonicMs, log });
+  const tcp = await startTcpServer({ host, port: udp.port, answer: answerBy("tcp"), log });
+
+  const closing = new AbortController();
+  let unwritten = false;
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    while (unwritten && !closing.signal.aborted) {
+      const written = await write();
+      const waitMs = written ? writeEveryMs : retryWriteMs;
+      await delay(waitMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
+    }
+    writing = undefined;
+  }
+
+  async function write(): Promise<boolean> {
+    unwritten = false;
+    try {
+      await file.write(zone.snapshot());
+      return true;
+    } catch (error) {
+      log.error("zone not written to disk", { error: String(error) });
+      unwritten = true;
+      return false;
+    }
+  }
+
+  return {
+    port: udp.port,
+    zone,
+    apply(batch) {
+      zone.apply(batch);
+      if (batch.synced) {
+        unwritten = true;
+        writing ??= writeAll();
+      }
+      return zone.revision;
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([udp.close(), tcp.close(), writing]);
+      if (unwritten) await write();
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { isIP } from "node:net";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { readConfig } from "@holdfast/common/config.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { dnsSettings } from "./config.ts";
+import { startDnsServer } from "./dns-server.ts";
+import { follow } from "./follower.ts";
+
+const config = readConfig(dnsSettings, process.env);
+const log = createLog("dns");
+const colon = config.listen.lastIndexOf(":");
+const host = config.listen.slice(0, colon).replaceAll(/[[\]]/g, "");
+const listensOn = isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::" ? [host] : [];
+const { directory, queriesPerSecond, installationId, controllers, identityDirectory } = config;
+
+const server = await startDnsServer({
+  host,
+  port: Number(config.listen.slice(colon + 1)),
+  directory,
+  nameServerAddresses: config.nameServerAddresses.length > 0 ? config.nameServerAddresses : listensOn,
+  queriesPerSecond,
+  monotonicMs: systemClock.monotonicMs,
+  log,
+});
+const { origin, revision } = server.zone;
+log.info("dns server ready", { address: `${host}:${server.port}`, origin, revision: revision.toString() });
+
+const stopping = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
+await follow(
+  {
+    installationId,
+    controllers,
+    identityDirectory,
+    apply: server.apply,
+    servedRevision: () => server.zone.revision,
+    random: Math.random,
+    log,
+  },
+  stopping.signal,
+);
+await server.close();
+log.info("dns server stopped");
