@@ -1,0 +1,85 @@
+import { get } from "node:https";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { owner, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+
+let gateway: TestGateway;
+let id = "";
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const body = { name: "orders", database_type: "postgresql", plan_name: "dev", storage_size_gb: 1 };
+  id = (await gateway.call("POST", "/managed-services", { body })).json.id;
+});
+afterAll(() => gateway.close());
+
+/** Reads the stream until `enough` says so, then leaves. */
+function follow(
+  path: string,
+  headers: Record<string, string>,
+  enough: (text: string) => boolean,
+): Promise<{ text: string; type: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: "127.0.0.1",
+      port: gateway.port,
+      ca: gateway.ca,
+      servername: "localhost",
+      path,
+      headers: { authorization: owner, ...headers },
+      agent: false,
+    };
+    const outgoing = get(options, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+        if (!enough(text)) return;
+        resolve({ text, type: response.headers["content-type"] });
+        outgoing.destroy();
+      });
+      response.on("error", () => undefined);
+    });
+    outgoing.on("error", reject);
+  });
+}
+
+test("following gives what is there, then what comes, with cursors as ids", async () => {
+  gateway.state.logs.push("one", "two");
+  const stream = follow(`/managed-services/${id}/logs?follow=true`, {}, (text) => text.includes("three"));
+  setTimeout(() => gateway.state.logs.push("three"), 100);
+  const { text, type } = await stream;
+  expect(type).toBe("text/event-stream");
+  const events = text.split("\n\n").filter((event) => event.includes("data: "));
+  expect(events.map((event) => JSON.parse(event.slice(event.indexOf("data: ") + 6)).message)).toEqual([
+    "one",
+    "two",
+    "three",
+  ]);
+  expect(events.map((event) => /^id: (.*)$/m.exec(event)?.[1])).toEqual([undefined, "2", "3"]);
+});
+
+test("Last-Event-ID resumes", async () => {
+  const { text } = await follow(`/managed-services/${id}/logs?follow=true`, { "last-event-id": "2" }, (text) =>
+    text.includes("data"),
+  );
+  expect(text).toContain("three");
+  expect(text).not.toContain('"one"');
+});
+
+test("without follow it is a plain list, and errors before the stream are problems", async () => {
+  const { json } = await gateway.call("GET", `/managed-services/${id}/logs?limit=1`);
+  expect(json).toMatchObject({
+    lines: [{ message: "one", level: "info", component: "engine" }],
+    next_cursor: "1",
+    has_more: true,
+  });
+  expect((await gateway.call("GET", "/managed-services/none/logs?follow=true")).json).toMatchObject({ status: 404 });
+});
+
+test("no work goes on when the client has left", async () => {
+  await follow(`/managed-services/${id}/logs?follow=true`, {}, (text) => text.includes("data"));
+  gateway.logged.length = 0;
+  gateway.state.services.delete(id);
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(gateway.logged).toEqual([]);
+});

@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type Exchange, headerOf, type HttpResponse } from "./exchange.ts";
+import type { GatewayDeps } from "./gateway.ts";
+import type { Encode } from "./json/encode.ts";
+import type { ApiMethod } from "./method.ts";
+import { pause } from "./pause.ts";
+import { problemOf } from "./problem.ts";
+
+/** Answers a request that follows a list: server-sent events until the client leaves. */
+export type SendEvents = (exchange: Exchange, input: Message, call: Call) => Promise<void>;
+
+type Page = Readonly<Record<string, unknown>>;
+
+/** Time without an event after which a comment shows that the stream lives. */
+export const keepAliveMs = 15_000;
+/** Pause after a page that was the last. */
+export const pollMs = 500;
+
+/**
+ * Follows a list method by its cursor: each entry is one event, the last of a page carries the cursor as its id, so that
+ * Last-Event-ID resumes without a gap. The next page is read only when the client has taken the one before.
+ */
+export function compileEvents(
+  method: ApiMethod,
+  encoders: (message: DescMessage) => Encode,
+  deps: GatewayDeps,
+): SendEvents {
+  const { output } = method.description;
+  const entries = output.fields.find((field) => field.fieldKind === "list" && field.message !== undefined);
+  if (entries?.message === undefined || output.field.nextCursor === undefined || output.field.hasMore === undefined) {
+    throw new Error(`${method.name} cannot be followed: its answer needs a list, next_cursor and has_more`);
+  }
+  const encode = encoders(entries.message);
+
+  return async (exchange, input, call) => {
+    const { response } = exchange;
+    const request = input as Message & { cursor?: string };
+    const lastEventId = headerOf(exchange.request, "last-event-id");
+    if (lastEventId !== undefined && lastEventId !== "") request.cursor = lastEventId;
+    // The first page is read before the answer begins, so its errors are answers of their own.
+    let page = (await method.handle(request, call)) as Page;
+    (response as ServerResponse).writeHead(200, {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "request-id": exchange.requestId,
+      "x-content-type-options": "nosniff",
+    });
+    await write(response, ": following\n\n", call.signal);
+    let quietSince = deps.clock.monotonicMs();
+    try {
+      while (!call.signal.aborted) {
+        const text = eventsOf(page, entries, encode);
+        const now = deps.clock.monotonicMs();
+        const due = now - quietSince >= keepAliveMs;
+        if (text !== "" || due) {
+          await write(response, text === "" ? ": still here\n\n" : text, call.signal);
+          quietSince = now;
+        }
+        if (page.hasMore !== true) await pause(pollMs, call.signal);
+        if (call.signal.aborted) break;
+        request.cursor = String(page.nextCursor);
+        page = (await method.handle(request, call)) as Page;
+      }
+    } catch (error) {
+      if (call.signal.aborted) return;
+      const known = HoldfastError.from(error);
+      if (known.key === "INTERNAL")
+        deps.log.error("following failed", { method: method.name, requestId: exchange.requestId, error });
+      response.end(`event: error\ndata: ${JSON.stringify(problemOf(known, exchange.requestId, deps.baseUrl))}\n\n`);
+    }
+  };
+}
+
+function eventsOf(page: Page, entries: DescField, encode: Encode): string {
+  const list = (page[entries.localName] ?? []) as readonly object[];
+  return list
+    .map((entry, index) => `${index === list.length - 1 ? `id: ${page.nextCursor}\n` : ""}data: ${encode(entry)}\n\n`)
+    .join("");
+}
+
+async function write(response: HttpResponse, text: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || (response as NodeJS.WritableStream).write(text)) return;
+  await once(response, "drain", { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

@@ -1,0 +1,62 @@
+import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import { hasScope } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { ApiMethod } from "./method.ts";
+import { createRateLimit, type RateLimitOptions } from "./rate-limit.ts";
+
+/** What a request says about who sends it, over REST or gRPC. */
+export interface Presented extends PresentedCredentials {
+  /** Header Sec-Fetch-Site, which only browsers send. */
+  readonly fetchSite: string | undefined;
+  readonly requestId: string;
+}
+
+/** Told of each change that was refused for want of a scope. */
+export type Refused = (method: ApiMethod, principal: Principal, presented: Presented) => void;
+
+/** Lets a call through to its method, or throws the reason why not. */
+export interface Gate {
+  /** The caller; undefined for a method of scope "public". Headers are for the answer, whatever it will be. */
+  admit(
+    method: ApiMethod,
+    presented: Presented,
+    setHeader: (name: string, value: string) => void,
+  ): Promise<Principal | undefined>;
+}
+
+export interface GateDeps {
+  readonly authenticator: Authenticator;
+  readonly rateLimit?: RateLimitOptions;
+  readonly refused?: Refused;
+  readonly clock: Clock;
+}
+
+/** Scope of methods that every good credential may call, such as asking who one is. */
+const signedIn = "signed-in";
+
+/**
+ * The checks before a request is looked at: not from another site, credential, rate, scope. The principal comes from the
+ * authenticator and nothing else: no header names an identity, so none has to be stripped on the way in.
+ */
+export function createGate({ authenticator, rateLimit, refused, clock }: GateDeps): Gate {
+  const limit = rateLimit && createRateLimit(rateLimit, clock);
+  return {
+    async admit(method, presented, setHeader) {
+      if (presented.fetchSite === "cross-site") {
+        throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another site sent this request.");
+      }
+      if (method.scope === "public") return undefined;
+      const principal = await authenticator.authenticate(presented);
+      limit?.take(principal, setHeader);
+      if (method.scope === signedIn || hasScope(principal.scopes, method.scope)) return principal;
+      if (principal.mustChoose === true && !method.scope.startsWith("platform:")) {
+        throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
+      }
+      if (!method.readOnly) refused?.(method, principal, presented);
+      throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${method.scope}.`, {
+        members: { scope: method.scope },
+      });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Health, HealthCheckResponse_ServingStatus as Serving } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
+import type { GatewayDeps } from "./gateway.ts";
+import { pause } from "./pause.ts";
+
+const watchIntervalMs = 1_000;
+
+/** grpc.health.v1: the whole server under the empty name, and each service it has. Needs no credential. */
+export function addHealth(router: ConnectRouter, deps: GatewayDeps): void {
+  const names = new Set(["", ...deps.services.map((served) => served.service.typeName)]);
+  const statusOf = (name: string) =>
+    names.has(name) ? (deps.ready() ? Serving.SERVING : Serving.NOT_SERVING) : Serving.SERVICE_UNKNOWN;
+
+  router.service(Health, {
+    check({ service }) {
+      if (!names.has(service)) throw new ConnectError("no such service", Code.NotFound);
+      return { status: statusOf(service) };
+    },
+    list() {
+      return { statuses: Object.fromEntries([...names].map((name) => [name, { status: statusOf(name) }])) };
+    },
+    async *watch({ service }, context) {
+      let last: Serving | undefined;
+      while (!context.signal.aborted) {
+        const status = statusOf(service);
+        if (status !== last) yield { status };
+        last = status;
+        await pause(watchIntervalMs, context.signal);
+      }
+    },
+  });
+}

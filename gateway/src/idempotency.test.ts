@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+beforeEach(() => {
+  gateway.state.services.clear();
+  gateway.state.creations = 0;
+  gateway.state.beforeCreate = async () => undefined;
+});
+
+const good = { name: "orders", database_type: "postgresql", plan_name: "dev", storage_size_gb: 1 };
+const create = (key: string, body: object = good) =>
+  gateway.call("POST", "/managed-services", { body, headers: { "idempotency-key": key } });
+
+test("the same request again gets the same answer", async () => {
+  const first = await create("same");
+  const second = await create("same");
+  expect([first.status, first.headers["idempotency-replayed"]]).toEqual([202, undefined]);
+  expect([second.status, second.headers["idempotency-replayed"], second.headers.location]).toEqual([
+    202,
+    "true",
+    first.headers.location,
+  ]);
+  expect(second.text).toBe(first.text);
+  expect(gateway.state.creations).toBe(1);
+});
+
+test("two at once have one effect and one answer", async () => {
+  gateway.state.beforeCreate = () => new Promise((resolve) => setTimeout(resolve, 50));
+  const answers = await Promise.all([create("twice"), create("twice"), create("twice")]);
+  expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+  expect(gateway.state.creations).toBe(1);
+});
+
+test("the body is compared after it was read", async () => {
+  const first = await create("order");
+  const { name, ...rest } = good;
+  expect((await create("order", { ...rest, name })).text).toBe(first.text);
+  expect((await create("order", { ...good, name: "other" })).json).toMatchObject({
+    status: 422,
+    code: "idempotency_key_reused",
+  });
+});
+
+test("a refusal is an answer too", async () => {
+  await create("first");
+  const taken = await create("second");
+  expect(taken.status).toBe(409);
+  gateway.state.services.clear();
+  const again = await create("second");
+  expect([again.status, again.text, again.headers["idempotency-replayed"]]).toEqual([409, taken.text, "true"]);
+  expect(again.headers["content-type"]).toBe("application/problem+json");
+});
+
+test("what is our fault or about the credential is not kept", async () => {
+  const restart = () => gateway.call("POST", "/managed-services/x/restart", { headers: { "idempotency-key": "k" } });
+  expect((await restart()).status).toBe(500);
+  expect((await restart()).headers["idempotency-replayed"]).toBeUndefined();
+  const refused = await gateway.call("POST", "/managed-services", {
+    body: good,
+    authorization: reader,
+    headers: { "idempotency-key": "k2" },
+  });
+  expect(refused.status).toBe(403);
+  expect((await create("k2")).status).toBe(202);
+});
+
+test("an answer that was not part of a change is kept by the gateway", async () => {
+  const reveal = () =>
+    gateway.call("POST", "/managed-services/x/database-users/u/reveal-password", {
+      headers: { "idempotency-key": "r" },
+    });
+  expect((await reveal()).json.password).toBe((await reveal()).json.password);
+});
+
+test("a key is 1 to 255 printable characters", async () => {
+  for (const key of ["", "ä", "x".repeat(256)]) {
+    const { status, json } = await create(key);
+    expect(status).toBe(400);
+    expect(json.errors[0]).toMatchObject({ field: "Idempotency-Key", pointer: null });
+  }
+});

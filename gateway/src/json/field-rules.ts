@@ -1,0 +1,21 @@
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { field as fieldOption, type FieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+
+/** What options.proto says of a field. */
+export function rulesOf(field: DescField): FieldRules {
+  return getOption(field, fieldOption);
+}
+
+/** True when a value can be told from its absence: it may be null in an answer. */
+export function isNullable(field: DescField): boolean {
+  return field.fieldKind !== "list" && field.fieldKind !== "map" && field.proto.proto3Optional;
+}
+
+/** The repeated field of a message that is a bare array in JSON. */
+export function bareItems(message: DescMessage): DescField {
+  const [items] = message.fields;
+  if (message.fields.length !== 1 || items === undefined || items.fieldKind !== "list") {
+    throw new Error(`${message.typeName} is used with (field).bare and must have one repeated field`);
+  }
+  return items;
+}

@@ -1,0 +1,44 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** One part of what the port serves. Mounts are asked in their order; the first that fits answers. */
+export interface Mount {
+  readonly name: string;
+  /** Host names that it is for; undefined means any. */
+  readonly hosts?: readonly string[];
+  /** Takes paths that begin so; "/" takes all. */
+  readonly prefix: string;
+  /** Narrows further, for mounts that share a prefix. */
+  accepts?(exchange: Exchange): boolean;
+  /** Answers, or throws what `fail` shows. It does its own sign-in and keeps its own limits. */
+  handle(exchange: Exchange): Promise<void>;
+  /** Shows an error in the mount's own format. */
+  fail(exchange: Exchange, error: HoldfastError): void;
+}
+
+/** Gives each request to its mount. Errors that nobody foresaw go to `onUnknown` once, and show nothing of themselves. */
+export function createDispatch(
+  mounts: readonly Mount[],
+  onUnknown: (exchange: Exchange, mount: Mount, error: unknown) => void,
+): (exchange: Exchange) => Promise<void> {
+  return async (exchange) => {
+    const host = (exchange.request.headers.host ?? exchange.request.headers[":authority"] ?? "")
+      .toString()
+      .replace(/:\d+$/, "")
+      .toLowerCase();
+    const mount = mounts.find((candidate) => fits(candidate, exchange, host));
+    if (mount === undefined) throw new Error("no mount takes the path; the last one should take all");
+    try {
+      await mount.handle(exchange);
+    } catch (thrown) {
+      const error = HoldfastError.from(thrown);
+      if (error.key === "INTERNAL") onUnknown(exchange, mount, thrown);
+      mount.fail(exchange, error);
+    }
+  };
+}
+
+function fits(mount: Mount, exchange: Exchange, host: string): boolean {
+  if (mount.hosts !== undefined && !mount.hosts.includes(host)) return false;
+  return exchange.path.startsWith(mount.prefix) && mount.accepts?.(exchange) !== false;
+}

@@ -1,0 +1,74 @@
+import { CATALOGUE } from "@holdfast/common/errors.ts";
+import type { ApiMethod, RestRule } from "../method.ts";
+import type { JsonSchema } from "./json-schema.ts";
+
+export const problemSchema: JsonSchema = {
+  type: "object",
+  description: "Every error, as in RFC 9457.",
+  required: ["type", "title", "status", "detail", "instance", "code", "errors"],
+  properties: {
+    type: { type: "string", format: "uri", description: "Page about the error." },
+    title: { type: "string" },
+    status: { type: "integer", minimum: 400, maximum: 599 },
+    detail: { type: "string" },
+    instance: { type: "string", description: "urn:uuid of the request; also in the header Request-Id." },
+    code: { type: "string", enum: Object.keys(CATALOGUE).map((key) => key.toLowerCase()) },
+    errors: {
+      type: "array",
+      description: "Each fault of the input.",
+      items: {
+        type: "object",
+        required: ["field", "pointer", "code", "detail"],
+        properties: {
+          field: { type: "string" },
+          pointer: { type: ["string", "null"], description: "RFC 6901; null for parameters." },
+          code: { type: "string" },
+          detail: { type: "string" },
+        },
+      },
+    },
+  },
+};
+
+export const statuses: readonly number[] = [...new Set(Object.values(CATALOGUE).map((entry) => entry.status))].sort(
+  (a, b) => a - b,
+);
+
+/** The error answers of the document, a component for each status. */
+export function errorComponents(): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(statuses.map((status) => [nameOf(status), componentOf(status)]));
+}
+
+/** Error answers that the method can give. */
+export function errorResponses(method: ApiMethod, rest: RestRule): Readonly<Record<string, JsonSchema>> {
+  const possible = statuses.filter((status) => {
+    if (status === 401) return method.scope !== "public";
+    if (status === 412) return !method.readOnly;
+    return true;
+  });
+  // A read of an engine can be refused for its state or its kind; a list of everything has nothing that can be missing.
+  return Object.fromEntries(
+    possible
+      .filter((status) => status !== 404 || rest.pathFields.length > 0 || !method.readOnly)
+      .map((status) => [String(status), { $ref: `#/components/responses/${nameOf(status)}` }]),
+  );
+}
+
+function componentOf(status: number): JsonSchema {
+  const entries = Object.entries(CATALOGUE).filter(([, entry]) => entry.status === status);
+  const header = (description: string, schema: JsonSchema = { type: "string" }) => ({ description, schema });
+  return {
+    description: entries.map(([key, entry]) => `\`${key.toLowerCase()}\`: ${entry.title}.`).join(" "),
+    headers: {
+      "Request-Id": { $ref: "#/components/headers/Request-Id" },
+      ...(status === 401 ? { "WWW-Authenticate": header("Both ways to sign in.") } : {}),
+      ...(status === 405 ? { Allow: header("Methods of the path.") } : {}),
+      ...(status === 429 || status === 503 ? { "Retry-After": header("Seconds to wait.", { type: "integer" }) } : {}),
+    },
+    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+  };
+}
+
+function nameOf(status: number): string {
+  return `Error${status}`;
+}

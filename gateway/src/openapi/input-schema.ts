@@ -1,0 +1,61 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { bareItems, rulesOf } from "../json/field-rules.ts";
+import type { Validation } from "../validation.ts";
+import { described, type JsonSchema, orNull } from "./json-schema.ts";
+import { constraintsOf, countLimits, limited } from "./limits.ts";
+import { protoComments } from "./proto-comments.ts";
+import { singleSchema } from "./type-schema.ts";
+
+/** Schemas of what requests may say, with every limit that the gateway checks. */
+export interface InputSchemas {
+  /** An object of these fields and no others. */
+  object(message: DescMessage, fields: readonly DescField[]): JsonSchema;
+  field(field: DescField): JsonSchema;
+}
+
+export function createInputSchemas(validation: Validation): InputSchemas {
+  function object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
+    const demanded = validation.required(message);
+    const required = fields.map((field) => field.name).filter((name) => demanded.has(name));
+    return {
+      type: "object",
+      additionalProperties: false,
+      properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
+      ...(required.length > 0 ? { required } : {}),
+    };
+  }
+
+  function fieldSchema(field: DescField): JsonSchema {
+    const schema = described(valueSchema(field), protoComments[`${field.parent.typeName}.${field.name}`]);
+    return rulesOf(field).clearable ? orNull(schema) : schema;
+  }
+
+  function valueSchema(field: DescField): JsonSchema {
+    if (rulesOf(field).rawJson) return {};
+    if (field.fieldKind === "message" && rulesOf(field).bare) return valueSchema(bareItems(field.message));
+    const single = singleSchema(field, (of) => object(of.message as DescMessage, (of.message as DescMessage).fields));
+    const { type } = constraintsOf(field);
+    if (field.fieldKind === "list") {
+      const items = type.case === "repeated" ? type.value.items : undefined;
+      return { type: "array", items: limited(single, items, field.name, field.enum), ...countLimits(field) };
+    }
+    if (field.fieldKind === "map") {
+      const { keys, values } = type.case === "map" ? type.value : {};
+      const { type: _text, ...propertyNames } = limited({ type: "string" }, keys, field.name);
+      // Settings by name: a text sets, null resets.
+      const isSetting = field.message?.typeName === "google.protobuf.Value";
+      const value = isSetting
+        ? orNull(limited({ type: "string" }, undefined, field.name))
+        : limited(single, values, field.name, field.enum);
+      return {
+        type: "object",
+        propertyNames,
+        additionalProperties: value,
+        ...countLimits(field),
+      };
+    }
+    return limited(single, constraintsOf(field), field.name, field.enum);
+  }
+
+  return { object, field: fieldSchema };
+}

@@ -1,0 +1,98 @@
+import { type DescEnum, type DescField, getOption } from "@bufbuild/protobuf";
+import { type FieldRules, field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import type { JsonSchema } from "./json-schema.ts";
+
+/** Texts never hold U+0000; said where no pattern says more. */
+const noNul = "^[^\\x00]*$";
+
+/** What protovalidate demands of a field. */
+export function constraintsOf(field: DescField): FieldRules {
+  return getOption(field, fieldConstraints);
+}
+
+/** Adds the limits of the rules to the schema of one value. Throws for a rule that it cannot tell. */
+export function limited(
+  schema: JsonSchema,
+  rules: FieldRules | undefined,
+  name: string,
+  description?: DescEnum,
+): JsonSchema {
+  const type = rules?.type;
+  if (type === undefined || type.case === undefined) return schema.type === "string" ? withText(schema, {}) : schema;
+  switch (type.case) {
+    case "string":
+      return withText(schema, told(type.value, ["minLen", "maxLen", "len", "pattern", "in", "wellKnown"], name));
+    case "int32":
+    case "int64":
+    case "uint32":
+    case "uint64":
+    case "double":
+    case "float":
+      return {
+        ...schema,
+        ...numberLimits(told(type.value, ["gte", "lte", "gt", "lt", "greaterThan", "lessThan"], name)),
+      };
+    case "enum": {
+      const { in: allowed } = told(type.value, ["in", "definedOnly"], name) as { in?: readonly number[] };
+      if (allowed === undefined || allowed.length === 0) return schema;
+      return { ...schema, enum: allowed.map((number) => description?.value[number]?.jsonName) };
+    }
+    default:
+      throw new Error(`${name}: /openapi.json cannot tell rules of kind ${type.case}`);
+  }
+}
+
+function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>): JsonSchema {
+  if (schema.enum !== undefined || schema.format !== undefined || schema.contentEncoding !== undefined) return schema;
+  const { in: values, minLen, maxLen, len, pattern } = rules;
+  if (Array.isArray(values) && values.length > 0) return { ...schema, enum: values };
+  return {
+    ...schema,
+    ...(minLen === undefined && len === undefined ? {} : { minLength: Number(minLen ?? len) }),
+    ...(maxLen === undefined && len === undefined ? {} : { maxLength: Number(maxLen ?? len) }),
+    pattern: pattern ?? noNul,
+  };
+}
+
+function numberLimits(rules: Readonly<Record<string, unknown>>): JsonSchema {
+  const greater = rules.greaterThan as { case?: string; value?: unknown } | undefined;
+  const less = rules.lessThan as { case?: string; value?: unknown } | undefined;
+  return {
+    ...(greater?.case === "gte" ? { minimum: Number(greater.value) } : {}),
+    ...(greater?.case === "gt" ? { exclusiveMinimum: Number(greater.value) } : {}),
+    ...(less?.case === "lte" ? { maximum: Number(less.value) } : {}),
+    ...(less?.case === "lt" ? { exclusiveMaximum: Number(less.value) } : {}),
+  };
+}
+
+/** Limits of how many entries a list or map has. */
+export function countLimits(field: DescField): JsonSchema {
+  const { type } = constraintsOf(field);
+  if (type.case === "repeated") {
+    const { minItems, maxItems, unique } = told(type.value, ["minItems", "maxItems", "unique", "items"], field.name);
+    return {
+      ...(minItems === undefined ? {} : { minItems: Number(minItems) }),
+      ...(maxItems === undefined ? {} : { maxItems: Number(maxItems) }),
+      ...(unique === true ? { uniqueItems: true } : {}),
+    };
+  }
+  if (type.case !== "map") return {};
+  const { minPairs, maxPairs } = told(type.value, ["minPairs", "maxPairs", "keys", "values"], field.name);
+  return {
+    ...(minPairs === undefined ? {} : { minProperties: Number(minPairs) }),
+    ...(maxPairs === undefined ? {} : { maxProperties: Number(maxPairs) }),
+  };
+}
+
+/** The rules that are set; a rule that is not among the known ones must not go missing in the document. */
+function told(rules: object, known: readonly string[], name: string): Readonly<Record<string, unknown>> {
+  const set = Object.entries(rules).filter(([key, value]) => {
+    if (key.startsWith("$") || value === undefined) return false;
+    if (Array.isArray(value)) return value.length > 0;
+    return !(typeof value === "object" && value !== null && "case" in value && value.case === undefined);
+  });
+  for (const [key] of set) {
+    if (!known.includes(key)) throw new Error(`${name}: /openapi.json cannot tell the rule ${key}`);
+  }
+  return Object.fromEntries(set);
+}

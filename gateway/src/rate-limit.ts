@@ -1,0 +1,43 @@
+import type { Principal } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+
+export interface RateLimitOptions {
+  /** 0 for no limit. */
+  readonly requests: number;
+  readonly windowMs: number;
+}
+
+/** Counts the requests of each credential in windows of time, in the memory of this process. */
+export interface RateLimit {
+  /** Tells the caller how many are left; throws RATE_LIMITED when none is. */
+  take(principal: Principal, setHeader: (name: string, value: string) => void): void;
+}
+
+const keptMax = 50_000;
+
+export function createRateLimit({ requests, windowMs }: RateLimitOptions, clock: Clock): RateLimit {
+  let counts = new Map<string, number>();
+  let endsAt = 0;
+  const limit = String(requests);
+  return {
+    take({ kind, id }, setHeader) {
+      if (requests === 0) return;
+      const now = clock.monotonicMs();
+      if (now >= endsAt) {
+        counts = new Map();
+        endsAt = now + windowMs;
+      }
+      const key = `${kind}:${id}`;
+      const count = (counts.get(key) ?? 0) + 1;
+      if (count > 1 || counts.size < keptMax) counts.set(key, count);
+      const resetS = Math.ceil((endsAt - now) / 1_000);
+      setHeader("ratelimit-limit", limit);
+      setHeader("ratelimit-remaining", String(Math.max(0, requests - count)));
+      setHeader("ratelimit-reset", String(resetS));
+      if (count <= requests) return;
+      const detail = `This credential has made ${requests} requests in ${windowMs / 1_000} seconds.`;
+      throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: resetS });
+    },
+  };
+}

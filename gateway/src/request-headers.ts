@@ -1,0 +1,36 @@
+import { type Exchange, headerOf } from "./exchange.ts";
+import type { Presented } from "./gate.ts";
+import type { Faults } from "./json/faults.ts";
+
+/** What the request says about who sends it. */
+export function presentedBy({ request, source, requestId }: Exchange): Presented {
+  return {
+    authorization: headerOf(request, "authorization"),
+    organization: headerOf(request, "holdfast-organization"),
+    fetchSite: headerOf(request, "sec-fetch-site"),
+    source,
+    requestId,
+  };
+}
+
+export const etagPattern = '^(\\*|"[!#-~]*")$';
+
+const etag = new RegExp(etagPattern);
+
+/** If-Match as sent: one entity tag in its quotes, or an asterisk. */
+export function readIfMatch(text: string | undefined, faults: Faults): string | undefined {
+  if (text === undefined || etag.test(text)) return text;
+  faults.parameter("If-Match", "invalid_etag", "must be one ETag in its quotes, or *");
+  return undefined;
+}
+
+/** How long a read waits for the revision that the caller has seen. */
+export const revisionWaitMs = 1_000;
+
+/** Holdfast-Revision: what a mutation answered. */
+export function readRevision(text: string | undefined, faults: Faults): bigint | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,18}$/.test(text)) return BigInt(text);
+  faults.parameter("Holdfast-Revision", "invalid_revision", "must be the Holdfast-Revision of an earlier answer");
+  return undefined;
+}

@@ -1,0 +1,52 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { create } from "@bufbuild/protobuf";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
+import type { GrpcCode, HoldfastError } from "@holdfast/common/errors.ts";
+import { errorPage } from "./problem.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+const codes: Readonly<Record<GrpcCode, Code>> = {
+  INVALID_ARGUMENT:    Code.InvalidArgument,
+  UNAUTHENTICATED:     Code.Unauthenticated,
+  PERMISSION_DENIED:   Code.PermissionDenied,
+  NOT_FOUND:           Code.NotFound,
+  ALREADY_EXISTS:      Code.AlreadyExists,
+  FAILED_PRECONDITION: Code.FailedPrecondition,
+  ABORTED:             Code.Aborted,
+  RESOURCE_EXHAUSTED:  Code.ResourceExhausted,
+  UNIMPLEMENTED:       Code.Unimplemented,
+  UNAVAILABLE:         Code.Unavailable,
+  DEADLINE_EXCEEDED:   Code.DeadlineExceeded,
+  INTERNAL:            Code.Internal,
+};
+
+/** An error as gRPC and Connect show it: the same code, page, members and field faults as the problem document. */
+export function toConnectError(error: HoldfastError, requestId: string, baseUrl: string): ConnectError {
+  const metadata: Record<string, string> = {
+    request_id: requestId,
+    page: errorPage(baseUrl, error.code),
+    status: String(error.entry.status),
+  };
+  for (const [name, value] of Object.entries(error.members)) {
+    metadata[name] = typeof value === "string" ? value : JSON.stringify(value);
+  }
+  const details = [
+    { desc: ErrorInfoSchema, value: create(ErrorInfoSchema, { reason: error.key, domain: "holdfast", metadata }) },
+    ...(error.errors.length === 0 ? [] : [{ desc: BadRequestSchema, value: badRequest(error) }]),
+    ...(error.retryAfterS === undefined ? [] : [{ desc: RetryInfoSchema, value: retryInfo(error.retryAfterS) }]),
+  ];
+  return new ConnectError(error.detail, codes[error.entry.grpc], { "request-id": requestId }, details);
+}
+
+function badRequest(error: HoldfastError) {
+  const fieldViolations = error.errors.map(({ field, detail, code }) => ({
+    field,
+    description: detail,
+    reason: code.toUpperCase(),
+  }));
+  return create(BadRequestSchema, { fieldViolations });
+}
+
+function retryInfo(seconds: number) {
+  return create(RetryInfoSchema, { retryDelay: { seconds: BigInt(Math.ceil(seconds)) } });
+}

@@ -1,0 +1,137 @@
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { type ConnectRouter, type HandlerContext, createContextKey, createContextValues } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Gate } from "./gate.ts";
+import type { GatewayDeps } from "./gateway.ts";
+import { addHealth } from "./health.ts";
+import { invalidRequest } from "./input.ts";
+import { createFaults } from "./json/faults.ts";
+import type { ApiMethod } from "./method.ts";
+import { addReflection } from "./reflection.ts";
+import { readIfMatch, readRevision, revisionWaitMs } from "./request-headers.ts";
+import { toConnectError } from "./rpc-error.ts";
+import type { Validation } from "./validation.ts";
+
+/** The same methods over gRPC, gRPC-Web and Connect, behind the same gate. */
+export interface Rpc {
+  /** True for a path of a method here, or any request in gRPC's own content type. */
+  accepts(exchange: Exchange): boolean;
+  handle(exchange: Exchange): void;
+}
+
+const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP request of a call" });
+const none: ReadonlySet<string> = new Set();
+export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate: Gate, validation: Validation): Rpc {
+  const exchanges = new WeakMap<object, Exchange>();
+  const paths = new Set<string>();
+
+  function routes(router: ConnectRouter): void {
+    for (const method of methods) {
+      router.rpc(method.description as DescMethod & { methodKind: "unary" }, handlerOf(method) as never);
+    }
+    addReflection(router, [...new Set(methods.map((method) => method.description.parent))]);
+    addHealth(router, deps);
+    for (const handler of router.handlers) paths.add(handler.requestPath);
+  }
+
+  function handlerOf(method: ApiMethod) {
+    const { input } = method.description;
+    const mask = input.fields.find((field) => field.message?.typeName === "google.protobuf.FieldMask")?.localName;
+    return async (message: Message, context: HandlerContext): Promise<object> => {
+      const exchange = context.values.get(exchangeKey);
+      if (exchange === undefined) throw new Error("a call came without its request");
+      try {
+        const header = (name: string) => context.requestHeader.get(name) ?? undefined;
+        const principal = await gate.admit(
+          method,
+          {
+            authorization: header("authorization"),
+            organization: header("holdfast-organization"),
+            fetchSite: header("sec-fetch-site"),
+            source: exchange.source,
+            requestId: exchange.requestId,
+          },
+          (name, value) => context.responseHeader.set(name, value),
+        );
+        const faults = createFaults();
+        const ifMatch = readIfMatch(header("if-match"), faults);
+        const minRevision = readRevision(header("holdfast-revision"), faults);
+        if (mask !== undefined)
+          checkMask(input, (message as Message & Record<string, unknown>)[mask] as FieldMask | undefined, faults);
+        validation.check(input, message, none, faults);
+        if (faults.list.length > 0) throw invalidRequest(faults);
+        if (minRevision !== undefined && method.readOnly) await deps.reached(minRevision, revisionWaitMs);
+        context.responseHeader.set("request-id", exchange.requestId);
+        const call: Call = {
+          requestId: exchange.requestId,
+          principal,
+          source: exchange.source,
+          signal: context.signal,
+          // Keys belong to POST requests of REST; a gRPC client that retries reads first.
+          idempotency: undefined,
+          ifMatch,
+          minRevision,
+          setHeader: (name, value) => context.responseHeader.set(name, value),
+        };
+        return await method.handle(message, call);
+      } catch (thrown) {
+        const error = HoldfastError.from(thrown);
+        if (error.key === "INTERNAL") {
+          deps.log.error("call failed", { method: method.name, requestId: exchange.requestId, error: thrown });
+        }
+        throw toConnectError(error, exchange.requestId, deps.baseUrl);
+      }
+    };
+  }
+
+  const handler = connectNodeAdapter({
+    routes,
+    readMaxBytes: Math.max(...methods.map((method) => method.maxBodyBytes)),
+    maxTimeoutMs: 10 * 60_000,
+    contextValues: (request) => createContextValues().set(exchangeKey, exchanges.get(request)),
+  });
+
+  return {
+    accepts: ({ path, request }) => paths.has(path) || isGrpc(request.headers["content-type"]),
+    handle(exchange) {
+      if (!paths.has(exchange.path)) return unimplemented(exchange);
+      exchanges.set(exchange.request, exchange);
+      handler(exchange.request, exchange.response);
+    },
+  };
+}
+
+/** Over REST the keys of the body are the mask; here the caller must say what to change. */
+function checkMask(input: DescMessage, mask: FieldMask | undefined, faults: ReturnType<typeof createFaults>): void {
+  const place = { parent: undefined, key: "update_mask" };
+  if (mask === undefined || mask.paths.length === 0)
+    return faults.at(place, "required", "must name the fields to change");
+  for (const path of mask.paths) {
+    const known = input.fields.some(
+      (field) => field.name === path && field.message?.typeName !== "google.protobuf.FieldMask",
+    );
+    if (!known) faults.at(place, "unknown_field", `must name fields of the request; ${path} is none`);
+  }
+}
+
+function isGrpc(contentType: string | undefined): boolean {
+  return contentType?.startsWith("application/grpc") === true;
+}
+
+/** gRPC's own answer for a method that is not there: one frame of headers that ends the stream. */
+function unimplemented({ request, response, requestId }: Exchange): void {
+  const headers = {
+    "content-type": "application/grpc",
+    "grpc-status": "12",
+    "grpc-message": "no such method",
+    "request-id": requestId,
+  };
+  // Not writeHead, which would send the headers in a frame of their own.
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  request.resume();
+  response.end();
+}

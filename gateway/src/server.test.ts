@@ -1,0 +1,73 @@
+import { connect as connectH2 } from "node:http2";
+import { connect } from "node:tls";
+import { afterEach, expect, test } from "vitest";
+import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
+import type { RequestHandler } from "./gateway.ts";
+import { type ApiServer, createApiServer } from "./server.ts";
+
+let server: ApiServer | undefined;
+
+afterEach(async () => {
+  await server?.close(100);
+  server = undefined;
+});
+
+async function start(handler: RequestHandler): Promise<{ port: number; ca: string }> {
+  const { key, cert } = await createTestCertificate();
+  server = createApiServer({ key, cert, handler });
+  return { port: await server.listen(0, "127.0.0.1"), ca: cert };
+}
+
+/** Sends raw bytes of HTTP/1.1 and gives all that comes back until the server ends it. */
+function raw(port: number, ca: string, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost" }, () => socket.write(text));
+    let answer = "";
+    socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+    socket.on("close", () => resolve(answer));
+    socket.on("error", reject);
+  });
+}
+
+test("what is not HTTP is answered with a problem document", async () => {
+  const { port, ca } = await start((_request, response) => void response.end("ok"));
+  for (const text of [
+    "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+    `GET / HTTP/1.1\r\nHost: x\r\nA: ${"x".repeat(20_000)}\r\n\r\n`,
+  ]) {
+    const answer = await raw(port, ca, text);
+    expect(answer).toMatch(/^HTTP\/1.1 4\d\d /);
+    expect(answer).toContain("application/problem+json");
+  }
+});
+
+test("requests in flight end, connections that wait are closed, new ones refused", async () => {
+  const finish: (() => void)[] = [];
+  const { port, ca } = await start((_request, response) => {
+    finish.push(() => response.end("done"));
+  });
+  const session = connectH2(`https://localhost:${port}`, { ca });
+  const stream = session.request({ ":path": "/" });
+  const idle = connectH2(`https://localhost:${port}`, { ca });
+  const first = raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  expect(finish).toHaveLength(2);
+  const before = Date.now();
+  const closed = server?.close(2_000);
+  for (const end of finish) end();
+  expect(await first).toContain("done");
+  stream.resume();
+  await closed;
+  expect(Date.now() - before).toBeLessThan(1_500);
+  idle.destroy();
+  session.destroy();
+  await expect(raw(port, ca, "GET / HTTP/1.1\r\n\r\n")).rejects.toThrow("ECONNREFUSED");
+  server = undefined;
+});
+
+test("a renewed certificate is for new connections", async () => {
+  const { port } = await start((_request, response) => void response.end("ok"));
+  const next = await createTestCertificate();
+  server?.renew(next.key, next.cert);
+  expect(await raw(port, next.cert, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toContain("ok");
+});

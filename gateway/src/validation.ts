@@ -1,0 +1,126 @@
+import { create, type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
+import { createValidator, type Violation } from "@bufbuild/protovalidate";
+import { field as fieldConstraints, type FieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import { rulesOf } from "./json/field-rules.ts";
+import { fieldOf, type Faults, type Place } from "./json/faults.ts";
+
+/** The limits of the protos, applied to inputs. */
+export interface Validation {
+  /** Notes each broken rule. Fields of `parameters` are told without a pointer. */
+  check(message: DescMessage, value: Message, parameters: ReadonlySet<string>, faults: Faults): void;
+  /** Names of fields whose absence breaks a rule. */
+  required(message: DescMessage): ReadonlySet<string>;
+}
+
+export function createValidation(): Validation {
+  // Patterns come from our own protos, never from a user, so the platform's engine is safe and fast.
+  const validator = createValidator({ regexMatch: (pattern, text) => new RegExp(pattern, "u").test(text) });
+  const requiredOf = new Map<string, ReadonlySet<string>>();
+  const shortcuts = new Map<string, Shortcut | undefined>();
+
+  function violations(message: DescMessage, value: Message): readonly Violation[] {
+    const result = validator.validate(message, value);
+    if (result.kind === "error") throw result.error;
+    return result.violations ?? [];
+  }
+
+  function required(message: DescMessage): ReadonlySet<string> {
+    const known = requiredOf.get(message.typeName);
+    if (known !== undefined) return known;
+    const names = new Set(violations(message, create(message)).map((violation) => nameOf(violation.field[0])));
+    requiredOf.set(message.typeName, names);
+    return names;
+  }
+
+  function shortcutOf(message: DescMessage): Shortcut | undefined {
+    if (!shortcuts.has(message.typeName)) shortcuts.set(message.typeName, compileShortcut(message));
+    return shortcuts.get(message.typeName);
+  }
+
+  return {
+    required,
+    check(message, value, parameters, faults) {
+      if (shortcutOf(message)?.(value) === true) return;
+      for (const violation of violations(message, value)) {
+        const place = placeOf(violation);
+        const field = fieldOf(place);
+        if (faults.covers(field)) continue;
+        const [root] = violation.field;
+        const absent =
+          violation.field.length === 1 && required(message).has(nameOf(root)) && isZero(value, root as DescField);
+        const code = absent ? "required" : violation.ruleId.replaceAll(".", "_");
+        const detail = absent ? "is required" : violation.message;
+        if (parameters.has(nameOf(root))) faults.parameter(field, code, detail);
+        else faults.at(place, code, detail);
+      }
+    },
+  };
+}
+
+type Shortcut = (value: Message) => boolean;
+
+/**
+ * Says that a message is certainly valid, for messages whose only rules are lengths of text: most reads. Undefined when a field has any other rule. Anything short of certain goes to protovalidate.
+ */
+function compileShortcut(message: DescMessage): Shortcut | undefined {
+  const checks: ((value: never) => boolean)[] = [];
+  for (const field of message.fields) {
+    const { localName } = field;
+    const rules = getOption(field, fieldConstraints);
+    if (isEmpty(rules) && field.message === undefined) continue;
+    const within = field.fieldKind === "scalar" ? lengthCheck(field.scalar, rules) : undefined;
+    if (within === undefined) return undefined;
+    checks.push(
+      (value: Readonly<Record<string, unknown>>) => value[localName] === undefined || within(value[localName] as never),
+    );
+  }
+  return (value) => checks.every((check) => check(value as never));
+}
+
+function lengthCheck(scalar: ScalarType, rules: FieldRules): ((value: never) => boolean) | undefined {
+  const { case: kind, value } = rules.type;
+  if (kind === "string" && scalar === ScalarType.STRING) {
+    const known = value.wellKnown.case === undefined && onlyKeys(value, ["maxLen", "minLen", "wellKnown"]);
+    // UTF-16 units are never fewer than characters, so within these bounds it is certain.
+    const least = Number(value.minLen) * 2;
+    const greatest = Object.hasOwn(value, "maxLen") ? Number(value.maxLen) : Number.POSITIVE_INFINITY;
+    return known ? (text: string) => text.length >= least && text.length <= greatest : undefined;
+  }
+  return undefined;
+}
+
+function onlyKeys(rules: object, allowed: readonly string[]): boolean {
+  return Object.entries(rules).every(
+    ([key, value]) =>
+      key.startsWith("$") ||
+      allowed.includes(key) ||
+      value === undefined ||
+      (Array.isArray(value) && value.length === 0),
+  );
+}
+
+function isEmpty(rules: FieldRules): boolean {
+  return rules.type.case === undefined && !rules.required && rules.cel.length === 0;
+}
+
+function nameOf(part: Violation["field"][number] | undefined): string {
+  return part !== undefined && "name" in part ? part.name : "";
+}
+
+function isZero(value: Message, field: DescField): boolean {
+  const member = (value as unknown as Record<string, unknown>)[field.localName];
+  return member === undefined || member === "" || member === 0 || member === 0n;
+}
+
+/** Where the value is in JSON, in which bare lists have no name of their own. */
+function placeOf(violation: Violation): Place | undefined {
+  let place: Place | undefined;
+  let bare = false;
+  for (const part of violation.field) {
+    if (part.kind === "list_sub") place = { parent: place, key: part.index };
+    else if (part.kind === "map_sub") place = { parent: place, key: String(part.key) };
+    else if (!bare) place = { parent: place, key: part.name };
+    bare = part.kind === "field" && rulesOf(part).bare;
+  }
+  return place;
+}
