@@ -1,0 +1,66 @@
+import { accessSync, constants, existsSync, readdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { UsageError } from "./exit-code.ts";
+
+/** What to start: a program, with what must stand before its own arguments. */
+export interface ClientProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An engine's own client: the host's, else that of a node image. Throws UsageError when neither has it. */
+export function findClientProgram(names: readonly string[], environment: Environment): ClientProgram {
+  for (const name of names) {
+    const found = onPath(name, environment.PATH ?? "");
+    if (found !== undefined) return { command: found, args: [] };
+  }
+  for (const root of imageRoots(environment)) {
+    const found = names.map((name) => insideImage(root, name)).find((program) => program !== undefined);
+    if (found !== undefined) return found;
+  }
+  throw new UsageError(`${names[0]} is not installed here, and no node image has it`);
+}
+
+function onPath(name: string, path: string): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((directory) => directory !== "")
+    .map((directory) => join(directory, name))
+    .find(isExecutable);
+}
+
+function imageRoots(environment: Environment): string[] {
+  const cache = environment.HOLDFAST_CACHE ?? join(environment.HOME ?? homedir(), ".cache", "holdfast");
+  return subdirectories(join(cache, "images"));
+}
+
+/** The image's program with the image's own loader and libraries: it needs no rights and sees the host's files. */
+function insideImage(root: string, name: string): ClientProgram | undefined {
+  const versions = subdirectories(join(root, "usr/lib/postgresql")).map((directory) => join(directory, "bin", name));
+  const program = [...versions, join(root, "usr/bin", name)].find(isExecutable);
+  const libraries = subdirectories(join(root, "usr/lib")).find((directory) => directory.endsWith("-linux-gnu"));
+  if (program === undefined || libraries === undefined) return undefined;
+  const loader = readdirSync(libraries).find((file) => /^ld-linux-.*\.so\.\d+$/.test(file));
+  if (loader === undefined) return undefined;
+  return { command: join(libraries, loader), args: ["--library-path", libraries, program] };
+}
+
+function subdirectories(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(directory, entry.name));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error) return false;
+    throw error;
+  }
+}

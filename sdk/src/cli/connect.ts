@@ -1,0 +1,135 @@
+import { spawn } from "node:child_process";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import type { Connection, ManagedService } from "../types.ts";
+import { findClientProgram } from "./client-program.ts";
+import { conninfo, passLine, primaryAddress } from "./conninfo.ts";
+import type { Context } from "./context.ts";
+import { ChildEnded, Terminated, UsageError } from "./exit-code.ts";
+import { createLastingFiles, createTemporaryFiles } from "./private-files.ts";
+
+export interface ConnectOptions {
+  readonly user?: string | undefined;
+  readonly database?: string | undefined;
+  /** Further arguments of the client. */
+  readonly args: readonly string[];
+}
+
+interface Session {
+  readonly names: readonly string[];
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Starts psql or valkey-cli, verified in full; ends as the client ends. The password is in no argument and no lasting file. */
+export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
+  const connection = await context.client.services.connection(service.id, { signal: context.signal });
+  const user = options.user ?? connection.user;
+  const { password } = await context.client.users.revealPassword(service.id, user);
+  const files = createTemporaryFiles();
+  try {
+    const caFile = files.write("ca.pem", connection.ca_certificate);
+    const session =
+      service.database_type === "postgresql"
+        ? psqlSession(connection, caFile, files.write("passfile", passLine(connection, user, password)), options)
+        : valkeySession(connection, caFile, user, password);
+    // valkey-cli checks who signed the certificate, but not whose name is in it.
+    if (service.database_type === "valkey") await verifyName(connection);
+    await run(session, options.args, context);
+  } finally {
+    files.remove();
+  }
+}
+
+function psqlSession(
+  connection: Connection,
+  caFile: string,
+  passFile: string,
+  { user, database }: ConnectOptions,
+): Session {
+  return { names: ["psql"], args: [conninfo(connection, { caFile, passFile }, { user, database })], environment: {} };
+}
+
+function valkeySession(connection: Connection, caFile: string, user: string, password: string): Session {
+  const address = primaryAddress(connection) ?? connection.host;
+  const args = [
+    "-h",
+    address,
+    "-p",
+    String(connection.port),
+    "--tls",
+    "--sni",
+    connection.host,
+    "--cacert",
+    caFile,
+    "--user",
+    user,
+  ];
+  return { names: ["valkey-cli", "redis-cli"], args, environment: { REDISCLI_AUTH: password } };
+}
+
+/** Rejects unless the server proves the service's name. */
+function verifyName(connection: Connection): Promise<void> {
+  const { host, port, ca_certificate: ca } = connection;
+  const address = primaryAddress(connection) ?? host;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, ca, servername: host }, () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once("error", reject);
+  });
+}
+
+function run({ names, args, environment }: Session, more: readonly string[], context: Context): Promise<void> {
+  const program = findClientProgram(names, context.environment);
+  const child = spawn(program.command, [...program.args, ...args, ...more], {
+    stdio: "inherit",
+    env: { ...withoutCredentials(context.environment), ...environment },
+  });
+  const end = () => context.signal.reason instanceof Terminated && child.kill("SIGTERM");
+  context.signal.addEventListener("abort", end);
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) =>
+      code === 0 ? resolve() : reject(new ChildEnded(code ?? (signal === "SIGINT" ? 130 : 1))),
+    );
+  });
+}
+
+/** What the client has no business with. */
+function withoutCredentials(environment: Context["environment"]): Record<string, string | undefined> {
+  const { HOLDFAST_TOKEN: _token, HOLDFAST_API_KEY_SECRET: _secret, ...rest } = environment;
+  return rest;
+}
+
+/** A connection string of libpq whose files stay, so that it can be pasted. With the password's file only when asked. */
+export async function lastingConninfo(
+  context: Context,
+  service: ManagedService,
+  withPassword: boolean,
+): Promise<string> {
+  if (service.database_type !== "postgresql")
+    throw new UsageError(`${service.name} is ${service.database_type}: only postgresql has a conninfo`);
+  const connection = await context.client.services.connection(service.id, { signal: context.signal });
+  const files = createLastingFiles(clientDirectory(context), service.id);
+  const caFile = files.write("ca.pem", connection.ca_certificate);
+  if (!withPassword) return conninfo(connection, { caFile });
+  const { password } = await context.client.users.revealPassword(service.id, connection.user);
+  return conninfo(connection, {
+    caFile,
+    passFile: files.write("passfile", passLine(connection, connection.user, password)),
+  });
+}
+
+/** Removes what lastingConninfo left for a service. */
+export function forgetConninfo(context: Context, serviceId: string): void {
+  createLastingFiles(clientDirectory(context), serviceId).remove();
+}
+
+function clientDirectory({ settings, environment }: Context): string {
+  if (settings.dataDirectory !== undefined) return join(settings.dataDirectory, "client");
+  const home = environment.HOME ?? homedir();
+  return join(environment.XDG_CONFIG_HOME ?? join(home, ".config"), "holdfast", "client");
+}

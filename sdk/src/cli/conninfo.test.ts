@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import type { Connection } from "../types.ts";
+import { conninfo, passLine } from "./conninfo.ts";
+
+const connection: Connection = {
+  host: "orders-abc.local.holdfast.test",
+  port: 5432,
+  user: "app_user",
+  database: "defaultdb",
+  uri: "",
+  ca_certificate: "PEM",
+  listeners: [],
+  nodes: [
+    { id: "2", role: "replica", hostname: "r", addresses: ["127.77.0.2"] },
+    { id: "1", role: "primary", hostname: "p", addresses: ["127.77.0.1"] },
+  ],
+};
+
+test("a conninfo names the primary's address and verifies the name in full", () => {
+  expect(conninfo(connection, { caFile: "/a b/ca.pem", passFile: "/p" })).toBe(
+    "host=orders-abc.local.holdfast.test hostaddr=127.77.0.1 port=5432 dbname=defaultdb user=app_user sslmode=verify-full sslrootcert='/a b/ca.pem' passfile=/p",
+  );
+  expect(conninfo({ ...connection, nodes: [] }, { caFile: "/c" }, { user: "o'hara" })).toContain(
+    "dbname=defaultdb user='o\\'hara'",
+  );
+});
+
+test("a password line escapes what separates its fields", () => {
+  expect(passLine(connection, "a:b", "p\\w:d")).toBe("orders-abc.local.holdfast.test:5432:*:a\\:b:p\\\\w\\:d\n");
+});

@@ -1,0 +1,24 @@
+import { InvalidArgumentError } from "commander";
+
+/** A whole number of a flag. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("it is not a whole number");
+  return Number(text);
+}
+
+/** Collects name=value of a flag that may be repeated. */
+export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const equals = text.indexOf("=");
+  if (equals < 1) throw new InvalidArgumentError("it is not of the form name=value");
+  return { ...before, [text.slice(0, equals)]: text.slice(equals + 1) };
+}
+
+/** Collects the values of a flag that may be repeated. */
+export function several(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+/** Leaves out what was not given. */
+export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+}
