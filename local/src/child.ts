@@ -1,0 +1,121 @@
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import type { Launch } from "@holdfast/image/in-image.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
+import type { BoundedLog } from "./bounded-log.ts";
+
+export interface ChildSpec {
+  readonly name: string;
+  readonly launch: Launch;
+  /** All of its environment; secrets come by file. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Matches what it prints once it serves; null counts it as ready when it runs. */
+  readonly ready: RegExp | null;
+  readonly stopSignal: NodeJS.Signals;
+  /** How long an orderly stop may take before it is killed. */
+  readonly graceMs: number;
+}
+
+export interface ChildDeps {
+  readonly log: BoundedLog;
+  /** Called with one line for the user. */
+  say(line: string): void;
+  now(): number;
+}
+
+/** A process that is started again whenever it ends, until it is stopped. */
+export interface Child {
+  readonly name: string;
+  /** Resolves the first time that it is ready; rejects when it is stopped before. */
+  readonly ready: Promise<void>;
+  /** In order, then by force. Resolves when it is gone. */
+  stop(): Promise<void>;
+}
+
+/** A child that ran this long was healthy, and its next end is a first one again. */
+const healthyMs = 5_000;
+const [firstDelayMs, lastDelayMs] = [100, 10_000];
+
+export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
+  let running: ChildProcess | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let delayMs = firstDelayMs;
+  let stopping = false;
+  let output = "";
+  const becameReady = Promise.withResolvers<void>();
+  // Whoever does not wait for it must not make a rejection fatal.
+  becameReady.promise.catch(() => undefined);
+
+  function read(text: string): void {
+    deps.log.write(text);
+    if (spec.ready === null || output === "ready") return;
+    output = (output + text).slice(-4_000);
+    if (!spec.ready.test(output)) return;
+    output = "ready";
+    becameReady.resolve();
+  }
+
+  function start(): void {
+    const startedAt = deps.now();
+    output = "";
+    const child = spawn(spec.launch.command, spec.launch.args, {
+      cwd: "/",
+      env: spec.env,
+      stdio: ["ignore", "pipe", "pipe"],
+      // Ctrl-C in a terminal reaches the whole group; the order of stopping is the supervisor's.
+      detached: true,
+    });
+    running = child;
+    child.stdout.setEncoding("utf8").on("data", read);
+    child.stderr.setEncoding("utf8").on("data", read);
+    child.once("spawn", () => {
+      if (spec.ready === null) becameReady.resolve();
+    });
+    child.once("error", (error) => {
+      // Not spawned at all, so there is no end to wait for.
+      if (child.pid === undefined) ended(startedAt, error.message);
+    });
+    child.once("exit", (code, signal) => ended(startedAt, signal ?? `code ${code}`));
+  }
+
+  function ended(startedAt: number, how: string): void {
+    running = undefined;
+    if (stopping) return;
+    if (deps.now() - startedAt > healthyMs) delayMs = firstDelayMs;
+    deps.log.write(`holdfast: ${spec.name} ended with ${how}; next start in ${delayMs} ms\n`);
+    deps.say(`${spec.name} ended with ${how} and is started again; its log is ${deps.log.path}`);
+    retry = setTimeout(start, delayMs);
+    delayMs = Math.min(delayMs * 2, lastDelayMs);
+  }
+
+  start();
+  return {
+    name: spec.name,
+    ready: becameReady.promise,
+    async stop() {
+      stopping = true;
+      clearTimeout(retry);
+      if (running !== undefined) await end(running, spec);
+      becameReady.reject(new Error(`${spec.name} was stopped`));
+      deps.log.close();
+    },
+  };
+}
+
+async function end(child: ChildProcess, spec: ChildSpec): Promise<void> {
+  const gone = new Promise((resolve) => child.once("close", resolve));
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const program = programPid(child.pid);
+  if (program !== undefined) signalIfThere(program, spec.stopSignal);
+  const force = setTimeout(() => child.kill("SIGKILL"), spec.graceMs);
+  await gone;
+  clearTimeout(force);
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

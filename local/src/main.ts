@@ -1,0 +1,27 @@
+import { clean } from "./clean.ts";
+import { hostDeps } from "./host-deps.ts";
+import { readOptions } from "./options.ts";
+import { up } from "./up.ts";
+import { UserError } from "./user-error.ts";
+
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+// The launcher holds the other end: when it is gone, by whatever, nobody can stop us any more.
+process.on("disconnect", () => stop.abort());
+
+const deps = hostDeps();
+
+try {
+  const options = readOptions(process.argv.slice(2), process.env, deps.checkout);
+  if (options.command === "up") await up(options, deps, stop.signal);
+  else await clean(options.dataDir, deps);
+} catch (error) {
+  // Stopped while starting: the user's wish, not an error.
+  if (!stop.signal.aborted) {
+    process.exitCode = 1;
+    if (error instanceof UserError) deps.say(error.message);
+    else process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  }
+}
+// The channel to the launcher would keep this process.
+if (process.connected) process.disconnect();

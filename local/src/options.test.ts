@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { readOptions } from "./options.ts";
+
+test.each([
+  ["nothing", [], {}, { dataDir: "/code/.holdfast", ports: {} }],
+  ["the environment", [], { HOLDFAST_DATA: "/d", HOLDFAST_API_PORT: "1" }, { dataDir: "/d", ports: { api: 1 } }],
+  [
+    "a flag",
+    ["--data", "/f", "--etcd-peer-port=2"],
+    { HOLDFAST_DATA: "/d" },
+    { dataDir: "/f", ports: { etcd_peer: 2 } },
+  ],
+])("with %s the options are as expected", (_, args, environment, expected) => {
+  expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
+});
+
+test.each([
+  [["up", "--api-port", "many"], "--api-port: many is not a port"],
+  [["up", "--colour", "red"], "usage:"],
+  [["down"], "usage:"],
+])("%j is refused", (args, message) => {
+  expect(() => readOptions(args, {}, "/code")).toThrow(message);
+});

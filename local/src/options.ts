@@ -1,0 +1,54 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { PortName, Ports } from "./ports.ts";
+import { portPlans } from "./ports.ts";
+import { UserError } from "./user-error.ts";
+
+export interface Options {
+  readonly command: "up" | "clean";
+  /** Absolute path of the data directory. */
+  readonly dataDir: string;
+  /** Ports that the user named. */
+  readonly ports: Partial<Ports>;
+}
+
+export const usage = [
+  "usage: npm start -- [--data DIR] [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
+  "                    [--etcd-peer-port N] [--history-port N]",
+  "       npm run clean -- [--data DIR]",
+  "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
+].join("\n");
+
+/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for what it does not know. */
+export function readOptions(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  checkout: string,
+): Options {
+  const [command, ...rest] = args;
+  if (command !== "up" && command !== "clean") throw new UserError(usage);
+  const flags = parse(rest);
+  const ports: Partial<Record<PortName, number>> = {};
+  for (const [name, { flag }] of Object.entries(portPlans) as [PortName, { flag: string }][]) {
+    const value = flags[flag] ?? environment[`HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`];
+    if (value !== undefined) ports[name] = readPort(flag, value);
+  }
+  const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
+  return { command, dataDir, ports };
+}
+
+function parse(args: readonly string[]): Record<string, string | undefined> {
+  const names = ["data", ...Object.values(portPlans).map(({ flag }) => flag)];
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    throw new UserError(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+  }
+}
+
+function readPort(flag: string, value: string): number {
+  const port = Number(value);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new UserError(`--${flag}: ${value} is not a port`);
+  return port;
+}

@@ -1,0 +1,98 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
+import type { ChildSpec } from "./child.ts";
+import type { Installation } from "./installation.ts";
+import type { Layout } from "./layout.ts";
+import type { Secrets } from "./secrets.ts";
+import type { TransportPki } from "./transport-pki.ts";
+
+export interface PlatformParts {
+  readonly layout: Layout;
+  readonly installation: Installation;
+  readonly secrets: Secrets;
+  readonly pki: TransportPki;
+  readonly imagesDir: string;
+  /** Root of the code. */
+  readonly checkout: string;
+  /** What the operator set: children get it all, with ours over it. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Origin of the zone that services of a local installation are named in. */
+const domain = "local.holdfast.test";
+
+export function baseUrlOf({ ports }: Installation): string {
+  return `https://127.0.0.1:${ports.api}`;
+}
+
+/** Everything that a controller of this installation is told; another one on the same etcd differs in its listeners only. */
+export function controllerSettings({ layout, installation, secrets, pki, imagesDir }: PlatformParts) {
+  const { ports } = installation;
+  return {
+    HOLDFAST_INSTALLATION_ID: installation.id,
+    HOLDFAST_ETCD: `https://127.0.0.1:${ports.etcd_client}`,
+    HOLDFAST_ETCD_CA: pki.controller.ca,
+    HOLDFAST_ETCD_CERT: pki.controller.certificate,
+    HOLDFAST_ETCD_KEY: pki.controller.key,
+    HOLDFAST_HISTORY_URL: `postgres://holdfast@127.0.0.1:${ports.history}/holdfast`,
+    HOLDFAST_HISTORY_PASSWORD_FILE: secrets.historyPasswordFile,
+    HOLDFAST_HISTORY_CA: pki.controller.ca,
+    HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
+    HOLDFAST_API_LISTEN: `127.0.0.1:${ports.api}`,
+    HOLDFAST_BASE_URL: baseUrlOf(installation),
+    HOLDFAST_AGENT_LISTEN: `127.0.0.1:${ports.agents}`,
+    HOLDFAST_AGENT_ADVERTISE: `127.0.0.1:${ports.agents}`,
+    HOLDFAST_DOMAIN: domain,
+    HOLDFAST_OBJECTS: pathToFileURL(layout.objects).href,
+    HOLDFAST_PROVIDER: "process",
+    HOLDFAST_PROCESS_DIR: layout.root,
+    HOLDFAST_LOOPBACK_BLOCK: installation.loopback_block,
+    HOLDFAST_IMAGES_DIR: imagesDir,
+    HOLDFAST_DNS_SERVERS: `127.0.0.1:${ports.dns}`,
+    HOLDFAST_BOOTSTRAP_FILE: secrets.bootstrapFile,
+    HOLDFAST_CA_FILE: layout.authority,
+    HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
+    HOLDFAST_LOCAL_MODE: "true",
+  };
+}
+
+export function controllerChild(parts: PlatformParts): ChildSpec {
+  return nodeChild(
+    "controller",
+    join(parts.checkout, "controller", "src", "main.ts"),
+    parts,
+    controllerSettings(parts),
+  );
+}
+
+export function dnsChild(parts: PlatformParts): ChildSpec {
+  const { layout, installation } = parts;
+  return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts, {
+    HOLDFAST_INSTALLATION_ID: installation.id,
+    HOLDFAST_DNS_LISTEN: `127.0.0.1:${installation.ports.dns}`,
+    HOLDFAST_DNS_DIR: layout.dns,
+    HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
+    HOLDFAST_CONTROLLERS: `127.0.0.1:${installation.ports.agents}`,
+  });
+}
+
+export function dnsIdentity(layout: Layout): string {
+  return join(layout.dns, "identity");
+}
+
+function nodeChild(name: string, main: string, parts: PlatformParts, settings: Record<string, string>): ChildSpec {
+  // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
+  const argv = [process.execPath, "--disable-warning=DEP0123", main];
+  const [command = "", ...args] = argv;
+  return {
+    name,
+    // Only Linux ends a process with its parent.
+    launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
+    env: { ...parts.environment, ...settings },
+    ready: null,
+    stopSignal: "SIGTERM",
+    graceMs: 10_000,
+  };
+}

@@ -1,0 +1,31 @@
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
+import { checkPorts, portsOf } from "./ports.ts";
+
+/** Time that passes only by sleeping. */
+function steppedClock() {
+  let now = 0;
+  return {
+    now: () => now,
+    async sleep(ms: number) {
+      now += ms;
+    },
+  };
+}
+
+test("no two blocks share a port, and none has one that outgoing connections get", () => {
+  const ports = Array.from({ length: 178 }, (_, index) => Object.values(portsOf(`127.${77 + index}`))).flat();
+  expect(new Set(ports).size).toBe(178 * 6);
+  expect(Math.max(...ports)).toBeLessThan(32_768);
+});
+
+test("a busy port is an error that names it and its flag", async () => {
+  const ports = portsOf("127.200");
+  const server = createServer().listen(ports.history, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  await expect(checkPorts(ports, steppedClock())).rejects.toThrow(
+    `port ${ports.history} is busy; choose another with --history-port`,
+  );
+  await new Promise((resolve) => server.close(resolve));
+  await checkPorts(ports, steppedClock());
+});

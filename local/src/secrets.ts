@@ -1,0 +1,44 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { readOrMake, readOrMakeText } from "./files.ts";
+
+/** First credentials of an installation; the controller makes them good. */
+export interface Bootstrap {
+  readonly username: string;
+  readonly password: string;
+  readonly api_key_id: string;
+  readonly api_key_secret: string;
+  readonly token: string;
+  readonly organization: string;
+}
+
+export interface Secrets {
+  readonly bootstrap: Bootstrap;
+  /** Files that children read: secrets are never in arguments or the environment. */
+  readonly bootstrapFile: string;
+  readonly masterKeyFile: string;
+  readonly historyPassword: string;
+  readonly historyPasswordFile: string;
+}
+
+/** Every secret of the installation, made at its first start; each has at least 128 random bits. */
+export function openSecrets(keysDir: string): Secrets {
+  const bootstrapFile = join(keysDir, "bootstrap.json");
+  const masterKeyFile = join(keysDir, "master-key.json");
+  const historyPasswordFile = join(keysDir, "history-password");
+  const bootstrap = readOrMake<Bootstrap>(bootstrapFile, 0o600, () => ({
+    username: "admin",
+    password: random(24),
+    api_key_id: `hfk_${random(9)}`,
+    api_key_secret: random(32),
+    token: `hft_${random(32)}`,
+    organization: "default",
+  }));
+  readOrMake(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
+  const historyPassword = readOrMakeText(historyPasswordFile, 0o600, () => random(24));
+  return { bootstrap, bootstrapFile, masterKeyFile, historyPassword, historyPasswordFile };
+}
+
+function random(bytes: number): string {
+  return randomBytes(bytes).toString("base64url");
+}

@@ -1,0 +1,160 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { afterEach, expect, test } from "vitest";
+import { clean } from "./clean.ts";
+import { readJson } from "./files.ts";
+import type { Installation } from "./installation.ts";
+import { up } from "./up.ts";
+
+/** Stands in for the controller: says it is healthy once etcd answers to the certificate that it was given. */
+const controller = `
+import { copyFileSync, readFileSync } from "node:fs";
+import { createServer, get } from "node:https";
+const { HOLDFAST_ETCD, HOLDFAST_ETCD_CA, HOLDFAST_ETCD_CERT, HOLDFAST_ETCD_KEY, HOLDFAST_API_LISTEN, HOLDFAST_CA_FILE } = process.env;
+const [ca, cert, key] = [HOLDFAST_ETCD_CA, HOLDFAST_ETCD_CERT, HOLDFAST_ETCD_KEY].map((file) => readFileSync(file));
+get(HOLDFAST_ETCD + "/health", { ca, cert, key }, (answer) => {
+  copyFileSync(HOLDFAST_ETCD_CA, HOLDFAST_CA_FILE);
+  const server = createServer({ cert, key }, (_, response) => response.writeHead(answer.statusCode).end());
+  server.listen(Number(HOLDFAST_API_LISTEN.split(":")[1]), "127.0.0.1");
+});
+process.on("SIGTERM", () => process.exit(0));
+`;
+
+const running: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const platform of running.splice(0)) await platform.stop();
+});
+
+function makeDeps() {
+  const checkout = mkdtempSync(join(tmpdir(), "holdfast-checkout-"));
+  for (const name of ["controller", "dns"]) mkdirSync(join(checkout, name, "src"), { recursive: true });
+  writeFileSync(join(checkout, "controller", "src", "main.ts"), controller);
+  writeFileSync(join(checkout, "dns", "src", "main.ts"), "setInterval(() => {}, 1000);");
+  const said: string[] = [];
+  return {
+    said,
+    checkout,
+    environment: Object.fromEntries(
+      Object.entries(process.env).filter((e): e is [string, string] => e[1] !== undefined),
+    ),
+    asRoot: process.getuid?.() === 0,
+    clock: { now: () => Date.now(), sleep: async (ms: number) => sleep(ms) },
+    say: (line: string) => void said.push(line),
+    registryDir: join(checkout, "registry"),
+  };
+}
+
+/** Starts an installation and resolves when admin.json is there. */
+async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
+  const dataDir = join(deps.checkout, name);
+  const abort = new AbortController();
+  let failure: unknown;
+  const done = up({ command: "up", dataDir, ports: {} }, deps, abort.signal).catch((error: unknown) => {
+    failure = error;
+  });
+  while (!existsSync(join(dataDir, "admin.json"))) {
+    if (failure !== undefined) throw failure;
+    await sleep(20);
+  }
+  const platform = {
+    dataDir,
+    installation: readJson<Installation>(join(dataDir, "installation.json")),
+    async stop() {
+      abort.abort();
+      await done;
+    },
+  };
+  running.push(platform);
+  return platform;
+}
+
+test("an installation starts, tells where it is, stops, and is the same at the next start", async () => {
+  const deps = makeDeps();
+  const first = await start(deps);
+  const admin = readFileSync(join(first.dataDir, "admin.json"), "utf8");
+  expect(Object.keys(JSON.parse(admin))).toEqual([
+    "base_url",
+    "grpc_url",
+    "username",
+    "password",
+    "api_key_id",
+    "api_key_secret",
+    "token",
+    "ca_file",
+    "dns_server",
+  ]);
+  expect(statSync(join(first.dataDir, "admin.json")).mode & 0o777).toBe(0o600);
+  const history = await connect(first);
+  await history.query("create table fact as select 1 as one");
+  await history.end();
+
+  await first.stop();
+  expect(existsSync(join(first.dataDir, "admin.json"))).toBe(false);
+  const second = await start(deps);
+  expect(second.installation).toEqual(first.installation);
+  expect(readFileSync(join(second.dataDir, "admin.json"), "utf8")).toBe(admin);
+  const again = await connect(second);
+  expect((await again.query("select one from fact")).rows).toEqual([{ one: 1 }]);
+  await again.end();
+});
+
+test("a directory is run by one process, two directories share nothing, and clean removes all of one", async () => {
+  const deps = makeDeps();
+  const a = await start(deps, "a");
+  const second = up({ command: "up", dataDir: a.dataDir, ports: {} }, deps, new AbortController().signal);
+  await expect(second).rejects.toThrow(`process ${process.pid} runs this installation`);
+  const b = await start(deps, "b");
+  expect(b.installation?.loopback_block).not.toBe(a.installation?.loopback_block);
+  const ports = [a, b].flatMap((each) => Object.values(each.installation?.ports ?? {}));
+  expect(new Set(ports).size).toBe(12);
+  await a.stop();
+  await clean(a.dataDir, deps);
+  expect(existsSync(a.dataDir)).toBe(false);
+});
+
+test("a child that is killed is started again", async () => {
+  const deps = makeDeps();
+  const platform = await start(deps);
+  const pid = execFileSync("pgrep", ["-f", join(deps.checkout, "dns", "src", "main.ts")], { encoding: "utf8" });
+  process.kill(Number(pid), "SIGKILL");
+  await expect.poll(() => deps.said.join("\n")).toContain("dns ended with SIGKILL and is started again");
+  await platform.stop();
+  rmSync(deps.checkout, { recursive: true });
+});
+
+test("no secret is in the arguments or the environment of any child", async () => {
+  const deps = makeDeps();
+  const { dataDir } = await start(deps);
+  const bootstrap = readJson<Record<string, string>>(join(dataDir, "keys", "bootstrap.json")) ?? {};
+  const secrets = [
+    bootstrap["password"],
+    bootstrap["api_key_secret"],
+    bootstrap["token"],
+    readFileSync(join(dataDir, "keys", "history-password"), "utf8"),
+  ];
+  const children = execFileSync("pgrep", ["-f", deps.checkout], { encoding: "utf8" }).trim().split("\n");
+  const told = children.flatMap((pid) => [readProc(pid, "cmdline"), readProc(pid, "environ")]).join("\n");
+  expect(told).toContain(dataDir);
+  expect(secrets.filter((secret) => secret === undefined || told.includes(secret))).toEqual([]);
+});
+
+function readProc(pid: string, name: string): string {
+  return existsSync(`/proc/${pid}/${name}`) ? readFileSync(`/proc/${pid}/${name}`, "utf8") : "";
+}
+
+async function connect({ dataDir, installation }: Awaited<ReturnType<typeof start>>): Promise<pg.Client> {
+  const client = new pg.Client({
+    host: "127.0.0.1",
+    port: installation?.ports.history ?? 0,
+    user: "holdfast",
+    database: "holdfast",
+    password: readFileSync(join(dataDir, "keys", "history-password"), "utf8"),
+    ssl: { ca: readFileSync(join(dataDir, "pki", "controller", "ca.crt"), "utf8") },
+  });
+  await client.connect();
+  return client;
+}

@@ -1,0 +1,28 @@
+import { join } from "node:path";
+import type { Options } from "./options.ts";
+import { baseUrlOf } from "./platform-children.ts";
+import { type UpDeps, withPlatform } from "./with-platform.ts";
+import { welcome } from "./welcome.ts";
+
+/** Runs the platform until the signal fires, and then stops it in order. */
+export async function up(options: Options, deps: UpDeps, signal: AbortSignal): Promise<void> {
+  const { checkout, say } = deps;
+  await withPlatform(options, deps, signal, async (platform, { layout, installation }) => {
+    try {
+      await platform.start(signal);
+      say(welcome(baseUrlOf(installation), layout, options.dataDir === join(checkout, ".holdfast")));
+      await aborted(signal);
+    } finally {
+      say("stopping");
+      await platform.stop();
+      say("stopped; `npm start` goes on where it was");
+    }
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,4 @@
+/** What the user can put right; shown without a stack. */
+export class UserError extends Error {
+  override readonly name = "UserError";
+}

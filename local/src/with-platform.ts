@@ -1,0 +1,65 @@
+import { join } from "node:path";
+import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { createBlockRegistry } from "./block-registry.ts";
+import { openInstallation } from "./installation.ts";
+import { giveTo, layoutOf, makeDirectories } from "./layout.ts";
+import type { Options } from "./options.ts";
+import { createPlatform, type Platform } from "./platform.ts";
+import type { PlatformParts } from "./platform-children.ts";
+import { checkPorts } from "./ports.ts";
+import { programUser } from "./program-user.ts";
+import { openSecrets } from "./secrets.ts";
+import { openSoftware } from "./software.ts";
+import { takeSupervisorLock } from "./supervisor-lock.ts";
+import { openTransportPki } from "./transport-pki.ts";
+import { UserError } from "./user-error.ts";
+
+export interface UpDeps {
+  readonly checkout: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly asRoot: boolean;
+  readonly clock: { now(): number; sleep(ms: number): Promise<void> };
+  /** One line for the user. */
+  say(line: string): void;
+  /** Claims of loopback addresses, shared by all users of the host. */
+  readonly registryDir: string;
+}
+
+/** Opens the installation of a directory, makes what is missing, and lends its platform while nobody else has it. */
+export async function withPlatform<T>(
+  options: Pick<Options, "dataDir" | "ports">,
+  deps: UpDeps,
+  signal: AbortSignal,
+  run: (platform: Platform, parts: PlatformParts) => Promise<T>,
+): Promise<T> {
+  const { checkout, environment, clock, say, asRoot } = deps;
+  const layout = layoutOf(options.dataDir);
+  const imagesDir = imagesDirectory(environment);
+  const software = await openSoftware({ imagesDir, environment, say, signal });
+
+  makeDirectories(layout);
+  const lock = takeSupervisorLock(layout.run);
+  if (!lock.taken) throw new UserError(`${layout.root} is in use: process ${lock.pid} runs this installation`);
+  try {
+    const registry = createBlockRegistry(deps.registryDir, clock.now);
+    const installation = await openInstallation(layout, registry, options.ports);
+    const user = programUser(installation.loopback_block, asRoot);
+    if (asRoot) giveTo(user.uid, [layout.etcd, layout.history]);
+    await checkPorts(installation.ports, clock);
+    const secrets = openSecrets(layout.keys);
+    const pki = await openTransportPki(layout.pki, { now: clock.now(), programOwner: asRoot ? user.uid : undefined });
+    const compileCache = join(cacheDirectory(environment), "compile-cache");
+    const parts = {
+      layout,
+      installation,
+      secrets,
+      pki,
+      imagesDir,
+      checkout,
+      environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
+    };
+    return await run(createPlatform({ parts, ...software, user, now: clock.now, say }), parts);
+  } finally {
+    lock.release();
+  }
+}
