@@ -1,0 +1,186 @@
+import { type DescMethod, fromJson, getOption, type JsonObject } from "@bufbuild/protobuf";
+import { status } from "@grpc/grpc-js";
+import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { organizationServices, platformServices, restMethods } from "../support/api-methods.ts";
+import { type GrpcChannel, statusOf } from "../support/grpc-calls.ts";
+import { listServices } from "../support/grpc-reflection.ts";
+import { createOrganizations, grpcAs, type Organizations } from "../support/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { createServices, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { authorizationCases, type Existing } from "./authorization-cases.ts";
+
+const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
+const nameOf = (method: DescMethod) => `${method.parent.typeName}.${method.name}`;
+const scopeOf = (method: DescMethod) => getOption(method, rules).scope;
+const everyScope = [
+  ...["read", "write", "secrets", "data"].map((right) => `services:${right}`),
+  ...["webhooks", "org", "keys"].flatMap((area) => [`${area}:read`, `${area}:write`]),
+  "audit:read",
+  "organization:delete",
+];
+/** Scopes that are not given: nobody needs a credential, or any good one does. */
+const ungiven: readonly string[] = ["public", "signed-in"];
+
+describe("authorization", () => {
+  it.each(methods.map((method) => [nameOf(method), method] as const))(
+    "%s declares a scope and has a case",
+    (name, method) => {
+      expect([...everyScope, ...ungiven, "platform:read", "platform:write"]).toContain(scopeOf(method));
+      expect(authorizationCases[name]).toBeDefined();
+    },
+  );
+
+  it("has no case for what is not served", () => {
+    expect(
+      Object.keys(authorizationCases).filter((name) => !methods.some((method) => nameOf(method) === name)),
+    ).toEqual([]);
+  });
+
+  describe("of every method", () => {
+    let platform: Platform;
+    let services: Services;
+    let organizations: Organizations;
+    let existing: Existing;
+    let before: object;
+    const channels = new Map<string, GrpcChannel>();
+
+    beforeAll(async () => {
+      platform = await startPlatform();
+      services = createServices(platform);
+      organizations = createOrganizations(platform);
+      const { service } = await services.createRunning("target");
+      const operator = grpcAs(platform, platform.operator);
+      const { controllers } = await operator.of(ControlService).listControllers({});
+      const { machines } = await operator.of(FleetService).listMachines({});
+      operator.close();
+      const organizationId = await organizations.first();
+      existing = {
+        serviceId: service.id,
+        operationId: (await services.operations(service.id))[0]?.id ?? "",
+        machineId: machines[0]?.id ?? "",
+        controllerId: controllers[0]?.id ?? "",
+        organizationId,
+        keyId: (await organizations.createKey(organizationId)).id,
+        webhookId: (await platform.rest.post<{ id: string }>("/webhooks", { url: "https://1.1.1.1/", events: [] })).json
+          .id,
+        tokenId: (await platform.rest.post<{ id: string }>("/tokens", { scopes: ["services:read"], ttl_seconds: 600 }))
+          .json.id,
+      };
+      before = service;
+
+      const strangers = await organizations.create("strangers");
+      const revoked = await organizations.createKey(organizationId);
+      channels.set("nobody", grpcAs(platform, undefined));
+      channels.set("revoked", grpcAs(platform, revoked.authorization));
+      const stranger = (await organizations.createKey(strangers)).authorization;
+      channels.set("stranger", grpcAs(platform, stranger));
+      const brief = await platform.rest.post<{ token: string }>("/tokens", { scopes: everyScope, ttl_seconds: 1 });
+      const credentials: Record<string, string | undefined> = {
+        nobody: undefined,
+        revoked: revoked.authorization,
+        tampered: `${platform.owner.slice(0, -4)}AAAA`,
+        expired: `Bearer ${brief.json.token}`,
+        stranger,
+      };
+      for (const who of ["tampered", "expired"]) channels.set(who, grpcAs(platform, credentials[who]));
+      for (const scope of [...everyScope, "platform:read", "platform:write"]) {
+        const others = everyScope.filter((candidate) => candidate !== scope);
+        const { authorization } = await organizations.createKey(organizationId, others);
+        credentials[`all but ${scope}`] = authorization;
+        channels.set(`all but ${scope}`, grpcAs(platform, authorization));
+      }
+      authorizations = credentials;
+      await organizations.revokeKey(revoked.id);
+      await waitUntil(
+        "the key is revoked",
+        async () => (await platform.rest.as(revoked.authorization).get("/catalog")).status === 401,
+      );
+      await waitUntil(
+        "the token is over",
+        async () => (await platform.rest.as(credentials["expired"]).get("/catalog")).status === 401,
+      );
+    });
+    afterAll(async () => {
+      for (const channel of channels.values()) channel.close();
+      organizations?.close();
+      await platform?.remove();
+    });
+    let authorizations: Record<string, string | undefined>;
+
+    const requestOf = (method: DescMethod) => authorizationCases[nameOf(method)]?.request(existing) ?? {};
+
+    async function overGrpc(who: string, method: DescMethod): Promise<number> {
+      const channel = channels.get(who);
+      if (channel === undefined) throw new Error(`nobody is called ${who}`);
+      // What the gateway does for REST callers: the enumeration's own spelling, and the mask of what is present.
+      const { role, ...json } = requestOf(method);
+      const named = Object.keys(json).filter((name) => name !== "id" && !name.endsWith("_id"));
+      const paths = role === undefined ? named : [...named, "role"];
+      const isMasked = method.input.fields.some(({ name }) => name === "update_mask");
+      const input = fromJson(method.input, {
+        ...json,
+        ...(role === undefined ? {} : { role: 1 }),
+        ...(isMasked ? { update_mask: paths.join(",") } : {}),
+      } as JsonObject);
+      return statusOf(channel.call(method.parent, method.localName, input));
+    }
+
+    async function overRest(who: string, method: DescMethod): Promise<number | undefined> {
+      const rest = restMethods.find((candidate) => candidate.method === method);
+      if (rest === undefined) return undefined;
+      const fields = new Map(Object.entries(requestOf(method)));
+      const path = rest.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+        const value = String(fields.get(name));
+        fields.delete(name);
+        return encodeURIComponent(value);
+      });
+      const body = fields.size === 0 ? {} : { body: Object.fromEntries(fields) };
+      return (await platform.rest.as(authorizations[who]).call(rest.verb, path, body)).status;
+    }
+
+    it("the server lists the services that are walked here, and no other of ours", async () => {
+      const channel = channels.get("nobody");
+      const listed = channel === undefined ? [] : await listServices(channel);
+      const ours = listed.filter((name) => name.startsWith("holdfast.")).sort();
+      expect(ours).toEqual([...organizationServices, ...platformServices].map(({ typeName }) => typeName).sort());
+    });
+
+    describe.each(methods.map((method) => [nameOf(method), method] as const))("%s", (name, method) => {
+      const credential = scopeOf(method) === "public" ? it.skip : it;
+      credential.each(["nobody", "revoked", "tampered", "expired"])(
+        "refuses a caller with no good credential: %s",
+        async (who) => {
+          expect(await overGrpc(who, method)).toBe(status.UNAUTHENTICATED);
+          expect([undefined, 401]).toContain(await overRest(who, method));
+        },
+      );
+
+      it.skipIf(ungiven.includes(scopeOf(method)))("refuses a caller who has every other scope", async () => {
+        const who = `all but ${scopeOf(method)}`;
+        expect(await overGrpc(who, method)).toBe(status.PERMISSION_DENIED);
+        expect([undefined, 403]).toContain(await overRest(who, method));
+      });
+
+      const { stranger } = authorizationCases[name] ?? {};
+      if (stranger === "own") return;
+      it("refuses the owner of another organization", async () => {
+        const [grpc, http] = stranger === "no scope" ? [status.PERMISSION_DENIED, 403] : [status.NOT_FOUND, 404];
+        expect(await overGrpc("stranger", method)).toBe(grpc);
+        expect([undefined, http]).toContain(await overRest("stranger", method));
+      });
+    });
+
+    it("shows an owner of another organization nothing but his own", async () => {
+      const list = await platform.rest.as(authorizations["stranger"]).get("/managed-services");
+      expect(list.json).toEqual({ services: [], next_cursor: null });
+    });
+
+    it("has changed nothing", async () => {
+      expect(await services.get(existing.serviceId)).toEqual({ ...before, health: expect.anything() });
+      expect(await services.operations(existing.serviceId)).toHaveLength(1);
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runCli } from "@holdfast/sdk/cli/run.ts";
+import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+
+let gateway: TestGateway;
+let directory = "";
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  directory = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+  const caFile = join(directory, "ca.pem");
+  writeFileSync(caFile, gateway.ca);
+  const admin = {
+    base_url: gateway.baseUrl,
+    ca_file: caFile,
+    username: "hfk_owner",
+    password: "secret",
+    api_key_id: "hfk_owner",
+    api_key_secret: "secret",
+  };
+  writeFileSync(join(directory, "admin.json"), JSON.stringify(admin));
+});
+afterAll(async () => {
+  await gateway.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function holdfast(line: string, environment: Record<string, string> = {}) {
+  let stdout = "";
+  let stderr = "";
+  const code = await runCli(line.split(" "), {
+    environment: { PATH: process.env.PATH, HOLDFAST_DATA: directory, ...environment },
+    defaultDirectory: "/none",
+    signal: new AbortController().signal,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+    confirm: async () => false,
+  });
+  return { code, stdout, stderr };
+}
+
+describe("holdfast", () => {
+  test("makes, shows, lists and deletes a service", async () => {
+    const made = await holdfast("services create orders --type postgresql --plan tier-1 --storage-gb 1 --tag team=a");
+    expect([made.code, made.stderr]).toEqual([0, ""]);
+    expect(made.stdout).toMatch(/status +Pending/);
+    expect((await holdfast("services list")).stdout).toMatch(/^NAME +STATUS[^\n]*\norders +Pending/);
+    const { stdout } = await holdfast("--output json services get orders");
+    expect(JSON.parse(stdout)).toMatchObject({ name: "orders", tags: { team: "a" } });
+    expect((await holdfast("services delete orders")).code).toBe(2);
+    expect((await holdfast("services delete orders --yes --wait")).code).toBe(0);
+    expect((await holdfast("services get orders")).code).toBe(4);
+  });
+
+  test("waits, names each step, and ends with a line for psql", async () => {
+    setTimeout(() => {
+      for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.RUNNING;
+    }, 300);
+    const { code, stdout, stderr } = await holdfast("services create waited --type postgresql --wait");
+    expect(code).toBe(0);
+    expect(stderr).toContain("waited: Pending");
+    expect(stdout).toMatch(/psql "host=waited-abc\.local\.holdfast\.test port=5432 .*sslmode=verify-full sslrootcert=/);
+    expect((await holdfast("services connect waited --conninfo")).stdout).toMatch(/^host=.* passfile=\S+\n$/);
+  });
+
+  test("users, databases, configuration, catalogue, operations and logs", async () => {
+    gateway.state.logs.push("a line");
+    const lines = [
+      "users list waited",
+      "databases list waited",
+      "config set waited work_mem=8MB",
+      "catalog",
+      "operations list waited",
+      "logs waited",
+    ];
+    for (const line of lines) expect(await holdfast(line)).toMatchObject({ code: 0, stderr: "" });
+    expect((await holdfast("users password waited app_user")).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
+    expect((await holdfast("logs waited")).stdout).toContain("info    engine a line");
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  const failures: [line: string, environment: Record<string, string>, code: number, said: RegExp][] = [
+    ["services get none",                                    {},                                                            4,   /there is no service none/],
+    ["services create waited --type postgresql",             {},                                                            5,   /waited is taken/],
+    ["services create Bad --type oracle",                    {},                                                            2,   /name: .*\n.*database_type: /],
+    ["services create x",                                    {},                                                            2,   /--type/],
+    ["services list",                                        { HOLDFAST_TOKEN: "hft_wrong" },                               3,   /unauthenticated/],
+    ["services delete waited --yes",                         { HOLDFAST_API_KEY_ID: "hfk_reader", HOLDFAST_API_KEY_SECRET: "secret" }, 3, /services:write/],
+    ["services wait waited --for Stopped --timeout 0",       {},                                                            6,   /not Stopped within 0 s/],
+    ["services list",                                        { HOLDFAST_DATA: "/none" },                                    2,   /there is no installation/],
+    ["nonsense",                                             {},                                                            2,   /unknown command/],
+    ["services restart waited",                              {},                                                            1,   /internal/],
+  ];
+  for (const [line, environment, code, said] of failures) {
+    test(`${line} ends with ${code} and says why`, async () => {
+      const answer = await holdfast(line, environment);
+      expect(answer.stderr).toMatch(said);
+      expect(answer.code).toBe(code);
+    });
+  }
+
+  test("a service that comes to Error is 7, and help is 0", async () => {
+    for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.ERROR;
+    expect((await holdfast("services wait waited")).code).toBe(7);
+    expect(await holdfast("services --help")).toMatchObject({ code: 0, stderr: "" });
+  });
+});

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis as Valkey } from "iovalkey";
+import type { Client } from "pg";
+import { openPostgresql, openValkey } from "../support/clients.ts";
+import type { Platform } from "../support/platform.ts";
+import type { RunningService } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** Writes numbered rows and notes each that the engine acknowledged. */
+export interface AcknowledgedWriter {
+  readonly acknowledged: number;
+  /** Resolves when its signal fired and its last write ended. */
+  readonly done: Promise<void>;
+  /** Numbers that were acknowledged and are not there. */
+  missing(): Promise<number[]>;
+}
+
+const pauseMs = 20;
+
+export async function writeRows(
+  platform: Platform,
+  { connection, password }: RunningService,
+  signal: AbortSignal,
+): Promise<AcknowledgedWriter> {
+  const connect = () => openPostgresql(platform, connection, { password });
+  const first = await connect();
+  await first.query("CREATE TABLE IF NOT EXISTS ledger (id bigint PRIMARY KEY)");
+  await first.end();
+  return startWriter<Client>({
+    connect,
+    write: async (client, id) => void (await client.query("INSERT INTO ledger VALUES ($1)", [id])),
+    close: (client) => client.end(),
+    read: async (client) =>
+      (await client.query<{ id: string }>("SELECT id FROM ledger")).rows.map(({ id }) => Number(id)),
+    signal,
+  });
+}
+
+export function writeValues(platform: Platform, { connection, password }: RunningService, signal: AbortSignal) {
+  return startWriter<Valkey>({
+    connect: () => openValkey(platform, connection, { password }),
+    write: async (client, id) => void (await client.sadd("ledger", id)),
+    close: async (client) => client.disconnect(),
+    read: async (client) => (await client.smembers("ledger")).map(Number),
+    signal,
+  });
+}
+
+function startWriter<C>(engine: {
+  connect(): Promise<C>;
+  write(client: C, id: number): Promise<void>;
+  close(client: C): Promise<void>;
+  read(client: C): Promise<number[]>;
+  signal: AbortSignal;
+}): AcknowledgedWriter {
+  const acknowledged: number[] = [];
+  const { signal } = engine;
+
+  async function run(): Promise<void> {
+    let client: C | undefined;
+    for (let id = 1; !signal.aborted; id += 1) {
+      try {
+        client ??= await engine.connect();
+        await engine.write(client, id);
+        acknowledged.push(id);
+        await sleep(pauseMs);
+      } catch {
+        // Killed, cut or not there yet: what became of this row is not known, so it is not counted.
+        if (client !== undefined) await engine.close(client).catch(() => undefined);
+        client = undefined;
+        await sleep(100);
+      }
+    }
+    if (client !== undefined) await engine.close(client).catch(() => undefined);
+  }
+
+  return {
+    get acknowledged() {
+      return acknowledged.length;
+    },
+    done: run(),
+    async missing() {
+      const rows = await waitUntil(
+        "what was written can be read",
+        async () => {
+          const client = await engine.connect();
+          try {
+            return await engine.read(client);
+          } finally {
+            await engine.close(client);
+          }
+        },
+        { withinMs: 30_000, everyMs: 500 },
+      );
+      const present = new Set(rows);
+      return acknowledged.filter((id) => !present.has(id));
+    },
+  };
+}

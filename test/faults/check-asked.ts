@@ -1,0 +1,182 @@
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { openPostgresql, openValkey } from "../support/clients.ts";
+import { resolveName } from "../support/dns-query.ts";
+import { dumpEtcd } from "../support/etcd-dump.ts";
+import { grpcAs } from "../support/organizations.ts";
+import type { Platform } from "../support/platform.ts";
+import { asRoot } from "../support/platform-software.ts";
+import type { PageJson, ServiceJson } from "../support/service-json.ts";
+import { createServices } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { Asked, AskedService } from "./asked-services.ts";
+
+const run = promisify(execFile);
+const convergeMs = 120_000;
+
+/** Throws unless everything that was asked for is so, and nothing else exists. */
+export async function checkAsked(platform: Platform, asked: Asked): Promise<void> {
+  for (const service of asked.services) await checkService(platform, service);
+  await checkList(platform, asked);
+  await checkMachines(platform, asked);
+  await checkNames(platform, asked);
+  await checkStore(platform, asked);
+}
+
+async function checkService(platform: Platform, service: AskedService): Promise<void> {
+  const services = createServices(platform);
+  const { id, wanted, name } = service;
+  const describe = async () =>
+    `asked: ${JSON.stringify({ ...service, users: [...service.users] })}\nis: ${await services.describe(id)}`;
+  const look = async () => {
+    const answer = await platform.rest.get<ServiceJson>(`/managed-services/${id}`);
+    if (wanted === "gone") return answer.status === 404;
+    const { status, operation } = answer.json;
+    return answer.status === 200 && status === wanted && operation === null;
+  };
+  await waitUntil(`${name} is ${wanted} and no operation is in progress`, look, {
+    withinMs: convergeMs,
+    everyMs: 100,
+    describe,
+  });
+  if (wanted === "gone") return;
+  const { tags, allowed_cidrs: allowedCidrs } = await services.get(id);
+  expectSame(`tags of ${name}`, tags, service.tags);
+  expectSame(`allowed_cidrs of ${name}`, allowedCidrs, service.allowedCidrs);
+  const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
+  expectSame(`operations of ${name} without an end`, open, []);
+  if (wanted !== "Running") return;
+  await waitUntil(`${name} lets its users in`, () => letsIn(platform, service), {
+    withinMs: 30_000,
+    everyMs: 200,
+    describe,
+  });
+}
+
+/** Every user that was made can sign in with the password that the API reveals. */
+async function letsIn(platform: Platform, { id, engine, users }: AskedService): Promise<boolean> {
+  const { connection } = await createServices(platform).open(id);
+  for (const user of ["app_user", ...users]) {
+    const path = `/managed-services/${id}/database-users/${user}/reveal-password`;
+    const { status, json, text } = await platform.rest.post<{ password: string }>(path);
+    if (status !== 200) throw new Error(`revealing the password of ${user}: ${status} ${text}`);
+    const login = { user, password: json.password };
+    if (engine === "postgresql") {
+      const client = await openPostgresql(platform, connection, login);
+      await client.query("SELECT 1");
+      await client.end();
+    } else {
+      (await openValkey(platform, connection, login)).disconnect();
+    }
+  }
+  return true;
+}
+
+async function checkList(platform: Platform, asked: Asked): Promise<void> {
+  const { json } = await platform.rest.get<PageJson<"services", ServiceJson>>("/managed-services?limit=200");
+  expectSame(
+    "names of services",
+    json.services.map(({ name }) => name).sort(),
+    asked
+      .living()
+      .map(({ name }) => name)
+      .sort(),
+  );
+}
+
+async function checkMachines(platform: Platform, asked: Asked): Promise<void> {
+  const nodes = asked
+    .living()
+    .flatMap(({ nodeIds }) => nodeIds)
+    .sort();
+  const running = asked
+    .living()
+    .filter(({ wanted }) => wanted === "Running")
+    .flatMap(({ nodeIds }) => nodeIds)
+    .sort();
+  const channel = grpcAs(platform, platform.operator);
+  try {
+    const fleet = channel.of(FleetService);
+    const { machines } = await fleet.listMachines({ page: { limit: 200 } });
+    expectSame("machines in the store", machines.map(({ id }) => id).sort(), nodes);
+    const { orphans } = await fleet.sweepOrphans({ dryRun: true });
+    expectSame(
+      "machines that nobody owns",
+      orphans.map(({ machineId }) => machineId),
+      [],
+    );
+  } finally {
+    channel.close();
+  }
+  await waitUntil("the machines that run are those that were asked for", () => {
+    expectSame(
+      "machines with processes",
+      platform
+        .processes()
+        .machines.map(({ id }) => id)
+        .sort(),
+      running,
+    );
+    return true;
+  });
+  const directory = join(platform.directory, "machines");
+  expectSame("directories of machines", existsSync(directory) ? readdirSync(directory).sort() : [], nodes);
+  if (asRoot) expectSame("loop devices", await loopDevices(platform.directory), running);
+}
+
+/** Ids of the machines whose disk a loop device holds. */
+async function loopDevices(directory: string): Promise<string[]> {
+  const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "BACK-FILE"]);
+  // The kernel names a file by the machine's own mounts: what lies above the host's mount point is missing there.
+  const place = `/${basename(directory)}/machines/`;
+  return stdout
+    .split("\n")
+    .flatMap((file) => file.split(place)[1]?.split("/")[0] ?? [])
+    .sort();
+}
+
+async function checkNames(platform: Platform, asked: Asked): Promise<void> {
+  for (const { hostname, wanted } of asked.services) {
+    await waitUntil(`${hostname} is ${wanted === "gone" ? "no name" : "a name"}`, async () => {
+      const addresses = await resolveName(platform.admin.dns_server, hostname);
+      return addresses.length === (wanted === "gone" ? 0 : 1);
+    });
+  }
+}
+
+/** No key of what is gone is left, but for records that are kept for a time on purpose. */
+async function checkStore(platform: Platform, asked: Asked): Promise<void> {
+  const keys = [...(await dumpEtcd(platform.directory)).keys()];
+  const below = (kind: string) =>
+    keys
+      .filter((key) => key.startsWith(`/holdfast/v1/${kind}/`))
+      .map((key) => key.split("/").slice(4).join("/"))
+      .sort();
+  const living = asked.living();
+  const ids = living.map(({ id }) => id).sort();
+  expectSame("keys of services", below("managed-service"), ids);
+  expectSame("keys of machines", below("machine"), living.flatMap(({ nodeIds }) => nodeIds).sort());
+  expectSame(
+    "keys of names",
+    below("name/managed-service")
+      .map((key) => key.split("/").at(-1))
+      .sort(),
+    living.map(({ name }) => name).sort(),
+  );
+  const users = living.flatMap(({ id, users: made }) => ["app_user", ...made].map((user) => `${id}.${user}`));
+  expectSame("keys of users", below("database-user"), users.sort());
+  const gone = asked.services.filter(({ wanted }) => wanted === "gone").map(({ hostname }) => hostname);
+  expectSame(
+    "keys of names of what is gone",
+    below("dns-record").filter((name) => gone.some((host) => name.endsWith(host))),
+    [],
+  );
+}
+
+function expectSame(what: string, is: unknown, wanted: unknown): void {
+  const [shown, asked] = [JSON.stringify(is), JSON.stringify(wanted)];
+  if (shown !== asked) throw new Error(`${what}:\n  asked ${asked}\n  is    ${shown}`);
+}

@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "../support/clients.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { asRoot } from "../support/platform-software.ts";
+import { crashesOf } from "../support/platform-logs.ts";
+import type { ServiceJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const run = promisify(execFile);
+const mib = 1024 ** 2;
+
+// Only root may mount a file system of a small size of its own.
+describe.skipIf(!asRoot)("a full disk", () => {
+  let disk: string;
+  let platform: Platform;
+  let services: Services;
+  let first: RunningService;
+
+  beforeAll(async () => {
+    disk = mkdtempSync(join(tmpdir(), "holdfast-disk-"));
+    await run("mount", ["-t", "tmpfs", "-o", "size=4g,mode=755", "small", disk]);
+    platform = await startPlatform({ directory: join(disk, "data") });
+    services = createServices(platform);
+    first = await services.createRunning("first");
+    await ask("CREATE TABLE kept (turn int)");
+  });
+  afterAll(async () => {
+    await platform?.remove();
+    await run("umount", ["--lazy", disk]);
+    rmSync(disk, { recursive: true, force: true });
+  });
+
+  const ask = (sql: string) => queryOnce<{ turn: number }>(platform, first.connection, first, sql);
+  const filler = () => join(disk, "filler");
+
+  /** Fills the disk until so much is free. */
+  async function leave(bytes: number): Promise<void> {
+    const { bavail, bsize } = await statfs(disk);
+    const size = Math.max(0, Math.floor((bavail * bsize - bytes) / mib));
+    await run("fallocate", ["--length", `${size}MiB`, filler()]);
+  }
+
+  async function status(id: string): Promise<ServiceJson> {
+    return expectStatus(await platform.rest.insist<ServiceJson>("GET", `/managed-services/${id}`), 200).json;
+  }
+
+  /** The service runs; one that ended in Error is started again, as its user would. */
+  async function recovers(id: string): Promise<void> {
+    await waitUntil(
+      "the service runs once there is room",
+      async () => {
+        const { status: state, operation } = await status(id);
+        if (state === "Error" && operation === null) await platform.rest.post(`/managed-services/${id}/start`);
+        return state === "Running" && operation === null;
+      },
+      { withinMs: 90_000, everyMs: 300, describe: () => services.describe(id) },
+    );
+  }
+
+  it("refuses a new machine with the figures, and takes it when there is room", async () => {
+    await leave(1_024 * mib);
+    const { id } = await services.create("second", { database_type: "valkey" });
+    const failed = await waitUntil(
+      "the service is in Error",
+      async () => {
+        const service = await status(id);
+        return service.status === "Error" ? service : undefined;
+      },
+      { withinMs: 30_000, describe: () => services.describe(id) },
+    );
+    expect(failed.error?.message).toMatch(/disk .*GiB/);
+    expect(failed.operation).toBeNull();
+    const [create] = await services.operations(id);
+    expect(create).toMatchObject({ type: "create", status: "failed", error: failed.error });
+    await ask("INSERT INTO kept VALUES (1)");
+
+    rmSync(filler());
+    await recovers(id);
+    await services.delete(id);
+  }, 180_000);
+
+  it("that leaves not a byte, for everything at once, loses nothing", async () => {
+    const body = { name: "third", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
+    const created = platform.rest.insist<ServiceJson>("POST", "/managed-services", {
+      body,
+      headers: { "idempotency-key": "third" },
+    });
+    await leave(0);
+    const written: number[] = [];
+    for (let turn = 100; turn < 120; turn += 1) {
+      await ask(`INSERT INTO kept SELECT ${turn} FROM generate_series(1, 1)`).then(
+        () => written.push(turn),
+        () => undefined,
+      );
+    }
+    rmSync(filler());
+    const { id } = expectStatus(await created, 202).json;
+    await recovers(id);
+    await recovers(first.service.id);
+    const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"), { withinMs: 30_000 });
+    expect(rows.map(({ turn }) => turn)).toEqual(expect.arrayContaining([1, ...written]));
+    await services.delete(id);
+    expect(crashesOf(platform.directory)).toEqual([]);
+  }, 240_000);
+});

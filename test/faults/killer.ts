@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Platform } from "../support/platform.ts";
+import { killAtOnce, type PlatformProcesses } from "../support/platform-processes.ts";
+import type { Random } from "../support/random.ts";
+
+export type Victim = "controller" | "agent" | "machine" | "keeper" | "engine" | "etcd" | "dns" | "history";
+
+const victims: readonly Victim[] = [
+  ...Array<Victim>(3).fill("controller"),
+  ...Array<Victim>(3).fill("agent"),
+  ...Array<Victim>(3).fill("engine"),
+  ...Array<Victim>(2).fill("machine"),
+  ...Array<Victim>(2).fill("keeper"),
+  ...Array<Victim>(2).fill("etcd"),
+  "dns",
+  "history",
+];
+
+/** Kills one thing after another at random, until so many are dead; resolves to how many of each. */
+export async function killAtRandom(
+  platform: Platform,
+  random: Random,
+  { kills, say }: { kills: number; say: (line: string) => void },
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (let done = 0; done < kills; ) {
+    await sleep(random.between(500, 2_500));
+    const victim = random.pick(victims);
+    const pids = pidsOf(victim, platform.processes());
+    if (pids.length === 0) continue;
+    const pid = random.pick(pids);
+    if (!killAtOnce(pid)) continue;
+    done += 1;
+    counts[victim] = (counts[victim] ?? 0) + 1;
+    say(`kill ${done}: ${victim} ${pid}`);
+  }
+  return counts;
+}
+
+function pidsOf(victim: Victim, processes: PlatformProcesses): readonly number[] {
+  const { controllers, etcd, dns, history, machines } = processes;
+  const there = (pids: readonly (number | undefined)[]) => pids.filter((pid) => pid !== undefined);
+  switch (victim) {
+    case "controller":
+      return controllers;
+    case "etcd":
+      return there([etcd]);
+    case "dns":
+      return there([dns]);
+    case "history":
+      return there([history]);
+    case "machine":
+      return machines.map(({ launcher }) => launcher);
+    case "keeper":
+      return there(machines.map(({ keeper }) => keeper));
+    case "agent":
+      return there(machines.map(({ agent }) => agent));
+    case "engine":
+      return there(machines.map(({ engine }) => engine));
+  }
+}

@@ -1,0 +1,287 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { openValkey, queryOnce } from "../support/clients.ts";
+import { resolveName } from "../support/dns-query.ts";
+import { type OccupiedPort, occupyPort } from "../support/occupied-port.ts";
+import { grpcAs } from "../support/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { crashesOf } from "../support/platform-logs.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import { startSecondController } from "../support/second-controller.ts";
+import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface Ports {
+  readonly api: number;
+  readonly agents: number;
+  readonly etcd_client: number;
+  readonly history: number;
+}
+
+/** Shorter than the hour or minute that they stand for, and longer than every lease and time-out that matters. */
+const outageMs = 20_000;
+
+describe("an outage", () => {
+  let platform: Platform;
+  let services: Services;
+  let database: RunningService;
+  let cache: RunningService;
+  let ports: Ports;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    [database, cache] = await Promise.all([
+      services.createRunning("database"),
+      services.createRunning("cache", { database_type: "valkey" }),
+    ]);
+    await ask("CREATE TABLE kept AS SELECT 1 AS turn");
+    ports = JSON.parse(readFileSync(join(platform.directory, "installation.json"), "utf8")).ports;
+  });
+  afterAll(() => platform?.remove());
+
+  const path = (rest = "") => `/managed-services/${database.service.id}${rest}`;
+  const ask = (sql: string) => queryOnce<{ turn: number }>(platform, database.connection, database, sql);
+  const machineOf = ({ service }: RunningService) =>
+    platform.processes().machines.find(({ id }) => id === service.nodes[0]?.id);
+  const engines = () => [database, cache].map((running) => machineOf(running)?.engine);
+
+  /** Both services answer, found by name. */
+  async function serve(): Promise<void> {
+    expect(await ask("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
+    const client = await openValkey(platform, cache.connection, cache);
+    expect(await client.ping()).toBe("PONG");
+    client.disconnect();
+  }
+
+  async function works(): Promise<void> {
+    const change = { tags: { at: new Date().toISOString() } };
+    const look = async () => (await platform.rest.patch(path(), change)).status === 200;
+    await waitUntil("the API takes changes", look, { withinMs: 40_000, everyMs: 200 });
+    await services.settled(database.service.id, "Running");
+    const { id } = await services.create("proof", { database_type: "valkey" });
+    await services.settled(id, "Running");
+    await services.delete(id);
+  }
+
+  afterEach(() => {
+    expect(crashesOf(platform.directory)).toEqual([]);
+  });
+
+  const kill = (pids: () => readonly (number | undefined)[]) => () => {
+    for (const pid of pids()) if (pid !== undefined) killAtOnce(pid);
+  };
+
+  it("of etcd: services serve, the API answers 503, and all goes on without a restart of anything", async () => {
+    const before = { engines: engines(), controllers: platform.processes().controllers };
+    const port = await occupyPort(
+      ports.etcd_client,
+      kill(() => [platform.processes().etcd]),
+    );
+    try {
+      const until = Date.now() + outageMs;
+      while (Date.now() < until) {
+        const change = await platform.rest.patch<ProblemJson>(path(), { tags: { during: "outage" } });
+        expect(expectStatus(change, 503).json.code).toBe("store_unavailable");
+        expect(Number(change.headers["retry-after"])).toBeGreaterThan(0);
+        const create = { name: "none", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
+        expectStatus(await platform.rest.post("/managed-services", create), 503);
+        expect([200, 503]).toContain((await platform.rest.get(path())).status);
+        await serve();
+        await sleep(500);
+      }
+    } finally {
+      await port.release();
+    }
+    await works();
+    expect({ engines: engines(), controllers: platform.processes().controllers }).toEqual(before);
+  }, 120_000);
+
+  it("of history: changes are taken, and their audit arrives when it is back", async () => {
+    const port = await occupyPort(
+      ports.history,
+      kill(() => [platform.processes().history]),
+    );
+    const tag = `history-${Date.now()}`;
+    try {
+      expectStatus(await platform.rest.patch(path(), { tags: { tag } }), 200);
+      // A reveal is on record before it is answered, or it is not answered.
+      const reveal = await platform.rest.post(path("/database-users/app_user/reveal-password"));
+      expectStatus(reveal, 503);
+      await sleep(2_000);
+    } finally {
+      await port.release();
+    }
+    const operator = grpcAs(platform, platform.operator);
+    try {
+      const rpcs = operator.of(OrganizationService);
+      await waitUntil(
+        "the audit has the change",
+        async () => {
+          const { entries } = await rpcs.listAuditEntries({ page: { limit: 10 } });
+          const recent = ({ seconds }: { seconds: bigint }) =>
+            Number(seconds) * 1_000 >= Number(tag.split("-")[1]) - 1_000;
+          return entries.some(({ action, time }) => action === "managed-service.update" && time && recent(time));
+        },
+        { withinMs: 30_000, everyMs: 200 },
+      );
+    } finally {
+      operator.close();
+    }
+    expectStatus(await platform.rest.post(path("/database-users/app_user/reveal-password")), 200);
+  }, 90_000);
+
+  it("of controllers and etcd: names resolve, services serve, and a killed engine is back by itself", async () => {
+    const held: OccupiedPort[] = [];
+    try {
+      held.push(
+        await occupyPort(
+          ports.etcd_client,
+          kill(() => [platform.processes().etcd]),
+        ),
+      );
+      held.push(
+        await occupyPort(
+          ports.api,
+          kill(() => platform.processes().controllers),
+        ),
+      );
+      held.push(
+        await occupyPort(
+          ports.agents,
+          kill(() => platform.processes().controllers),
+        ),
+      );
+      killAtOnce(machineOf(database)?.engine ?? 0);
+      await waitUntil("the killed engine is back", async () => (await ask("SELECT turn FROM kept")).length === 1, {
+        withinMs: 15_000,
+      });
+      const until = Date.now() + outageMs / 2;
+      while (Date.now() < until) {
+        await serve();
+        await sleep(500);
+      }
+      // A DNS server that is started meanwhile answers from its disk.
+      killAtOnce(platform.processes().dns ?? 0);
+      await waitUntil("names resolve again", async () => {
+        return (await resolveName(platform.admin.dns_server, database.connection.host)).length === 1;
+      });
+      await serve();
+    } finally {
+      for (const port of held) await port.release();
+    }
+    const before = engines();
+    await waitUntil("the API is back", async () => (await platform.rest.get(path())).status === 200, {
+      withinMs: 40_000,
+      everyMs: 200,
+    });
+    await works();
+    expect(engines()).toEqual(before);
+  }, 150_000);
+
+  it("of an agent: the engine serves, what needs the agent says so, and nothing is started twice", async () => {
+    const machine = machineOf(database);
+    process.kill(machine?.agent ?? 0, "SIGSTOP");
+    try {
+      const until = Date.now() + outageMs;
+      const user = platform.rest.post<ProblemJson>(path("/database-users"), { username: "late", role: "readonly" });
+      while (Date.now() < until) {
+        await serve();
+        const { status } = await services.get(database.service.id);
+        expect(status).toBe("Running");
+        await sleep(1_000);
+      }
+      const answer = await user;
+      expect([202, 503]).toContain(answer.status);
+      if (answer.status === 503) expect(answer.json.code).toBe("machine_unreachable");
+      const { health } = await services.get(database.service.id);
+      expect(health.status).not.toBe("healthy");
+    } finally {
+      process.kill(machine?.agent ?? 0, "SIGCONT");
+    }
+    await waitUntil(
+      "the service is healthy again",
+      async () => (await services.get(database.service.id)).health.status === "healthy",
+      { withinMs: 30_000, everyMs: 200, describe: () => services.describe(database.service.id) },
+    );
+    expect(machineOf(database)).toEqual(machine);
+  }, 120_000);
+
+  it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {
+    const before = engines();
+    const second = await startSecondController(platform);
+    const held: OccupiedPort[] = [];
+    try {
+      const others = createServices(platform, second.rest);
+      expect((await others.get(database.service.id)).name).toBe("database");
+      const { id } = await others.create("through-second", { database_type: "valkey" });
+      await services.settled(id, "Running");
+
+      held.push(
+        await occupyPort(
+          ports.api,
+          kill(() => platform.processes().controllers),
+        ),
+      );
+      held.push(
+        await occupyPort(
+          ports.agents,
+          kill(() => platform.processes().controllers),
+        ),
+      );
+      const killedAt = Date.now();
+      const made = await others.create("after-take-over", { database_type: "valkey" });
+      const running = await others.settled(made.id, "Running", 30_000);
+      expect(running.nodes[0]?.status).toBe("Running");
+      // The agents of the dead one have found the living one.
+      await waitUntil("a user can be made", async () => {
+        const body = { username: "taken_over", role: "readonly" };
+        const answer = await second.rest.post(`/managed-services/${database.service.id}/database-users`, body);
+        return expectStatus(answer, 201);
+      });
+      expect(Date.now() - killedAt).toBeLessThan(40_000);
+      for (const port of held.splice(0)) await port.release();
+      await waitUntil("the first controller is back", async () => (await platform.rest.get(path())).status === 200, {
+        withinMs: 30_000,
+        everyMs: 200,
+      });
+      for (const gone of [id, made.id]) expectStatus(await platform.rest.delete(`/managed-services/${gone}`), 202);
+      for (const gone of [id, made.id]) await services.gone(gone);
+    } finally {
+      for (const port of held) await port.release();
+      await second.stop();
+    }
+    await works();
+    expect(engines()).toEqual(before);
+  }, 180_000);
+
+  it("of everything at once: the same services come back with the same data", async () => {
+    const stopped = await services.createRunning("stopped", { database_type: "valkey" });
+    await services.verb(stopped.service.id, "stop");
+    await ask("INSERT INTO kept VALUES (2)");
+    const before = await platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
+    await platform.kill9();
+    await platform.start();
+    const same = ({ services: list }: { services: ServiceJson[] }) =>
+      list.map(({ id, name, hostname, status, tags }) => ({ id, name, hostname, status, tags }));
+    const after = await platform.rest.get<{ services: ServiceJson[] }>("/managed-services");
+    expect(same(after.json)).toEqual(same(before.json));
+    await waitUntil(
+      "both serve",
+      async () => {
+        await serve();
+        return true;
+      },
+      { withinMs: 30_000 },
+    );
+    expect((await ask("SELECT turn FROM kept ORDER BY turn")).map(({ turn }) => turn)).toEqual([1, 2]);
+    expect(machineOf(stopped)).toBeUndefined();
+    await works();
+    await services.verb(stopped.service.id, "start");
+    await services.delete(stopped.service.id);
+  }, 180_000);
+});

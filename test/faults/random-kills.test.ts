@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { runFaults } from "./run-faults.ts";
+
+// A fixed seed, so that the suite asks for the same each time; `npm run faults` tries others for longer.
+const seed = 20_240_607;
+const kills = 42;
+
+describe("random kills", () => {
+  let platform: Platform;
+  beforeAll(async () => {
+    platform = await startPlatform();
+  });
+  afterAll(() => platform?.remove());
+
+  it("leave everything as it was asked for, and nothing else", async () => {
+    const story: string[] = [];
+    const startedAt = Date.now();
+    const say = (line: string) => story.push(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(6)} ${line}`);
+    const result = await runFaults(platform, { seed, kills, say }).catch((error: unknown) => {
+      throw new Error(`seed ${seed}: ${error instanceof Error ? error.message : String(error)}\n${story.join("\n")}`);
+    });
+    expect(Object.values(result.kills).reduce((sum, count) => sum + count, 0)).toBe(kills);
+    expect(result.rows).toBeGreaterThan(50);
+    expect(result.values).toBeGreaterThan(50);
+  }, 360_000);
+});

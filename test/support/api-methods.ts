@@ -1,0 +1,69 @@
+import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import {
+  FleetService,
+  ControlService,
+  OrganizationService as OrganizationAdminService,
+} from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
+import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
+import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
+import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
+import { ConfigurationService } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
+import { DatabaseUserService } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
+import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import { TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
+import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
+import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
+
+/** Services that organizations use, over REST and gRPC. */
+export const organizationServices: readonly DescService[] = [
+  ApiKeyService,
+  AuditService,
+  OrganizationService,
+  TokenService,
+  UserService,
+  CatalogService,
+  ConfigurationService,
+  DatabaseService,
+  DatabaseUserService,
+  EventService,
+  ManagedServiceService,
+  OperationService,
+  WebhookService,
+];
+
+/** Services for platform operators, over gRPC. */
+export const platformServices: readonly DescService[] = [FleetService, ControlService, OrganizationAdminService];
+
+/** One method with its place in REST, as its descriptor says. */
+export interface RestMethod {
+  readonly method: DescMethod;
+  readonly rules: MethodRules;
+  readonly verb: string;
+  /** "/managed-services/{id}". */
+  readonly path: string;
+}
+
+export const restMethods: readonly RestMethod[] = organizationServices.flatMap(({ methods }) =>
+  methods.flatMap((method) => {
+    if (!hasOption(method, http)) return [];
+    const { pattern } = getOption(method, http);
+    if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${method} has no usual verb`);
+    return [{ method, rules: getOption(method, rules), verb: pattern.case.toUpperCase(), path: pattern.value }];
+  }),
+);
+
+/** The method that serves a verb on a path, if any. */
+export function findRestMethod(verb: string, path: string): RestMethod | undefined {
+  const segments = (path.split("?")[0] ?? "").split("/");
+  return restMethods.find((candidate) => {
+    if (candidate.verb !== verb) return false;
+    const wanted = candidate.path.split("/");
+    return wanted.length === segments.length && wanted.every((part, i) => part.startsWith("{") || part === segments[i]);
+  });
+}

@@ -1,0 +1,271 @@
+import { createHash, randomBytes } from "node:crypto";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  status as Code,
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerReadableStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+} from "@grpc/grpc-js";
+import { grpcService } from "@holdfast/common/grpc-service.ts";
+import { provenKey } from "@holdfast/controller/pki/certificate-request.ts";
+import { exportKey, fingerprintOf, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import {
+  type AgentFrame,
+  AgentService,
+  type CertificateResponse,
+  CertificateResponseSchema,
+  type ControllerFrame,
+  ControllerFrameSchema,
+  EnrollmentService,
+  type EnrollRequest,
+  type Hello,
+  type InstanceObservation,
+  type PayloadChunk,
+  PayloadChunkSchema,
+  type RenewCertificateRequest,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import {
+  type PayloadRef,
+  PayloadRefSchema,
+  type TaskResult,
+  TaskSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { X509Certificate } from "@peculiar/x509";
+
+type Stream = ServerDuplexStream<AgentFrame, ControllerFrame>;
+
+/** The controller's end of the agent's protocol, over real TLS, that does what a test says. */
+export interface ControllerEnd {
+  readonly address: string;
+  readonly caFingerprint: string;
+  readonly installationId: string;
+  /** Tokens that enrol a machine, each once. */
+  readonly tokens: Set<string>;
+  readonly hellos: Hello[];
+  readonly enrollments: string[];
+  readonly renewals: string[];
+  readonly results: TaskResult[];
+  readonly observations: InstanceObservation[];
+  readonly progress: { taskId: string; progressPct: number }[];
+  /** Serial numbers of the client certificates that sessions came with. */
+  readonly serials: string[];
+  /** Life of the certificates that are issued from now on. */
+  lifetimes: { identityMs: number; serverMs: number };
+  /** False: results are not acknowledged. */
+  acknowledges: boolean;
+  readonly payloads: Map<string, Buffer>;
+  readonly openSessions: number;
+  give(task: MessageInitShape<typeof TaskSchema>): void;
+  /** Gives a task and waits for its result. */
+  perform(task: MessageInitShape<typeof TaskSchema>): Promise<TaskResult>;
+  send(frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void;
+  /** Cuts all streams at once. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startControllerEnd(
+  options: { port?: number; from?: ControllerEnd } = {},
+): Promise<ControllerEnd> {
+  const installationId = "test";
+  const keys = await newKeyPair();
+  const begin = new Date(Date.now() - 60_000);
+  const caDer = await issueAuthority("Test", keys, begin, new Date(Date.now() + 3_600_000));
+  const authority = new X509Certificate(new Uint8Array(caDer));
+  const signer = {
+    certificate: caDer,
+    subject: authority.subject,
+    key: keys.privateKey,
+    publicKey: authority.publicKey,
+  };
+  const own = await newKeyPair();
+  const issue = async (publicKey: Parameters<typeof issueLeaf>[1]["publicKey"], uri: string, lifetimeMs: number) => {
+    const notAfter = new Date(Date.now() + lifetimeMs);
+    const leaf = await issueLeaf(signer, {
+      commonName: "test",
+      publicKey,
+      uris: uri === "" ? [] : [uri],
+      names: uri === "" ? ["db.local.test"] : [],
+      addresses: [],
+      client: uri !== "",
+      notBefore: begin,
+      notAfter,
+    });
+    return { ...leaf, notAfter };
+  };
+  const caPem = authority.toString("pem");
+  const controller = await issue(own.publicKey, `holdfast://${installationId}/controller/c-1`, 3_600_000);
+  const chainPem = `${new X509Certificate(new Uint8Array(controller.der)).toString("pem")}\n${caPem}`;
+  const streams = new Set<Stream>();
+  const waiting = new Map<string, (result: TaskResult) => void>();
+  let sequence = 0;
+
+  const answer = async (request: Uint8Array, uri: string, lifetimeMs: number) => {
+    const issued = await issue(await provenKey(request), uri, lifetimeMs);
+    return create(CertificateResponseSchema, {
+      chain: [issued.der, caDer],
+      trustBundle: caPem,
+      notAfter: timestampFromMs(issued.notAfter.getTime()),
+    });
+  };
+  const refuse = (details: string) => ({ code: Code.PERMISSION_DENIED, details });
+
+  const grpc = new Server();
+  grpc.addService(grpcService(EnrollmentService), {
+    enroll(call: ServerUnaryCall<EnrollRequest, CertificateResponse>, done: sendUnaryData<CertificateResponse>) {
+      const { token, machineId, certificateRequest } = call.request;
+      if (!self.tokens.delete(token)) return done(refuse("the token is not good"));
+      self.enrollments.push(machineId);
+      answer(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs).then(
+        (response) => done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+  });
+  grpc.addService(grpcService(AgentService), {
+    renewCertificate(
+      call: ServerUnaryCall<RenewCertificateRequest, CertificateResponse>,
+      done: sendUnaryData<CertificateResponse>,
+    ) {
+      self.renewals.push("identity");
+      answer(call.request.certificateRequest, "holdfast://test/machine/m-1", self.lifetimes.identityMs).then(
+        (response) => done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+    issueServerCertificate(
+      call: ServerUnaryCall<RenewCertificateRequest, CertificateResponse>,
+      done: sendUnaryData<CertificateResponse>,
+    ) {
+      self.renewals.push("server");
+      answer(call.request.certificateRequest, "", self.lifetimes.serverMs).then(
+        (response) => done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+    session(call: Stream) {
+      streams.add(call);
+      self.serials.push(call.getAuthContext().sslPeerCertificate?.serialNumber ?? "none");
+      call.on("data", (frame: AgentFrame) => receive(call, frame));
+      call.on("cancelled", () => streams.delete(call));
+      call.on("end", () => streams.delete(call));
+      call.on("error", () => streams.delete(call));
+    },
+    readPayload(call: ServerWritableStream<{ id: string }, unknown>) {
+      const bytes = self.payloads.get(call.request.id) ?? Buffer.alloc(0);
+      let at = 0;
+      const more = () => {
+        while (at < bytes.byteLength) {
+          const data = bytes.subarray(at, at + 32_768);
+          at += data.byteLength;
+          if (!call.write(create(PayloadChunkSchema, { data }))) return void call.once("drain", more);
+        }
+        call.end();
+      };
+      more();
+    },
+    writePayload(call: ServerReadableStream<PayloadChunk, PayloadRef>, done: sendUnaryData<PayloadRef>) {
+      const parts: Buffer[] = [];
+      call.on("data", ({ data }: { data: Uint8Array }) => parts.push(Buffer.from(data)));
+      call.on("end", () => {
+        const bytes = Buffer.concat(parts);
+        const id = `copy-${self.payloads.size}`;
+        self.payloads.set(id, bytes);
+        const sha256 = createHash("sha256").update(bytes).digest("hex");
+        done(null, create(PayloadRefSchema, { id, sizeBytes: BigInt(bytes.byteLength), sha256 }));
+      });
+    },
+  });
+
+  function receive(call: Stream, { frame }: AgentFrame): void {
+    switch (frame.case) {
+      case "hello":
+        self.hellos.push(frame.value);
+        write(call, { case: "welcome", value: { controllerId: "c-1", heartbeatIntervalMs: 500, controllers: [] } });
+        return;
+      case "heartbeat":
+        return write(call, { case: "heartbeatAck", value: { sequence: 0n } });
+      case "observation":
+        if (frame.value.instance !== undefined) self.observations.push(frame.value.instance);
+        return;
+      case "taskProgress":
+        self.progress.push(frame.value);
+        return;
+      case "taskResult":
+        self.results.push(frame.value);
+        waiting.get(frame.value.taskId)?.(frame.value);
+        if (self.acknowledges) write(call, { case: "resultAck", value: { taskId: frame.value.taskId } });
+        return;
+      case undefined:
+        throw new Error("a frame says nothing");
+    }
+  }
+
+  function write(call: Stream, frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void {
+    call.write(create(ControllerFrameSchema, { frame }));
+  }
+
+  const self: ControllerEnd = {
+    address: "",
+    caFingerprint: fingerprintOf(caDer),
+    installationId,
+    tokens: new Set(),
+    hellos: [],
+    enrollments: [],
+    renewals: [],
+    results: [],
+    observations: [],
+    progress: [],
+    serials: [],
+    lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
+    acknowledges: true,
+    payloads: new Map(),
+    get openSessions() {
+      return streams.size;
+    },
+    send(frame) {
+      for (const stream of streams) write(stream, frame);
+    },
+    give(task) {
+      self.send({ case: "task", value: create(TaskSchema, task) });
+    },
+    perform(task) {
+      sequence += 1;
+      const id = task.id ?? `quick-${sequence}-${randomBytes(4).toString("hex")}`;
+      const result = new Promise<TaskResult>((resolve) => waiting.set(id, resolve));
+      self.give({ ...task, id } as MessageInitShape<typeof TaskSchema>);
+      return result;
+    },
+    cut() {
+      for (const stream of streams) stream.emit("error", { code: Code.UNAVAILABLE, details: "cut" });
+      streams.clear();
+    },
+    close() {
+      grpc.forceShutdown();
+      return Promise.resolve();
+    },
+  };
+  const credentials = new AskingCredentials(caPem, await exportKey(own.privateKey), chainPem);
+  const port = await new Promise<number>((resolve, reject) =>
+    grpc.bindAsync(`127.0.0.1:${options.port ?? 0}`, credentials, (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    ),
+  );
+  return Object.defineProperty(self, "address", { value: `127.0.0.1:${port}` });
+}
+
+/** Asks for a client certificate and goes on without: enrolment has none yet. */
+class AskingCredentials extends ServerCredentials {
+  constructor(ca: string, key: string, cert: string) {
+    super({ requestCert: true, rejectUnauthorized: false }, { ca, key, cert });
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}

@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chown, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { runProgram } from "@holdfast/agent/engines/run-program.ts";
+import type { EngineDeps } from "@holdfast/agent/engines/run-program.ts";
+import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import type { Program } from "@holdfast/image/catalogue.ts";
+import { inImage } from "@holdfast/image/in-image.ts";
+import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
+import { X509Certificate } from "@peculiar/x509";
+import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { asRoot, programDirectory, testUid } from "./platform-software.ts";
+import { freePorts } from "./temporary-process.ts";
+
+/** One machine's worth of an engine without keeper and agent: the driver's programs run in the node image. */
+export interface EngineMachine {
+  readonly driver: EngineDriver;
+  /** As the driver sees it; `change` gives it other settings. */
+  readonly instance: Instance;
+  readonly signal: AbortSignal;
+  /** PEM of the authority that signed the engine's certificate for `serverName`. */
+  readonly ca: string;
+  readonly serverName: string;
+  change(spec: Partial<InstanceSpec>): void;
+  /** Makes the data directory, as the machine's own user would own it. */
+  bootstrap(): Promise<void>;
+  /** Writes what the driver renders. */
+  writeConfig(): Promise<void>;
+  /** Starts the engine and its companions. */
+  start(): Promise<void>;
+  /** Ends all of it by the driver's signal, or by another. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /** What all of its processes printed since the start. */
+  output(): string;
+  remove(): Promise<void>;
+}
+
+export const serverName = "orders-1.local.holdfast.test";
+
+/** True when an image with this version is made. */
+export function hasEngine(engine: Program, version: string): boolean {
+  return findSoftware(imagesDirectory(process.env), engine, version) !== undefined;
+}
+
+/** An empty machine. `address` is one of this test's own, so that connections from others can be told. */
+export async function createEngineMachine(
+  load: (deps: EngineDeps) => Promise<EngineDriver>,
+  engine: Program,
+  version: string,
+  settings: Omit<Partial<InstanceSpec>, "$typeName" | "$unknown"> = {},
+): Promise<EngineMachine> {
+  const found = findSoftware(imagesDirectory(process.env), engine, version);
+  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run node image/src/main.ts`);
+  const { root } = found.image;
+  const directory = programDirectory(`holdfast-${engine}`);
+  const launch = (argv: readonly string[]) => inImage(root, { argv, uid: testUid, binds: [directory], asRoot });
+  const run: EngineDeps["run"] = (argv, options) => {
+    const { command, args } = launch(argv);
+    return runProgram([command, ...args], options);
+  };
+  const driver = await load({ run, randomBytes });
+  const [port = 0] = await freePorts(1);
+  const under = (name: string) => join(directory, name);
+  const paths = {
+    data: under("data"),
+    config: under("config"),
+    tls: under("tls"),
+    run: under("run"),
+    software: driver.software(version),
+  };
+  for (const path of [paths.data, paths.config, paths.tls, paths.run]) await give(path, undefined);
+  let spec = create(InstanceSpecSchema, {
+    serviceId: "service",
+    nodeId: "node",
+    engine,
+    version,
+    running: true,
+    vcpu: 1,
+    memoryBytes: 1n << 30n,
+    storageBytes: 1n << 33n,
+    allowedCidrs: ["127.0.0.0/8"],
+    address: "127.0.0.1",
+    port,
+    databases: engineOf(engine)?.hasDatabases === true ? ["defaultdb"] : [],
+    ...settings,
+  });
+  const ca = await writeCertificate(paths.tls);
+  let children: Child[] = [];
+  let output = "";
+
+  const begin = (argv: readonly string[], env: Readonly<Record<string, string>>): Child => {
+    const { command, args } = launch(argv);
+    const process_ = spawn(command, args, {
+      cwd: "/",
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
+    const ended = new Promise<void>((resolve) => process_.once("close", () => resolve()));
+    for (const stream of [process_.stdout, process_.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    return { process: process_, ended };
+  };
+
+  const machine: EngineMachine = {
+    driver,
+    get instance() {
+      return { spec, paths };
+    },
+    get signal() {
+      return AbortSignal.timeout(60_000);
+    },
+    ca,
+    serverName,
+    change(changes) {
+      spec = { ...spec, ...changes };
+    },
+    async bootstrap() {
+      await driver.bootstrap(machine.instance, machine.signal);
+      if (!asRoot) return;
+      for (const name of await readdir(paths.data, { recursive: true })) {
+        await chown(join(paths.data, name), testUid, testUid);
+      }
+    },
+    async writeConfig() {
+      for (const { name, content } of driver.render(machine.instance)) await give(join(paths.config, name), content);
+    },
+    async start() {
+      output = "";
+      const { argv, env } = driver.command(machine.instance);
+      const companions = driver.companions?.(machine.instance) ?? [];
+      children = [begin(argv, env), ...companions.map(({ command }) => begin(command.argv, command.env))];
+    },
+    async stop(signal) {
+      const companions = driver.companions?.(machine.instance) ?? [];
+      const signals = [driver.stop.signal, ...companions.map(({ stop }) => stop.signal)];
+      for (const [index, child] of [...children.entries()].reverse())
+        await end(child, signal ?? signals[index] ?? "SIGTERM");
+      children = [];
+    },
+    output: () => output,
+    async remove() {
+      for (const child of children) await end(child, "SIGKILL");
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return machine;
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly ended: Promise<void>;
+}
+
+async function end({ process: child, ended }: Child, signal: NodeJS.Signals): Promise<void> {
+  const pid = programPid(child.pid ?? 0);
+  if (pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(pid, signal);
+  await ended;
+}
+
+/** Makes a file, or a directory without content, that the engine's user owns. */
+async function give(path: string, content: string | undefined): Promise<void> {
+  if (content === undefined) await mkdir(path, { recursive: true, mode: 0o700 });
+  else await writeFile(path, content, { mode: 0o600 });
+  if (asRoot) await chown(path, testUid, testUid);
+}
+
+async function writeCertificate(directory: string): Promise<string> {
+  const [authorityKeys, keys] = await Promise.all([newKeyPair(), newKeyPair()]);
+  const notBefore = new Date(Date.now() - 60_000);
+  const notAfter = new Date(Date.now() + 86_400_000);
+  const certificate = await issueAuthority("test authority", authorityKeys, notBefore, notAfter);
+  const { publicKey, subject } = new X509Certificate(certificate);
+  const signer = { certificate, subject, key: authorityKeys.privateKey, publicKey };
+  const names = { names: [serverName], uris: [], addresses: [], client: false, commonName: serverName };
+  const leaf = await issueLeaf(signer, { ...names, publicKey: keys.publicKey, notBefore, notAfter });
+  await give(join(directory, "server.key"), await exportKey(keys.privateKey));
+  await give(join(directory, "server.crt"), pem(leaf.der));
+  await give(join(directory, "ca.crt"), pem(certificate));
+  return pem(certificate);
+}
+
+function pem(der: Uint8Array): string {
+  const lines =
+    Buffer.from(der)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+}

@@ -1,0 +1,51 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+
+/**
+ * A little server that the agent can run as an engine: `write` on its socket puts a line into its data. A parameter
+ * `broken` keeps it from starting; `slow_start_ms` makes it recover for a while; `slow_answer_ms` keeps back the answers
+ * that it has; SIGHUP reads the parameters again, but for `at_start`.
+ */
+const [configFile = "", dataFile = "", tlsDir = ""] = process.argv.slice(2);
+let config = read();
+const atStart = config.parameters["at_start"];
+
+function read(): { address: string; port: number; parameters: Record<string, string> } {
+  return JSON.parse(readFileSync(configFile, "utf8"));
+}
+
+function say(level: string, message: string): void {
+  process.stdout.write(`${new Date().toISOString()} ${level} ${message}\n`);
+}
+
+if (config.parameters["broken"] !== undefined) {
+  say("error", `parameter broken cannot be ${config.parameters["broken"]}`);
+  process.exit(1);
+}
+readFileSync(`${tlsDir}/server.crt`);
+
+process.on("SIGTERM", () => {
+  say("info", "shutting down");
+  process.exit(0);
+});
+process.on("SIGHUP", () => {
+  config = read();
+  say("info", "reloaded");
+});
+
+const server = createServer((socket) => {
+  socket.on("error", () => socket.destroy());
+  socket.on("data", (bytes) => {
+    if (config.parameters["deaf"] !== undefined) return;
+    const request = bytes.toString("utf8").trim();
+    if (request === "write") appendFileSync(dataFile, "written\n");
+    const certificate = readFileSync(`${tlsDir}/server.crt`, "utf8");
+    const { at_start: _, ...live } = config.parameters;
+    const parameters = atStart === undefined ? live : { ...live, at_start: atStart };
+    const answer = `${JSON.stringify({ pid: process.pid, parameters, certificate })}\n`;
+    setTimeout(() => socket.end(answer), Number(live["slow_answer_ms"] ?? "0"));
+  });
+});
+const slowMs = Number(config.parameters["slow_start_ms"] ?? "0");
+say("info", "starting");
+setTimeout(() => server.listen(config.port, config.address, () => say("info", "ready")), slowMs);

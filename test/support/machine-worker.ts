@@ -1,0 +1,17 @@
+import { startTestMachines } from "./process-machines.ts";
+import { testMachineSpec } from "./machine-spec.ts";
+
+/**
+ * A controller's process that does one thing to a machine, to be killed while it does:
+ * `node machine-worker.ts DIRECTORY create|start|destroy ID`. Prints "begin" first.
+ */
+const [directory = "", verb, id = ""] = process.argv.slice(2);
+const { provider } = await startTestMachines({ directory });
+const { signal } = new AbortController();
+console.log("begin");
+if (verb === "destroy") await provider.destroy(id, signal);
+else await provider.create(testMachineSpec({ id }), signal);
+if (verb === "start") {
+  await provider.start(id, { installationId: "test", controllers: [], caFingerprint: "", token: "t" }, signal);
+}
+await provider.close();

@@ -1,0 +1,29 @@
+import { createServer, type Server } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A port that a test holds, so that the program which wants it cannot start. */
+export interface OccupiedPort {
+  release(): Promise<void>;
+}
+
+/** Takes a port of 127.0.0.1 as soon as it is free; `free` is called until then, to kill who has it. */
+export async function occupyPort(port: number, free: () => void): Promise<OccupiedPort> {
+  for (;;) {
+    free();
+    const server = await listen(port);
+    if (server !== undefined) return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+    await sleep(2);
+  }
+}
+
+function listen(port: number): Promise<Server | undefined> {
+  // Whoever comes is turned away at once.
+  const server = createServer((socket) => socket.destroy());
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE") resolve(undefined);
+      else reject(error);
+    });
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
+}

@@ -1,0 +1,50 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Every log file of an installation: its own programs' and its machines'. */
+export function logFiles(directory: string): string[] {
+  const machines = join(directory, "machines");
+  const folders = [
+    join(directory, "log"),
+    ...list(machines).flatMap((id) => [join(machines, id), join(machines, id, "state", "log")]),
+  ];
+  return folders.flatMap((folder) =>
+    list(folder)
+      .filter((name) => /\.log(\.\d+)?$/.test(name))
+      .map((name) => join(folder, name)),
+  );
+}
+
+/** The end of each log, for a failed test to show. `about` keeps only lines that have it. */
+export function lastLogLines(directory: string, count: number, about = ""): string {
+  return logFiles(directory)
+    .map((file) => {
+      const lines = readFileSync(file, "utf8")
+        .split("\n")
+        .filter((line) => line !== "" && line.includes(about));
+      return lines.length === 0 ? "" : `--- ${file.slice(directory.length + 1)}\n${lines.slice(-count).join("\n")}\n`;
+    })
+    .join("");
+}
+
+/**
+ * What programs of the platform said before they ended by themselves while they served. One that is killed says nothing,
+ * and one that cannot start yet, for want of its port or of etcd, may end and be started again.
+ */
+export function crashesOf(directory: string): string[] {
+  return ["controller", "dns"].flatMap((name) => {
+    const file = join(directory, "log", `${name}.log`);
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const lives = text.split(new RegExp(`^holdfast: ${name} ended with `, "m"));
+    return lives.flatMap((life, index) => {
+      const end = lives[index + 1]?.split("\n")[0];
+      if (end?.startsWith("code ") !== true || !/"msg":"(serving|dns server ready)"/.test(life)) return [];
+      const said = life.split("\n").filter((line) => !line.startsWith("{"));
+      return [`${name} ended with ${end}\n${said.slice(-30).join("\n")}`];
+    });
+  });
+}
+
+function list(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}

@@ -1,0 +1,185 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
+import { lastLogLines } from "./platform-logs.ts";
+import { findProcesses, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
+import { basic, createRest, type Rest, type RestAnswer } from "./rest.ts";
+import { GiveUp, waitUntil } from "./wait-until.ts";
+
+/** What admin.json says. */
+export interface AdminFile {
+  readonly base_url: string;
+  readonly grpc_url: string;
+  readonly username: string;
+  readonly password: string;
+  readonly api_key_id: string;
+  readonly api_key_secret: string;
+  readonly token: string;
+  readonly ca_file: string;
+  readonly dns_server: string;
+}
+
+/** The whole platform, run as `npm start` runs it, in a data directory of its own. */
+export interface Platform {
+  readonly directory: string;
+  readonly admin: AdminFile;
+  /** Trust bundle of the API and of services, PEM. */
+  readonly ca: string;
+  /** The REST API for the owner of the first organization. */
+  readonly rest: Rest;
+  /** Authorization of the owner's API key, and of the platform's operator. */
+  readonly owner: string;
+  readonly operator: string;
+  /** Bodies of error answers so far. */
+  readonly errorBodies: readonly string[];
+  processes(): PlatformProcesses;
+  /** Starts it again after stop or kill9; resolves when the API answers. */
+  start(): Promise<void>;
+  /** Ctrl-C; resolves when the supervisor is gone. */
+  stop(): Promise<void>;
+  /** kill -9 of the supervisor and all that goes with it; machines go on. */
+  killControlPlane(): Promise<void>;
+  /** kill -9 of every process of it, machines too. */
+  kill9(): Promise<void>;
+  /** Stops it and removes its data; whatever still runs of it is killed. */
+  remove(): Promise<void>;
+}
+
+export interface PlatformOptions {
+  /** Data directory; a new one below the system's temporary directory when absent. */
+  readonly directory?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+}
+
+const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
+const watchdog = join(import.meta.dirname, "watchdog.sh");
+const startWithinMs = 60_000;
+
+/** Resolves when the API answers. The platform ends with the test's process, whatever ends that. */
+export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), "holdfast-system-"));
+  const guard = spawn(watchdog, [directory], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  const guardEnded = new Promise((resolve) => guard.once("close", resolve));
+  guard.unref();
+  const errorBodies: string[] = [];
+  const noteError = ({ status, text }: RestAnswer<unknown>) => {
+    if (status >= 400) errorBodies.push(text);
+  };
+  let supervisor: ChildProcess | undefined;
+  let output = "";
+
+  async function start(): Promise<void> {
+    output = "";
+    const launch = dyingWithParent([process.execPath, entry, "up", "--data", directory, ...(options.flags ?? [])]);
+    const child = spawn(launch.command, launch.args, {
+      env: { ...childEnvironment(), ...options.environment },
+      stdio: ["ignore", "pipe", "pipe"],
+      // Ctrl-C at the tests is theirs to handle, in order.
+      detached: true,
+    });
+    supervisor = child;
+    const read = (text: string) => {
+      output = (output + text).slice(-20_000);
+    };
+    child.stdout.setEncoding("utf8").on("data", read);
+    child.stderr.setEncoding("utf8").on("data", read);
+    const describe = () => `its output:\n${output}\n${lastLogLines(directory, 15)}`;
+    await waitUntil(
+      "the platform answers",
+      async () => {
+        if (child.exitCode !== null || child.signalCode !== null) {
+          throw new GiveUp(`npm start ended with ${child.signalCode ?? child.exitCode}; ${describe()}`);
+        }
+        return existsSync(join(directory, "admin.json")) && (await answers(readAdmin(directory)));
+      },
+      { withinMs: startWithinMs, describe },
+    );
+  }
+
+  const isGone = () => supervisor === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
+  const processes = () => findProcesses(directory, isGone() ? undefined : supervisor?.pid);
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const child = supervisor;
+    if (child === undefined || isGone()) return;
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  async function remove(): Promise<void> {
+    rest?.close();
+    const force = setTimeout(() => supervisor?.kill("SIGKILL"), 20_000);
+    await end("SIGINT");
+    clearTimeout(force);
+    guard.ref();
+    guard.stdin?.end();
+    await guardEnded;
+  }
+
+  let rest: Rest | undefined;
+  try {
+    await start();
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  const admin = readAdmin(directory);
+  const ca = readFileSync(admin.ca_file, "utf8");
+  const owner = basic(admin.api_key_id, admin.api_key_secret);
+  rest = createRest({ baseUrl: admin.base_url, ca, authorization: owner, onAnswer: noteError });
+  return {
+    directory,
+    admin,
+    ca,
+    rest,
+    owner,
+    operator: basic(admin.username, admin.password),
+    errorBodies,
+    processes,
+    start,
+    stop: () => end("SIGINT"),
+    async killControlPlane() {
+      await end("SIGKILL");
+      const { etcd, history, dns, controllers } = processes();
+      for (const pid of [etcd, history, dns, ...controllers]) if (pid !== undefined) killAtOnce(pid);
+      await waitUntil(
+        "the control plane is gone",
+        () => processes().controllers.length === 0 && processes().etcd === undefined,
+      );
+    },
+    async kill9() {
+      // All stand still before the first dies, so that none can act on another one's end.
+      const { all } = processes();
+      for (const pid of all) killAtOnce(pid, "SIGSTOP");
+      for (const pid of all) killAtOnce(pid);
+      await waitUntil("all of it is gone", () => processes().all.length === 0);
+    },
+    remove,
+  };
+}
+
+function readAdmin(directory: string): AdminFile {
+  return JSON.parse(readFileSync(join(directory, "admin.json"), "utf8"));
+}
+
+async function answers(admin: AdminFile): Promise<boolean> {
+  const authorization = basic(admin.api_key_id, admin.api_key_secret);
+  const rest = createRest({ baseUrl: admin.base_url, ca: readFileSync(admin.ca_file, "utf8"), authorization });
+  try {
+    return (await rest.get("/catalog", { timeoutMs: 2_000 })).status === 200;
+  } finally {
+    rest.close();
+  }
+}
+
+/** The test runner's own settings are none of the platform's business. */
+function childEnvironment(): Record<string, string> {
+  const kept = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
+  return Object.fromEntries(
+    kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),
+  );
+}

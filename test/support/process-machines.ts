@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Clock, systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/process/host-abilities.ts";
+import { layoutOf } from "@holdfast/controller/compute/process/machine-paths.ts";
+import {
+  createProcessProvider,
+  type ProcessProvider,
+  type ProcessProviderDeps,
+} from "@holdfast/controller/compute/process/process-provider.ts";
+import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+
+/** A first process of a machine with a child that has left its session, as engines have. */
+export const standIn = [
+  "/bin/sh",
+  "-c",
+  `trap 'exit 0' TERM
+cd "\${HOLDFAST_DATA_DIR:-/data}"
+setsid sleep 1000 9>&- &
+while :; do sleep 0.05; done`,
+];
+
+/** A process provider over a directory of its own, for one test file. Its machines run a stand-in for the keeper. */
+export interface TestMachines {
+  readonly directory: string;
+  readonly layout: ReturnType<typeof layoutOf>;
+  readonly provider: ProcessProvider;
+  /** Another provider over the same directory. */
+  another(): ProcessProvider;
+  /** Ends and removes all machines. */
+  close(): Promise<void>;
+}
+
+export const testCheckout = join(import.meta.dirname, "..", "..");
+
+interface TestMachinesOptions {
+  /** An existing directory instead of a new one. */
+  readonly directory?: string;
+  readonly abilities?: HostAbilities;
+  readonly clock?: Clock;
+  readonly command?: ProcessProviderDeps["command"];
+  readonly spares?: ProcessProviderDeps["spares"];
+  readonly environment?: ProcessProviderDeps["environment"];
+}
+
+export async function startTestMachines(options: TestMachinesOptions = {}): Promise<TestMachines> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), "holdfast-machines-"));
+  const layout = layoutOf(directory);
+  const deps: ProcessProviderDeps = {
+    directory,
+    loopbackBlock: "127.99",
+    imagesDir: imagesDirectory(process.env),
+    checkout: testCheckout,
+    node: process.execPath,
+    abilities: options.abilities ?? (await detectAbilities()),
+    environment: options.environment ?? process.env,
+    clock: options.clock ?? systemClock,
+    log: silentLog,
+    command: options.command ?? (() => standIn),
+    ...(options.spares && { spares: options.spares }),
+  };
+  const opened: ProcessProvider[] = [];
+  const another = () => {
+    const provider = createProcessProvider(deps);
+    opened.push(provider);
+    return provider;
+  };
+  return {
+    directory,
+    layout,
+    provider: another(),
+    another,
+    async close() {
+      await Promise.all(opened.map((provider) => provider.close()));
+      await stopAllMachines(directory, 0);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** Random choices that a seed repeats. */
+export interface Random {
+  /** 0 <= x < 1. */
+  next(): number;
+  /** Whole, from `least` to `most`, both included. */
+  between(least: number, most: number): number;
+  pick<T>(items: readonly T[]): T;
+  /** A generator of its own, so that one reader's pace does not change what another one draws. */
+  fork(): Random;
+}
+
+/** Mulberry32: small, and the same on every machine. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const between = (least: number, most: number) => least + Math.floor(next() * (most - least + 1));
+  return {
+    next,
+    between,
+    pick(items) {
+      const item = items[between(0, items.length - 1)];
+      if (item === undefined) throw new Error("nothing to pick from");
+      return item;
+    },
+    fork: () => createRandom(between(0, 0xffff_ffff)),
+  };
+}

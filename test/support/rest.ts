@@ -1,0 +1,149 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Agent, request } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
+import { checkAnswer } from "./answer-rules.ts";
+
+/** An answer of the REST API, as it came. */
+export interface RestAnswer<T = Record<string, unknown>> {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The parsed body; an empty object when there is none. */
+  readonly json: T;
+}
+
+export interface RestOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, with the Content-Type of `headers`. */
+  readonly rawBody?: string | Buffer;
+  readonly timeoutMs?: number;
+}
+
+/** A caller of the REST API. Each answer is held to the rules that all have; one that breaks them throws. */
+export interface Rest {
+  readonly baseUrl: string;
+  call<T = Record<string, unknown>>(verb: string, path: string, options?: RestOptions): Promise<RestAnswer<T>>;
+  get<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestAnswer<T>>;
+  post<T = Record<string, unknown>>(path: string, body?: unknown, options?: RestOptions): Promise<RestAnswer<T>>;
+  patch<T = Record<string, unknown>>(path: string, body: unknown, options?: RestOptions): Promise<RestAnswer<T>>;
+  delete<T = Record<string, unknown>>(path: string, options?: RestOptions): Promise<RestAnswer<T>>;
+  /** Repeats a call that nobody answers, or 503 or 500, until the time is over; only for calls that may be repeated. */
+  insist<T = Record<string, unknown>>(
+    verb: string,
+    path: string,
+    options?: RestOptions & { withinMs?: number },
+  ): Promise<RestAnswer<T>>;
+  /** The same API for another credential. */
+  as(authorization: string | undefined): Rest;
+  close(): void;
+}
+
+export interface RestTarget {
+  readonly baseUrl: string;
+  readonly ca: string;
+  /** Value of the header Authorization. */
+  readonly authorization: string | undefined;
+  /** Called with every answer, such as to collect error bodies. */
+  readonly onAnswer?: (answer: RestAnswer<unknown>) => void;
+}
+
+export function basic(name: string, secret: string): string {
+  return `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
+}
+
+export function createRest(
+  target: RestTarget,
+  agent = new Agent({ ca: target.ca, keepAlive: true, servername: "" }),
+): Rest {
+  const { baseUrl, authorization } = target;
+
+  async function call<T>(verb: string, path: string, options: RestOptions = {}): Promise<RestAnswer<T>> {
+    const payload = options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+    const headers: Record<string, string> = {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(options.body === undefined ? {} : { "content-type": "application/json" }),
+      ...options.headers,
+    };
+    const answer = await send(`${baseUrl}${path}`, verb, headers, payload, agent, options.timeoutMs ?? 30_000);
+    target.onAnswer?.(answer);
+    checkAnswer(verb, path, answer);
+    return answer as RestAnswer<T>;
+  }
+
+  return {
+    baseUrl,
+    call,
+    get: (path, options) => call("GET", path, options),
+    post: (path, body, options) => call("POST", path, { ...options, ...(body === undefined ? {} : { body }) }),
+    patch: (path, body, options) => call("PATCH", path, { ...options, body }),
+    delete: (path, options) => call("DELETE", path, options),
+    async insist<T>(
+      verb: string,
+      path: string,
+      { withinMs = 60_000, ...options }: RestOptions & { withinMs?: number } = {},
+    ) {
+      const deadline = Date.now() + withinMs;
+      for (;;) {
+        const outcome = await call<T>(verb, path, { timeoutMs: 20_000, ...options }).catch((error: unknown) => {
+          if (isUnanswered(error)) return error as Error;
+          throw error;
+        });
+        if (!(outcome instanceof Error) && outcome.status !== 503 && outcome.status !== 500) return outcome;
+        if (Date.now() > deadline) {
+          const last = outcome instanceof Error ? outcome.message : outcome.text;
+          throw new Error(`${verb} ${path} got no answer within ${withinMs} ms: ${last}`);
+        }
+        await sleep(100);
+      }
+    },
+    as: (other) => createRest({ ...target, authorization: other }, agent),
+    close: () => agent.destroy(),
+  };
+}
+
+/** Connections that were refused, cut or too slow: nothing is known of what became of the request. */
+export function isUnanswered(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ERR_STREAM_PREMATURE_CLOSE"].includes(String(code));
+}
+
+function send(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  payload: string | Buffer | undefined,
+  agent: Agent,
+  timeoutMs: number,
+): Promise<RestAnswer<unknown>> {
+  const length = payload === undefined ? {} : { "content-length": String(Buffer.byteLength(payload)) };
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, agent, headers: { ...length, ...headers } }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+      incoming.once("error", reject);
+      incoming.once("close", () => {
+        clearTimeout(timer);
+        if (!incoming.complete) return reject(Object.assign(new Error("the answer was cut"), { code: "ECONNRESET" }));
+        const text = Buffer.concat(chunks).toString("utf8");
+        const { statusCode: status = 0, headers: got } = incoming;
+        resolve({ status, headers: got, text, json: text !== "" && isJson(got) ? JSON.parse(text) : {} });
+      });
+    });
+    const timer = setTimeout(() => {
+      outgoing.destroy(
+        Object.assign(new Error(`${method} ${url}: no answer in ${timeoutMs} ms`), { code: "ETIMEDOUT" }),
+      );
+    }, timeoutMs);
+    outgoing.once("error", (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    outgoing.end(payload);
+  });
+}
+
+function isJson(headers: IncomingHttpHeaders): boolean {
+  return /^application\/(problem\+)?json/.test(headers["content-type"] ?? "");
+}

@@ -1,0 +1,158 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import type { Log, LogFields } from "@holdfast/common/log.ts";
+import { createFleet, type FleetDeps, type RunningFleet } from "@holdfast/controller/fleet/create-fleet.ts";
+import { createPayloads } from "@holdfast/controller/objects/payloads.ts";
+import { createDirectoryStore } from "@holdfast/controller/objects/directory-store.ts";
+import { mintEnrollment } from "@holdfast/controller/fleet/enrollment-token.ts";
+import type { TaskObject } from "@holdfast/controller/fleet/task-object.ts";
+import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
+import {
+  createAuthority,
+  type InstallationAuthority,
+  type Lifetimes,
+} from "@holdfast/controller/pki/create-authority.ts";
+import { createSealer, type Sealer } from "@holdfast/controller/secrets/sealer.ts";
+import { type Collection, createCollection } from "@holdfast/controller/store/collection.ts";
+import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
+import { keyOf } from "@holdfast/controller/store/resource.ts";
+import type { Lease, Store } from "@holdfast/controller/store/store.ts";
+import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
+import type { TestEtcd } from "./etcd.ts";
+
+export const installationId = "inst-test";
+
+/** One controller's fleet on a real etcd, alone in this process or beside others. */
+export interface TestController {
+  readonly fleet: RunningFleet;
+  readonly store: Store;
+  readonly authority: InstallationAuthority;
+  readonly machines: Collection<MachineObject>;
+  readonly tasks: Collection<TaskObject>;
+  readonly sealer: Sealer;
+  readonly lease: Lease;
+  readonly address: string;
+  readonly logged: { message: string; fields: LogFields }[];
+  /** A machine in the store, with the token that enrols it. */
+  newMachine(machineId: string): Promise<string>;
+  /** A machine that enrolled, with its certificate. */
+  newAgent(machineId: string): Promise<AgentIdentity>;
+  dial(identity: AgentIdentity): ReturnType<typeof dial>;
+  close(): Promise<void>;
+}
+
+export interface TestInstallation {
+  readonly etcd: TestEtcd;
+  readonly masterKey: Buffer;
+  readonly directory: string;
+  close(): Promise<void>;
+}
+
+export async function newInstallation(etcd: TestEtcd): Promise<TestInstallation> {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-fleet-"));
+  const close = () => rm(directory, { recursive: true, force: true });
+  return { etcd, masterKey: randomBytes(32), directory, close };
+}
+
+export async function startController(
+  { etcd, masterKey, directory }: TestInstallation,
+  controllerId: string,
+  options: Partial<FleetDeps> & { readonly lifetimes?: Partial<Lifetimes>; readonly leaseS?: number } = {},
+): Promise<TestController> {
+  const { lifetimes = {}, leaseS = 5, ...overrides } = options;
+  const logged: TestController["logged"] = [];
+  const log = recordingLog(logged);
+  const clock = systemClock;
+  const store = createEtcdStore({ hosts: [etcd.url], log });
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", masterKey]]) });
+  const authority = await createAuthority({ store, sealer, installationId, clock, log, lifetimes });
+  const machines = createCollection<MachineObject>(store, "machine");
+  const tasks = createCollection<TaskObject>(store, "task");
+  const payloads = createPayloads(createDirectoryStore(directory), { newId: randomUUID, maxBytes: 64 << 20 });
+  const fleet = await createFleet({
+    controllerId,
+    installationId,
+    store,
+    machines,
+    tasks,
+    authority,
+    sealer,
+    payloads,
+    clock,
+    log,
+    host: "127.0.0.1",
+    port: 0,
+    ...overrides,
+  });
+  const lease = await store.lease(leaseS);
+  await fleet.attach(lease);
+  const address = `127.0.0.1:${fleet.port}`;
+
+  async function newMachine(machineId: string): Promise<string> {
+    const { token, enrollment } = mintEnrollment(sealer, clock);
+    const key = keyOf("machine", machineId);
+    const before = await store.get(key);
+    const machine: MachineObject =
+      before === undefined ? blankMachine(machineId, clock.now()) : (JSON.parse(before.value) as MachineObject);
+    const value = JSON.stringify({ ...machine, status: { ...machine.status, enrollment } });
+    await store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
+    return token;
+  }
+
+  return {
+    fleet,
+    store,
+    authority,
+    machines,
+    tasks,
+    sealer,
+    lease,
+    address,
+    logged,
+    newMachine,
+    async newAgent(machineId) {
+      const token = await newMachine(machineId);
+      return enroll({ address, trustBundle: authority.trustBundle, installationId, machineId, token });
+    },
+    dial: (identity) => dial({ address, trustBundle: authority.trustBundle, identity }),
+    async close() {
+      await fleet.close();
+      await lease.revoke().catch(() => undefined);
+      for (const part of [machines, tasks, authority]) part.close();
+      await store.close();
+    },
+  };
+}
+
+function blankMachine(id: string, now: number): MachineObject {
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    spec: {
+      owner: { kind: "managed-service", id: `service-of-${id}` },
+      engine: "postgresql",
+      version: "17",
+      vcpu: 1,
+      memoryBytes: 1 << 30,
+      diskBytes: 1 << 30,
+      zone: "local",
+      power: "on",
+      serverNames: [`${id}.local.holdfast.test`],
+    },
+    status: { state: "running", reason: "", address: "127.77.0.1", enrollment: null, certificate: null },
+  };
+}
+
+function recordingLog(into: TestController["logged"], bound: LogFields = {}): Log {
+  const note = (message: string, fields: LogFields = {}) =>
+    void into.push({ message, fields: { ...bound, ...fields } });
+  return {
+    debug() {},
+    info: note,
+    warn: note,
+    error: note,
+    child: (fields) => recordingLog(into, { ...bound, ...fields }),
+  };
+}

@@ -1,0 +1,36 @@
+import { inspect } from "node:util";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Thrown by a look that has seen enough: waiting longer is of no use. */
+export class GiveUp extends Error {}
+
+/**
+ * What `look` answers once it is neither undefined nor false. Past the time it throws what `describe` tells and the last
+ * error of `look`, so that a failed test says how things were.
+ */
+export async function waitUntil<T>(
+  what: string,
+  look: () => Promise<T | undefined | false> | T | undefined | false,
+  options: { withinMs?: number; everyMs?: number; describe?: () => Promise<string> | string } = {},
+): Promise<T> {
+  const { withinMs = 20_000, everyMs = 50, describe } = options;
+  const deadline = Date.now() + withinMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const found = await look();
+      if (found !== undefined && found !== false) return found;
+      last = undefined;
+    } catch (error) {
+      if (error instanceof GiveUp) throw error;
+      last = error;
+    }
+    if (Date.now() > deadline) {
+      const error = last === undefined ? "" : `\nlast error: ${last instanceof Error ? last.message : inspect(last)}`;
+      throw new Error(
+        `not within ${withinMs} ms: ${what}${error}${describe === undefined ? "" : `\n${await describe()}`}`,
+      );
+    }
+    await sleep(everyMs);
+  }
+}

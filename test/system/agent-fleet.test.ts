@@ -1,0 +1,249 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type InstanceSpec, InstanceSpecSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
+import type { MachineObject } from "../../controller/src/machine/machine.ts";
+import { keyOf } from "../../controller/src/store/resource.ts";
+import { startTestEtcd, type TestEtcd } from "../support/etcd.ts";
+import { newInstallation, startController, type TestController, type TestInstallation } from "../support/test-fleet.ts";
+
+/**
+ * The real keeper and agent against the real fleet of two controllers on a real etcd. Only the engine is the fixture. The
+ * certificates live for seconds, so that every test sees streams change.
+ */
+let etcd: TestEtcd;
+let installation: TestInstallation;
+let controllers: TestController[];
+let directory: string;
+let keeper: ChildProcess;
+const port = 27_000 + (process.pid % 3_000);
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  installation = await newInstallation(etcd);
+  const lifetimes = { identityMs: 4_500, serverMs: 6_000 };
+  controllers = [
+    await startController(installation, "c-1", { lifetimes }),
+    await startController(installation, "c-2", { lifetimes }),
+  ];
+  directory = await mkdtemp(join(tmpdir(), "agent-fleet-"));
+  await enroll();
+  startKeeper();
+  await vi.waitUntil(() => holder() !== undefined, { timeout: 20_000 });
+});
+afterAll(async () => {
+  keeper?.kill("SIGKILL");
+  for (const controller of controllers ?? []) await controller.close();
+  await installation?.close();
+  await etcd?.stop();
+  await rm(directory, { recursive: true, force: true, maxRetries: 10 });
+});
+
+/** Leaves a fresh token in the machine, as a provider does. */
+async function enroll(): Promise<void> {
+  const enrollment = {
+    installation_id: "inst-test",
+    machine_id: "m-1",
+    controllers: controllers.map(({ address }) => address),
+    ca_fingerprint: first().authority.fingerprint,
+    token: await first().newMachine("m-1"),
+  };
+  const file = join(directory, "enrollment.json");
+  writeFileSync(`${file}.new`, JSON.stringify(enrollment), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+function startKeeper(): void {
+  keeper = spawn(process.execPath, [join(import.meta.dirname, "../../agent/keeper/main.ts")], {
+    env: {
+      PATH: process.env["PATH"],
+      HOLDFAST_MACHINE_ID: "m-1",
+      HOLDFAST_STATE_DIR: directory,
+      HOLDFAST_RUN_DIR: join(directory, "run"),
+      HOLDFAST_DATA_DIR: join(directory, "data"),
+      HOLDFAST_AGENT_MAIN: join(import.meta.dirname, "../support/fixture-agent.ts"),
+    },
+    stdio: "ignore",
+  });
+}
+
+function first(): TestController {
+  return controllers[0] as TestController;
+}
+
+/** Id of the controller that holds the machine's stream, as the first one that is left sees it. */
+function holder(): string | undefined {
+  return controllers.at(-1)?.fleet.session("m-1")?.controllerId;
+}
+
+function specOf(generation: bigint, change: MessageInitShape<typeof InstanceSpecSchema> = {}): InstanceSpec {
+  return create(InstanceSpecSchema, {
+    serviceId: "service-of-m-1",
+    nodeId: "m-1",
+    engine: "fixture",
+    version: "1",
+    generation,
+    term: 1n,
+    running: true,
+    storageBytes: 1n << 40n,
+    address: "127.0.0.1",
+    port,
+    ...change,
+  });
+}
+
+function converge(
+  controller: TestController,
+  generation: bigint,
+  change: MessageInitShape<typeof InstanceSpecSchema> = {},
+) {
+  const input = {
+    case: "convergeInstance" as const,
+    value: { $typeName: "holdfast.agent.v1.ConvergeInstance" as const, instance: specOf(generation, change) },
+  };
+  const request = {
+    ownerId: "service-of-m-1",
+    generation: Number(generation),
+    term: 1,
+    lane: "control" as const,
+    input,
+    deadlineMs: 20_000,
+  };
+  return controller.fleet.run("m-1", request, 20_000);
+}
+
+const listLogs = {
+  ownerId: "service-of-m-1",
+  generation: 1,
+  term: 1,
+  lane: "query" as const,
+  input: { case: "readLogs" as const, value: create(ReadLogsSchema, { limit: 1 }) },
+  deadlineMs: 5_000,
+};
+
+function agentLog(): string {
+  const log = join(directory, "log");
+  return readdirSync(log)
+    .map((name) => readFileSync(join(log, name), "utf8"))
+    .join("\n");
+}
+
+/** How often the agent logged this. */
+function logged(words: string): number {
+  return agentLog().split(words).length - 1;
+}
+
+const refusal = "the certificate is not good any more";
+
+test("an instance is brought up through either controller, and both see it", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  for (const [index, controller] of controllers.entries()) {
+    expect((await converge(controller, BigInt(index + 1))).failure).toBeUndefined();
+  }
+  for (const { fleet } of controllers) {
+    await expect.poll(() => fleet.observation("m-1")?.instance.state, { timeout: 10_000 }).toBe("running");
+  }
+});
+
+test("30 MB go through a task by reference and back while other tasks are answered", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  const { fleet } = controllers.find(({ fleet: { held } }) => held === 1) ?? first();
+  const control = async () => {
+    const startedAt = performance.now();
+    await fleet.run("m-1", listLogs, 5_000);
+    return performance.now() - startedAt;
+  };
+  const transfer = fleet.probeTransfer("m-1", 30 << 20);
+  const times: number[] = [];
+  let going = true;
+  const stop = () => {
+    going = false;
+  };
+  transfer.then(stop, stop);
+  while (going) times.push(await control());
+  expect((await transfer).sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(Math.max(...times)).toBeLessThan(5_000);
+});
+
+test("no task fails while certificates and streams change, whichever controller it comes by", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  const handedOver = () =>
+    controllers.flatMap(({ logged }) => logged).filter(({ message }) => message === "agent stream handed over").length;
+  const before = handedOver();
+  const going = () => handedOver() < before + 3;
+  let quick = 0;
+  let generation = 3n;
+  const durable: string[] = [];
+  const many = async ({ fleet }: TestController) => {
+    while (going()) {
+      expect((await fleet.run("m-1", listLogs, 5_000)).failure).toBeUndefined();
+      quick += 1;
+    }
+  };
+  const long = async () => {
+    while (going()) {
+      generation += 1n;
+      const change = { restartCount: generation, parameters: { slow_start_ms: "700" } };
+      expect((await converge(first(), generation, change)).failure).toBeUndefined();
+    }
+  };
+  const recorded = async ({ fleet }: TestController) => {
+    while (going()) {
+      const id = `recorded-${durable.length}`;
+      durable.push(id);
+      await fleet.submit("m-1", id, listLogs);
+      await delay(20);
+    }
+  };
+  await Promise.all([...controllers.map(many), long(), recorded(first())]);
+  expect(quick).toBeGreaterThan(100);
+  const failed = () => durable.filter((id) => first().fleet.task(id)?.status !== "completed");
+  await expect.poll(failed, { timeout: 10_000 }).toEqual([]);
+}, 40_000);
+
+test("an agent whose certificate is refused enrols anew as soon as a fresh token is there, and the engine stays", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  const { store } = first();
+  const [enrolled, started, refused] = [logged("machine enrolled"), logged("engine started"), logged(refusal)];
+  const key = keyOf("machine", "m-1");
+  const machine = JSON.parse((await store.get(key))?.value ?? "") as MachineObject;
+  const certificate = { serial: "00", previousSerial: "", beganAt: 0, expiresAt: 0 };
+  const value = JSON.stringify({ ...machine, status: { ...machine.status, certificate } });
+  await store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
+  await expect.poll(holder, { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => logged(refusal), { timeout: 10_000 }).toBeGreaterThan(refused);
+  await enroll();
+  await expect.poll(holder, { timeout: 15_000 }).toBeDefined();
+  expect((await converge(first(), 500n)).failure).toBeUndefined();
+  expect(logged("machine enrolled")).toBe(enrolled + 1);
+  expect(logged("engine started")).toBe(started);
+}, 40_000);
+
+test("an agent that spent its token and died before it had saved the answer enrols with the next one", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  keeper.kill("SIGKILL");
+  rmSync(join(directory, "identity.json"));
+  await expect.poll(holder, { timeout: 30_000 }).toBeUndefined();
+  startKeeper();
+  await expect.poll(() => logged("the enrolment is not good"), { timeout: 10_000 }).toBeGreaterThan(0);
+  await enroll();
+  await expect.poll(holder, { timeout: 15_000 }).toBeDefined();
+  expect((await converge(first(), 600n)).failure).toBeUndefined();
+}, 60_000);
+
+test("the other controller takes over when one goes, and the engine does not notice", async () => {
+  onTestFailed(() => console.log(agentLog()));
+  const index = holder() === "c-1" ? 0 : 1;
+  const [gone] = controllers.splice(index, 1);
+  await gone?.close();
+  const left = first();
+  await expect
+    .poll(() => left.fleet.session("m-1")?.controllerId, { timeout: 20_000 })
+    .toBe(index === 0 ? "c-2" : "c-1");
+  expect((await converge(left, 1_000n)).failure).toBeUndefined();
+});

@@ -1,0 +1,79 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "../support/clients.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { isAlive } from "../support/platform-processes.ts";
+import { createServices, type RunningService } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
+
+describe("an installation", () => {
+  let platform: Platform;
+  let service: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    service = await createServices(platform).createRunning("first");
+    await queryOnce(platform, service.connection, service, "CREATE TABLE kept AS SELECT 7 AS answer");
+  });
+  afterAll(() => platform?.remove());
+
+  it("refuses a second start while it runs, and says who runs it", async () => {
+    const { code, output } = await tryStart(["up", "--data", platform.directory]);
+    expect(code).toBe(1);
+    expect(output).toMatch(/in use.*process \d+/);
+  });
+
+  it("names a busy port and its flag", async () => {
+    const taken = new URL(platform.admin.base_url).port;
+    const other = join(platform.directory, "elsewhere");
+    const { code, output } = await tryStart(["up", "--data", other, "--api-port", taken]);
+    expect(code).toBe(1);
+    expect(output).toMatch(new RegExp(`port ${taken} is busy.*--api-port`));
+  });
+
+  it("lives beside another one, and neither sees what the other has", async () => {
+    const neighbour = await startPlatform();
+    try {
+      const other = await createServices(neighbour).createRunning("first");
+      expect(other.connection.nodes[0]?.addresses).not.toEqual(service.connection.nodes[0]?.addresses);
+      await queryOnce(neighbour, other.connection, other, "CREATE TABLE kept AS SELECT 8 AS answer");
+      const ours = await queryOnce(platform, service.connection, service, "SELECT answer FROM kept");
+      expect(ours).toEqual([{ answer: 7 }]);
+      const foreign = neighbour.rest.as(platform.owner);
+      expect((await foreign.get("/managed-services")).status).toBe(401);
+    } finally {
+      await neighbour.remove();
+    }
+    await queryOnce(platform, service.connection, service, "SELECT 1");
+  }, 90_000);
+
+  it("leaves nothing running when it is stopped, and goes on where it was", async () => {
+    const before = readFileSync(join(platform.directory, "admin.json"), "utf8");
+    const { all } = platform.processes();
+    await platform.stop();
+    expect(platform.processes().all).toEqual([]);
+    expect(all.filter(isAlive)).toEqual([]);
+    expect(readFileSync("/proc/mounts", "utf8")).not.toContain(platform.directory);
+
+    await platform.start();
+    expect(readFileSync(join(platform.directory, "admin.json"), "utf8")).toBe(before);
+    const rows = await waitUntil("the engine answers", () =>
+      queryOnce(platform, service.connection, service, "SELECT answer FROM kept"),
+    );
+    expect(rows).toEqual([{ answer: 7 }]);
+  }, 90_000);
+});
+
+function tryStart(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [entry, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code, output }));
+  });
+}

@@ -1,0 +1,60 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { restoreControlPlane } from "@holdfast/local/restore-control-plane.ts";
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "../support/clients.ts";
+import type { GrpcCalls } from "../support/grpc-calls.ts";
+import { grpcAs } from "../support/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("the control plane, lost and restored from its snapshot", () => {
+  let platform: Platform;
+  let services: Services;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+  });
+  afterAll(() => platform?.remove());
+
+  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+    queryOnce<Row>(platform, connection, { password }, sql);
+  const startOf = (service: RunningService) =>
+    ask<{ at: string }>(service, "select pg_postmaster_start_time()::text as at");
+  async function withControl<T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>): Promise<T> {
+    const channel = grpcAs(platform, platform.operator);
+    try {
+      return await run(channel.of(ControlService));
+    } finally {
+      channel.close();
+    }
+  }
+
+  it("adopts its machines without an engine restart, and sweeps nothing until it is told", async () => {
+    const kept = await services.createRunning("kept");
+    const startedAt = await startOf(kept);
+    await withControl((rpcs) => rpcs.backupControlPlane({}));
+    // Made after the snapshot: nothing owns its machine any more, and its data must not be lost for that.
+    const forgotten = await services.createRunning("forgotten");
+    const machines = platform.processes().machines.map(({ id }) => id);
+
+    await platform.killControlPlane();
+    rmSync(join(platform.directory, "etcd", "data"), { recursive: true, force: true });
+    const { signal } = new AbortController();
+    await restoreControlPlane({ dataDirectory: platform.directory, backupId: undefined, signal });
+    await platform.start();
+
+    await services.settled(kept.service.id, "Running");
+    expect(await startOf(kept)).toEqual(startedAt);
+    expectStatus(await platform.rest.get(`/managed-services/${forgotten.service.id}`), 404);
+    expect(platform.processes().machines.map(({ id }) => id)).toEqual(machines);
+
+    const kindsHeld = async () => (await withControl((rpcs) => rpcs.listHolds({}))).holds.map(({ kind }) => kind);
+    await waitUntil("the hold is known", async () => (await kindsHeld()).includes("restored"));
+    await withControl((rpcs) => rpcs.releaseHold({ kind: "restored" }));
+    expect(await kindsHeld()).toEqual([]);
+  });
+});

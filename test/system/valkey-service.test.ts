@@ -1,0 +1,132 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { addressOf, openValkey } from "../support/clients.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import type { PageJson, ProblemJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("a managed Valkey", () => {
+  let platform: Platform;
+  let services: Services;
+  let cache: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    cache = await services.createRunning("cache", { database_type: "valkey" });
+  });
+  afterAll(() => platform?.remove());
+
+  const path = (rest = "") => `/managed-services/${cache.service.id}${rest}`;
+
+  async function ask(command: string, ...args: string[]): Promise<unknown> {
+    const client = await openValkey(platform, cache.connection, { password: cache.password });
+    try {
+      return await client.call(command, ...args);
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  it("takes and gives values over TLS with the certificate verified against its name", async () => {
+    expect(await ask("SET", "greeting", "hello")).toBe("OK");
+    expect(await ask("GET", "greeting")).toBe("hello");
+  });
+
+  it("fails the verification of the certificate by address", async () => {
+    const attempt = openValkey(platform, cache.connection, { password: cache.password, verify: "address" });
+    await expect(attempt).rejects.toThrow();
+  });
+
+  it("talks no plain text, and knows no default user", async () => {
+    const address = await addressOf(platform, cache.connection.host);
+    const plain = await new Promise<string>((resolve) => {
+      const socket = connect(cache.connection.port, address, () => socket.write("PING\r\n"));
+      socket.once("data", (data) => resolve(data.toString("latin1")));
+      socket.once("error", (error) => resolve(error.message));
+      socket.once("close", () => resolve("closed"));
+      socket.setTimeout(3_000, () => socket.destroy());
+    });
+    expect(plain).not.toContain("PONG");
+    const asDefault = openValkey(platform, cache.connection, { user: "default", password: cache.password });
+    await expect(asDefault).rejects.toThrow();
+  });
+
+  it("lets its default user work, and not configure or end the server", async () => {
+    for (const command of [
+      ["CONFIG", "GET", "*"],
+      ["ACL", "LIST"],
+      ["SHUTDOWN"],
+      ["DEBUG", "SLEEP", "0"],
+      ["REPLICAOF", "NO", "ONE"],
+      ["MODULE", "LIST"],
+    ]) {
+      await expect(ask(command[0] ?? "", ...command.slice(1))).rejects.toThrow(/NOPERM|not allowed/);
+    }
+  });
+
+  it("has users with the rights of their roles, and passwords that can be revealed and reset", async () => {
+    const names = { reader: "readonly", writer: "readwrite" };
+    for (const [username, role] of Object.entries(names)) {
+      expectStatus(await platform.rest.post(path("/database-users"), { username, role }), 201);
+    }
+    const open = async (user: string) => {
+      const answer = await platform.rest.post<{ password: string }>(path(`/database-users/${user}/reveal-password`));
+      return openValkey(platform, cache.connection, { user, password: expectStatus(answer, 200).json.password });
+    };
+    const [reader, writer] = [await open("reader"), await open("writer")];
+    await writer.set("shared", "1");
+    expect(await reader.get("shared")).toBe("1");
+    await expect(reader.set("shared", "2")).rejects.toThrow(/NOPERM/);
+    reader.disconnect();
+    writer.disconnect();
+
+    const reset = await platform.rest.post<{ password: string }>(path("/database-users/writer/reset-password"));
+    const again = await openValkey(platform, cache.connection, { user: "writer", password: reset.json.password });
+    again.disconnect();
+    const { json } = await platform.rest.get<PageJson<"users", { username: string }>>(path("/database-users"));
+    expect(json.users.map(({ username }) => username)).toEqual(["app_user", "reader", "writer"]);
+    expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
+  });
+
+  it("has no databases of its own", async () => {
+    const list = await platform.rest.get<ProblemJson>(path("/databases"));
+    expect(expectStatus(list, 422).json.code).toBe("not_supported");
+    const create = await platform.rest.post<ProblemJson>(path("/databases"), { name: "orders" });
+    expect(expectStatus(create, 422).json.code).toBe("not_supported");
+  });
+
+  it("acts on a changed allow-list within 5 s, on open sessions too", async () => {
+    const session = await openValkey(platform, cache.connection, { password: cache.password });
+    const closed = new Promise((resolve) => session.once("close", resolve));
+    const startedAt = Date.now();
+    expectStatus(await platform.rest.patch(path(), { allowed_cidrs: [] }), 200);
+    await closed;
+    await expect(openValkey(platform, cache.connection, { password: cache.password })).rejects.toThrow();
+    expect(Date.now() - startedAt).toBeLessThan(5_000);
+    session.disconnect();
+    expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+    await waitUntil("the service lets loopback in", async () => (await ask("PING")) === "PONG");
+  });
+
+  it("takes an eviction policy as parameter", async () => {
+    const answer = await platform.rest.patch<{ parameters: Record<string, { value: string; status: string }> }>(
+      path("/configuration"),
+      { parameters: { "maxmemory-policy": "allkeys-lru" } },
+    );
+    const shown = expectStatus(answer, 200).json.parameters["maxmemory-policy"];
+    expect(shown).toMatchObject({ value: "allkeys-lru", status: "applied" });
+    expect(String(await ask("INFO", "memory"))).toContain("maxmemory_policy:allkeys-lru");
+  });
+
+  it("keeps its values over a stop, a start and a killed engine", async () => {
+    await ask("SET", "durable", "yes");
+    await services.verb(cache.service.id, "stop");
+    await services.verb(cache.service.id, "start");
+    expect(await ask("GET", "durable")).toBe("yes");
+    const engine = platform.processes().machines.find(({ id }) => id === cache.service.nodes[0]?.id)?.engine;
+    process.kill(engine ?? 0, "SIGKILL");
+    await waitUntil("the engine is back with its values", async () => (await ask("GET", "durable")) === "yes");
+  });
+});
