@@ -1,0 +1,22 @@
+import { createSecureServer } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { AgentService, ControllerFrameSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { answerQuestions } from "../support/questions.ts";
+
+// The same service on connect-node: reads each frame and acknowledges it.
+const { key, cert } = JSON.parse(process.argv[2] ?? "") as { key: string; cert: string };
+const handler = connectNodeAdapter({
+  routes: (router) =>
+    router.service(AgentService, {
+      async *session(frames) {
+        for await (const { sequence } of frames) {
+          yield create(ControllerFrameSchema, { frame: { case: "heartbeatAck", value: { sequence } } });
+        }
+      },
+    }),
+});
+const server = createSecureServer({ key, cert, ca: cert, requestCert: true, rejectUnauthorized: false }, handler);
+answerQuestions({});
+server.listen(0, "127.0.0.1", () => process.send?.({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` }));

@@ -1,0 +1,179 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { startTestEtcd } from "@holdfast/test/support/etcd.ts";
+import { openPostgresql } from "@holdfast/test/support/clients.ts";
+import { type Platform, startPlatform } from "@holdfast/test/support/platform.ts";
+import { createServices, type Services } from "@holdfast/test/support/services.ts";
+import type { ServiceJson } from "@holdfast/test/support/service-json.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { type Made, makeBarePostgresql } from "./peers/bare-postgresql.ts";
+import { makePatroni, preparePatroni } from "./peers/patroni.ts";
+import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
+import { memoryOf, printHost } from "./support/host.ts";
+
+// POST to the first SELECT 1 over TLS by name, against bare initdb and against Patroni, in turn and many at once.
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "20" },
+    "at-once": { type: "string", default: "20" },
+    spares: { type: "string", default: "2" },
+  },
+});
+const rounds = Number(values.rounds);
+const atOnce = Number(values["at-once"]);
+const spares = Number(values.spares);
+
+/** One service from POST to its first row. */
+interface Provisioned {
+  readonly id: string;
+  readonly wallMs: number;
+  /** The engine's own: from its start to "ready to accept connections". */
+  readonly engineMs: number;
+}
+
+printHost();
+const patroni = await preparePatroni();
+const etcd = await startTestEtcd();
+const platform = await startPlatform({ environment: { HOLDFAST_SPARES: String(spares) } });
+const services = createServices(platform);
+try {
+  await inTurn();
+  await memory();
+  if (atOnce > 0) await together();
+} finally {
+  await platform.remove();
+  await etcd.stop();
+}
+
+async function inTurn(): Promise<void> {
+  const ours: Provisioned[] = [];
+  const bare: number[] = [];
+  const patronis: number[] = [];
+  for (let round = 0; round <= rounds; round += 1) {
+    await untilSpares(1);
+    const own = await provision(`turn-${round}`, 5);
+    await services.delete(own.id);
+    const bareMs = await timed(makeBarePostgresql());
+    const patroniMs = await timed(makePatroni(patroni, etcd));
+    // The first of each warms caches.
+    if (round === 0) continue;
+    ours.push(own);
+    bare.push(bareMs);
+    patronis.push(patroniMs);
+  }
+  const walls = ours.map(({ wallMs }) => wallMs);
+  const shares = ours.map(({ wallMs, engineMs }) => wallMs - engineMs);
+  const toBare = ratios(walls, bare);
+  print(
+    `POST to first SELECT over TLS, ${rounds} in turn, p50 / p95`,
+    `${ms(median(walls))} / ${ms(percentile(walls, 0.95))}`,
+  );
+  print("bare initdb + start + query, p50 / p95", `${ms(median(bare))} / ${ms(percentile(bare, 0.95))}`);
+  print("Patroni bootstrap to first write, p50 / p95", `${ms(median(patronis))} / ${ms(percentile(patronis, 0.95))}`);
+  print(
+    "to bare: median (min - max)",
+    `${times(toBare.median)} (${times(toBare.min)} - ${times(toBare.max)})`,
+    "<= 1.0x",
+  );
+  print("to Patroni: median", times(ratios(walls, patronis).median), "<= 0.6x");
+  print(
+    "share outside the engine, p50 / p95",
+    `${ms(median(shares))} / ${ms(percentile(shares, 0.95))}`,
+    "<= 150 ms p95",
+  );
+}
+
+async function together(): Promise<void> {
+  await untilSpares(spares);
+  const count = Array.from({ length: atOnce }, (_, index) => index);
+  const begunBare = performance.now();
+  const bare = await Promise.all(count.map(() => makeBarePostgresql()));
+  const bareMs = performance.now() - begunBare;
+  await Promise.all(bare.map((each) => each.remove()));
+  const begun = performance.now();
+  const all = await Promise.all(count.map((index) => provision(`together-${index}`, 100)));
+  const ownMs = performance.now() - begun;
+  print(`${atOnce} at once, ${spares} spares: all answered after`, ms(ownMs));
+  print(`${atOnce} bare at once: all answered after`, ms(bareMs));
+  print("at once, to bare", times(ownMs / bareMs), "<= 1.0x");
+  await Promise.all(all.map(({ id }) => services.delete(id)));
+}
+
+/** Creates a service and reads a row over TLS with its revealed password; throws when any of it is wrong. */
+async function provision(name: string, everyMs: number): Promise<Provisioned> {
+  const begun = performance.now();
+  const { id } = await services.create(name, { allowed_cidrs: ["127.0.0.0/8"] });
+  await untilRunning(services, id, everyMs);
+  const { connection, password } = await services.open(id);
+  const client = await openPostgresql(platform, connection, { password });
+  const { rows } = await client.query("SELECT 1 AS one");
+  const wallMs = performance.now() - begun;
+  await client.end();
+  if (rows[0]?.one !== 1) throw new Error(`${name} did not answer`);
+  const service = await services.get(id);
+  return { id, wallMs, engineMs: engineMsOf(platform, service) };
+}
+
+async function untilRunning({ get }: Services, id: string, everyMs: number): Promise<void> {
+  for (;;) {
+    const { status, error } = await get(id);
+    if (status === "Running") return;
+    if (status === "Error") throw new Error(`the service is in Error: ${error?.message}`);
+    await sleep(everyMs);
+  }
+}
+
+/** As the keeper and PostgreSQL itself noted it. */
+function engineMsOf({ directory }: Platform, service: ServiceJson): number {
+  for (const machine of readdirSync(join(directory, "machines"))) {
+    const place = join(directory, "machines", machine);
+    const lines = readFileSync(join(place, "keeper.log"), "utf8").trim().split("\n");
+    const notes = lines.map((line) => JSON.parse(line) as { name: string; state?: string; startedAt?: number });
+    const log = (name: string) => readFileSync(join(place, "state", "log", `${name}.log.1`), "utf8");
+    if (!log("agent").includes(service.id)) continue;
+    const startedAt = notes.find(({ name, state }) => name === "engine" && state === "running")?.startedAt ?? 0;
+    const ready = /^(\d+\.\d+) .*ready to accept connections/m.exec(log("engine"))?.[1];
+    return Number(ready) * 1_000 - startedAt;
+  }
+  throw new Error(`no machine of ${service.name}`);
+}
+
+/** Keeper and agent of a machine that has nothing to do but watch its engine. */
+async function memory(): Promise<void> {
+  await untilSpares(1);
+  const { id } = await provision("idle", 20);
+  await sleep(20_000);
+  const [machine] = platform.processes().machines;
+  const kept = (["keeper", "agent"] as const).map((name) => ({ name, ...memoryOf(machine?.[name] ?? 0) }));
+  for (const { name, rssMb, pssMb, privateMb } of kept) {
+    const figures = [rssMb, pssMb, privateMb].map((mb) => mb.toFixed(0)).join(" / ");
+    print(`idle ${name}: RSS / PSS / private, MB`, figures);
+  }
+  const sum = (of: (each: (typeof kept)[number]) => number) =>
+    kept.reduce((total, each) => total + of(each), 0).toFixed(0);
+  print(
+    "keeper + agent: RSS / PSS / private, MB",
+    [sum((m) => m.rssMb), sum((m) => m.pssMb), sum((m) => m.privateMb)].join(" / "),
+    "< 90",
+  );
+  await services.delete(id);
+}
+
+async function timed(making: Promise<Made>): Promise<number> {
+  const { wallMs, remove } = await making;
+  await remove();
+  return wallMs;
+}
+
+/** The stock as it is when no service was made for a while. */
+async function untilSpares(count: number): Promise<void> {
+  const ready = () =>
+    readdirSync(join(platform.directory, "spares", "postgresql-17")).filter((name) => /^\d+$/.test(name));
+  await waitUntil(`${count} spares are ready`, () => ready().length >= Math.min(count, spares) || spares === 0, {
+    withinMs: 180_000,
+    everyMs: 200,
+  });
+  await sleep(500);
+}

@@ -1,0 +1,29 @@
+/** The value that this share of all values does not exceed; nearest rank. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** Median of the ratios of what was measured side by side, and how far they lie apart. */
+export function ratios(ours: readonly number[], peer: readonly number[]): { median: number; min: number; max: number } {
+  const each = ours.map((value, index) => value / (peer[index] ?? Number.NaN));
+  return { median: median(each), min: Math.min(...each), max: Math.max(...each) };
+}
+
+/** Prints one figure: its value, and what it is to be. */
+export function print(name: string, value: string, bar = ""): void {
+  const line = `${name.padEnd(58)} ${value.padStart(22)}`;
+  process.stdout.write(bar === "" ? `${line}\n` : `${line}   bar ${bar}\n`);
+}
+
+export function ms(value: number): string {
+  return `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ms`;
+}
+
+export function times(value: number): string {
+  return `${value.toFixed(2)}x`;
+}

@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { loadCore } from "./peer-process.ts";
+
+export interface Load {
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+const run = promisify(execFile);
+
+/** Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. */
+export async function load(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  connections: number,
+  seconds: number,
+): Promise<Load> {
+  const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency"];
+  const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+  const { stdout } = await run("taskset", ["--cpu-list", String(loadCore), "wrk", ...flags, ...named, url]).catch(
+    (error: unknown) => {
+      throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
+    },
+  );
+  if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`not every answer was right:\n${stdout}`);
+  const find = (pattern: RegExp) => pattern.exec(stdout) ?? [];
+  const [, requests] = find(/(\d+) requests in/);
+  const [, perSecond] = find(/Requests\/sec:\s+([\d.]+)/);
+  return {
+    requests: Number(requests),
+    perSecond: Number(perSecond),
+    p50Ms: msOf(find(/50%\s+([\d.]+)(us|ms|s)/)),
+    p99Ms: msOf(find(/99%\s+([\d.]+)(us|ms|s)/)),
+  };
+}
+
+function msOf([, value, unit]: readonly (string | undefined)[]): number {
+  return Number(value) * (unit === "us" ? 0.001 : unit === "s" ? 1_000 : 1);
+}
