@@ -1,0 +1,129 @@
+/**
+ * Prints the pages that follow from tables in the code: life cycles, errors, settings. `--check` writes nothing and fails
+ * when a page is not what the tables say.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { CATALOGUE } from "../common/src/errors.ts";
+import type { Setting } from "../common/src/config.ts";
+import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
+import { settings as controllerSettings } from "../controller/src/config.ts";
+import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
+import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
+
+interface Table {
+  readonly name: string;
+  readonly rows: readonly (readonly [from: string, event: string, to: string, effect: string])[];
+}
+
+function row(...cells: readonly string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function statesPage({ name, rows }: Table): string {
+  const body = rows.map(([from, event, to, effect]) => row(from, event, to, effect === "none" ? "" : effect));
+  return [
+    `# States: ${name}`,
+    "",
+    row("from", "event", "to", "effect"),
+    row("---", "---", "---", "---"),
+    ...body,
+    "",
+  ].join("\n");
+}
+
+function errorsPage(): string {
+  const body = Object.entries(CATALOGUE).map(([key, entry]) =>
+    row(`\`${key.toLowerCase()}\``, String(entry.status), entry.grpc, entry.title, entry.help),
+  );
+  const head = [row("code", "HTTP", "gRPC", "title", "what to do"), row("---", "---", "---", "---", "---")];
+  return [
+    "# Errors",
+    "",
+    "Each is also a page of the installation itself: `{base_url}/docs/errors/<code>`.",
+    "",
+    ...head,
+    ...body,
+    "",
+  ].join("\n");
+}
+
+function settingsPage(): string {
+  const section = (process: string, settings: Readonly<Record<string, Setting<unknown>>>) => [
+    `## ${process}`,
+    "",
+    row("variable", "meaning", "when not set"),
+    row("---", "---", "---"),
+    ...Object.values(settings).map(({ variable, description, fallback }) =>
+      row(
+        `\`${variable}\``,
+        description,
+        fallback === undefined ? "must be set" : fallback === "" ? "" : `\`${fallback}\``,
+      ),
+    ),
+    "",
+  ];
+  return [
+    "# Settings",
+    "",
+    "Read from the environment once, when a process starts.",
+    "",
+    ...section("controller", controllerSettings),
+  ].join("\n");
+}
+
+function eventsPage(): string {
+  const section = ([type, { when, data, example }]: readonly [string, EventDefinition]) => [
+    `## ${type}`,
+    "",
+    `It happens when ${when}.`,
+    "",
+    row("member of data", "type", "meaning"),
+    row("---", "---", "---"),
+    ...Object.entries(data).map(([name, field]) =>
+      row(`\`${name}\``, field.optional === true ? `${field.type}, optional` : field.type, field.meaning),
+    ),
+    "",
+    "```json",
+    JSON.stringify({ id: exampleId, event_type: type, timestamp: "2026-11-21T10:00:00.000Z", data: example }, null, 2),
+    "```",
+    "",
+  ];
+  return [
+    "# Events",
+    "",
+    "Every event is recorded once and kept for 90 days: `GET /events`, `GET /managed-services/{id}/events`. The same JSON is the",
+    "body of a webhook delivery. An event can arrive more than once; its `id` stays the same. Members can be added to `data`.",
+    "",
+    ...[...eventTypes].flatMap(section),
+  ].join("\n");
+}
+
+const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
+
+const pages: Readonly<Record<string, string>> = {
+  "states/managed-service.md": statesPage(managedServiceLifecycle),
+  "states/task.md": statesPage(taskLifecycle),
+  "errors.md": errorsPage(),
+  "events.md": eventsPage(),
+  "settings.md": settingsPage(),
+};
+
+const checking = process.argv.includes("--check");
+const outdated: string[] = [];
+for (const [name, page] of Object.entries(pages)) {
+  const file = join(import.meta.dirname, name);
+  const present = await readFile(file, "utf8").catch(() => "");
+  if (present === page) continue;
+  outdated.push(name);
+  if (checking) continue;
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, page);
+}
+process.stdout.write(
+  `${Object.keys(pages).length} pages, ${outdated.length} ${checking ? "not current" : "written"}\n`,
+);
+if (checking && outdated.length > 0) {
+  process.stderr.write(`not current: ${outdated.join(", ")}; run npm run generate\n`);
+  process.exitCode = 1;
+}
