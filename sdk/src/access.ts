@@ -18,7 +18,7 @@ export interface Access {
     update(organizationId: string, userId: string, role: types.Role): Promise<types.Member>;
     remove(organizationId: string, userId: string): Promise<void>;
   };
-  readonly people: {
+  readonly users: {
     /** The setup token in the answer is shown this once. */
     create(username: string): Promise<types.CreatedUser>;
     setUp(token: string, password: string): Promise<void>;
@@ -67,7 +67,7 @@ export function createAccess(transport: Transport): Access {
       update: (id, userId, role) => transport.request("PATCH", member(id, userId), { body: { role } }),
       remove: (id, userId) => transport.request("DELETE", member(id, userId)),
     },
-    people: {
+    users: {
       create: (username) => transport.request("POST", "/users", { body: { username } }),
       setUp: (token, password) => transport.request("POST", "/users/setup", { body: { token, password } }),
       changePassword: (currentPassword, newPassword) =>

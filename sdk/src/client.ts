@@ -7,7 +7,7 @@ import type { Catalog, Configuration, Database, DatabasePassword, DatabaseUser, 
 /** The API of one installation. */
 export interface Client extends Access {
   readonly services: Services;
-  readonly users: Users;
+  readonly databaseUsers: DatabaseUsers;
   readonly databases: Databases;
   readonly configuration: {
     get(serviceId: string): Promise<Configuration>;
@@ -19,7 +19,7 @@ export interface Client extends Access {
   admin<T>(service: string, method: string, request?: object): Promise<T>;
 }
 
-export interface Users {
+export interface DatabaseUsers {
   list(serviceId: string): AsyncGenerator<DatabaseUser>;
   create(serviceId: string, user: { readonly username: string; readonly role: UserRole }): Promise<DatabaseUser>;
   get(serviceId: string, username: string): Promise<DatabaseUser>;
@@ -41,7 +41,7 @@ export function createClient(options: TransportOptions): Client {
   return {
     ...createAccess(transport),
     services: createServices(transport),
-    users: {
+    databaseUsers: {
       list: (id) => pages(transport, of(id, "database-users"), "users"),
       create: (id, body) => transport.request("POST", of(id, "database-users"), { body }),
       get: (id, name) => transport.request("GET", of(id, "database-users", name)),

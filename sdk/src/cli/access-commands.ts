@@ -99,7 +99,7 @@ function addMembers(program: Command, deps: CliDeps): void {
     .option("--role <role>", "viewer, developer, admin or owner", "viewer")
     .action(async (user: string, { role }: { role: Role }, command: Command) => {
       const { client, output } = openContext(command, deps);
-      const made = await client.people.create(user);
+      const made = await client.users.create(user);
       output.show({ ...made, ...(await client.members.add(await organizationOf(client), user, role)) });
     });
   members

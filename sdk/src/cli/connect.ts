@@ -26,7 +26,7 @@ interface Session {
 export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
   const connection = await context.client.services.connection(service.id, { signal: context.signal });
   const user = options.user ?? connection.user;
-  const { password } = await context.client.users.revealPassword(service.id, user);
+  const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
   const files = createTemporaryFiles();
   try {
     const caFile = files.write("ca.pem", connection.ca_certificate);
@@ -116,7 +116,7 @@ export async function lastingConninfo(
   const files = createLastingFiles(clientDirectory(context), service.id);
   const caFile = files.write("ca.pem", connection.ca_certificate);
   if (!withPassword) return conninfo(connection, { caFile });
-  const { password } = await context.client.users.revealPassword(service.id, connection.user);
+  const { password } = await context.client.databaseUsers.revealPassword(service.id, connection.user);
   return conninfo(connection, {
     caFile,
     passFile: files.write("passfile", passLine(connection, connection.user, password)),

@@ -18,7 +18,7 @@ function addUsers(users: Command, deps: CliDeps): void {
     .action(async (name: string, _flags: object, command: Command) => {
       const context = openContext(command, deps);
       const found: DatabaseUser[] = [];
-      for await (const user of context.client.users.list((await context.service(name)).id)) found.push(user);
+      for await (const user of context.client.databaseUsers.list((await context.service(name)).id)) found.push(user);
       context.output.list(found, columns);
     });
   users
@@ -28,7 +28,7 @@ function addUsers(users: Command, deps: CliDeps): void {
     .action(async (name: string, username: string, { role }: { role: UserRole }, command: Command) => {
       const context = openContext(command, deps);
       context.output.show(
-        await context.client.users.create((await context.service(name)).id, { username, role }),
+        await context.client.databaseUsers.create((await context.service(name)).id, { username, role }),
         columns,
       );
     });
@@ -37,7 +37,7 @@ function addUsers(users: Command, deps: CliDeps): void {
     .description("remove a user")
     .action(async (name: string, username: string, _flags: object, command: Command) => {
       const context = openContext(command, deps);
-      await context.client.users.delete((await context.service(name)).id, username);
+      await context.client.databaseUsers.delete((await context.service(name)).id, username);
       context.output.say(`${username} is removed`);
     });
   users
@@ -48,8 +48,8 @@ function addUsers(users: Command, deps: CliDeps): void {
       const context = openContext(command, deps);
       const { id } = await context.service(name);
       const answer = await (reset === true
-        ? context.client.users.resetPassword(id, username)
-        : context.client.users.revealPassword(id, username));
+        ? context.client.databaseUsers.resetPassword(id, username)
+        : context.client.databaseUsers.revealPassword(id, username));
       context.output.print(answer.password);
     });
 }
