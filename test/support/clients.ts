@@ -17,7 +17,7 @@ export interface Login {
 /** The address that the platform's own DNS server gives for a service's name. */
 export async function addressOf(platform: Platform, host: string): Promise<string> {
   return waitUntil(`${host} has an address`, async () => (await resolveName(platform.admin.dns_server, host))[0], {
-    withinMs: 5_000,
+    withinMs: 30_000,
   });
 }
 

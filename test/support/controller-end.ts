@@ -3,13 +3,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   status as Code,
-  type sendUnaryData,
   Server,
   ServerCredentials,
   type ServerDuplexStream,
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type sendUnaryData,
 } from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/common/grpc-service.ts";
 import { provenKey } from "@holdfast/controller/pki/certificate-request.ts";

@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import type { AddressInfo } from "node:net";
-import { type Answer, decode, encode, AUTHORITATIVE_ANSWER } from "dns-packet";
+import { type Answer, AUTHORITATIVE_ANSWER, decode, encode } from "dns-packet";
 
 /** A DNS server of a test: what it answers can change with each question. */
 export interface TestDnsServer {

@@ -4,16 +4,16 @@ import { chown, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
-import { runProgram } from "@holdfast/agent/engines/run-program.ts";
 import type { EngineDeps } from "@holdfast/agent/engines/run-program.ts";
+import { runProgram } from "@holdfast/agent/engines/run-program.ts";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
-import { X509Certificate } from "@peculiar/x509";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { X509Certificate } from "@peculiar/x509";
 import { asRoot, programDirectory, testUid } from "./platform-software.ts";
 import { freePorts } from "./temporary-process.ts";
 

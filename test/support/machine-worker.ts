@@ -1,5 +1,5 @@
-import { startTestMachines } from "./process-machines.ts";
 import { testMachineSpec } from "./machine-spec.ts";
+import { startTestMachines } from "./process-machines.ts";
 
 /**
  * A controller's process that does one thing to a machine, to be killed while it does:

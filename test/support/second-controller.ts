@@ -50,7 +50,6 @@ export async function startSecondController(platform: Platform): Promise<SecondC
   const rest = createRest({ baseUrl, ca: platform.ca, authorization: platform.owner });
   const ready = async () => (await rest.get("/catalog")).status === 200;
   await waitUntil("the second controller answers", ready, {
-    withinMs: 20_000,
     describe: () => lastLogLines(platform.directory, 20),
   });
   return {

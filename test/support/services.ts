@@ -1,5 +1,5 @@
-import { lastLogLines } from "./platform-logs.ts";
 import type { Platform } from "./platform.ts";
+import { lastLogLines } from "./platform-logs.ts";
 import type { Rest } from "./rest.ts";
 import type { ConnectionJson, OperationJson, PageJson, ServiceJson } from "./service-json.ts";
 import { GiveUp, waitUntil } from "./wait-until.ts";

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { Log, LogFields } from "@holdfast/common/log.ts";
 import { createFleet, type FleetDeps, type RunningFleet } from "@holdfast/controller/fleet/create-fleet.ts";
-import { createPayloads } from "@holdfast/controller/objects/payloads.ts";
-import { createDirectoryStore } from "@holdfast/controller/objects/directory-store.ts";
 import { mintEnrollment } from "@holdfast/controller/fleet/enrollment-token.ts";
 import type { TaskObject } from "@holdfast/controller/fleet/task-object.ts";
 import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
+import { createDirectoryStore } from "@holdfast/controller/objects/directory-store.ts";
+import { createPayloads } from "@holdfast/controller/objects/payloads.ts";
 import {
   createAuthority,
   type InstallationAuthority,
@@ -20,8 +20,8 @@ import { type Collection, createCollection } from "@holdfast/controller/store/co
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";
 import type { Lease, Store } from "@holdfast/controller/store/store.ts";
-import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 import type { TestEtcd } from "./etcd.ts";
+import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 
 export const installationId = "inst-test";
 

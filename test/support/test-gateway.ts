@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { request } from "node:https";
-import { systemClock } from "@holdfast/common/clock.ts";
 import type { Authenticator, Idempotency, KeptAnswer, ServedService } from "@holdfast/common/call.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";

@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
 
 /** Thrown by a look that has seen enough: waiting longer is of no use. */
 export class GiveUp extends Error {}
@@ -13,7 +13,7 @@ export async function waitUntil<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
   options: { withinMs?: number; everyMs?: number; describe?: () => Promise<string> | string } = {},
 ): Promise<T> {
-  const { withinMs = 20_000, everyMs = 50, describe } = options;
+  const { withinMs = 60_000, everyMs = 50, describe } = options;
   const deadline = Date.now() + withinMs;
   let last: unknown;
   for (;;) {
@@ -33,4 +33,9 @@ export async function waitUntil<T>(
     }
     await sleep(everyMs);
   }
+}
+
+/** waitUntil for a condition that explains itself where it is asked. */
+export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
+  await waitUntil(condition.toString(), condition, { everyMs: 10 });
 }

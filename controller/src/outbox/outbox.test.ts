@@ -5,6 +5,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTestPostgresql, type TestPostgresql } from "../../../test/support/postgresql.ts";
+import { until } from "../../../test/support/wait-until.ts";
 import { createHistory, type History } from "../history/history.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
@@ -76,14 +77,6 @@ async function types(organizationId: string): Promise<string[]> {
 
 async function waitingKeys(): Promise<number> {
   return (await store.list(outboxPrefix, { limit: 500 })).values.length;
-}
-
-async function until(condition: () => Promise<boolean> | boolean, withinMs = 15_000): Promise<void> {
-  const end = Date.now() + withinMs;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error("it did not come about");
-    await delay(10);
-  }
 }
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i));

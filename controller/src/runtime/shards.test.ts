@@ -4,6 +4,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
+import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { createMembership, type Membership } from "./membership.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
@@ -69,14 +70,6 @@ async function startController(id: string): Promise<Controller> {
   return controller;
 }
 
-async function until(condition: () => boolean, withinMs = 10_000): Promise<void> {
-  const end = Date.now() + withinMs;
-  while (!condition()) {
-    if (Date.now() > end) throw new Error("it did not come about");
-    await delay(5);
-  }
-}
-
 const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
 
 test("every shard has a key in these tests, and members share them about evenly", () => {
@@ -118,7 +111,7 @@ test("a shard goes to another only when the work on it has ended", async () => {
   expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
   right?.end();
   await released;
-  await until(everyKeyIsOwned, 1_000);
+  await until(everyKeyIsOwned);
   expect(first.shards.held).toBe(0);
   expect(twice).toEqual([]);
   await first.stop();
@@ -131,10 +124,10 @@ test("a controller that is cut off stops by itself before another takes over, an
   const right = victim.shards.begin(key);
   const before = victim.membership.lease()?.id;
   victim.cut();
-  await until(() => right?.signal.aborted === true, 2_500);
+  await until(() => right?.signal.aborted === true);
   expect(victim.shards.held).toBe(0);
   right?.end();
-  await until(everyKeyIsOwned, 5_000);
+  await until(everyKeyIsOwned);
   victim.heal();
   await until(() => victim.shards.held > 4);
   expect(victim.membership.lease()?.id).not.toBe(before);
@@ -143,7 +136,7 @@ test("a controller that is cut off stops by itself before another takes over, an
 
 test("after an outage of etcd longer than the lease every key has an owner again", async () => {
   await etcd.kill();
-  await until(() => running.every(({ shards }) => shards.held === 0), 3_000);
+  await until(() => running.every(({ shards }) => shards.held === 0));
   await etcd.start();
   await until(everyKeyIsOwned);
   expect(twice).toEqual([]);
