@@ -44,8 +44,15 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
     raw,
     async call(run, signal) {
       signal?.throwIfAborted();
-      const deadline = AbortSignal.timeout(deadlineMs);
-      const stop = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+      // AbortSignal.timeout and any cost more than the rest of a call: they are held weakly and collected one by one.
+      const stop = new AbortController();
+      const onAbort = () => stop.abort(signal?.reason);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        stop.abort(new Error("etcd did not answer in time"));
+      }, deadlineMs);
       let lastError: unknown;
       const attempt = async () => {
         try {
@@ -56,11 +63,14 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
         }
       };
       try {
-        return await unlessAborted(retrying.execute(attempt, stop), stop);
+        return await unlessAborted(retrying.execute(attempt, stop.signal), stop.signal);
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
-        if (deadline.aborted || (error instanceof Error && isTransient(error))) throw unavailable(lastError ?? error);
+        if (late || (error instanceof Error && isTransient(error))) throw unavailable(lastError ?? error);
         throw error;
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
       }
     },
   };

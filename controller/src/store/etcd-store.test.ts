@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { RevisionGone, type Store, type StoredValue, type WatchHandler } from "./store.ts";
 
@@ -39,14 +40,6 @@ function mirror() {
     },
   };
   return { seen, handler };
-}
-
-async function until(condition: () => boolean, withinMs = 10_000): Promise<void> {
-  const end = Date.now() + withinMs;
-  while (!condition()) {
-    if (Date.now() > end) throw new Error("it did not come about");
-    await delay(10);
-  }
 }
 
 test("what was put is read back with its revisions", async () => {
@@ -112,7 +105,7 @@ test("a watch that is asked tells how far it is although nothing happened under 
   await until(() => {
     watch.requestProgress();
     return seen.synced >= revision;
-  }, 2_000);
+  });
   watch.close();
 });
 
@@ -128,6 +121,41 @@ test("two writers of one key: one wins", async () => {
     ),
   );
   expect(results.filter(({ committed }) => committed)).toHaveLength(1);
+});
+
+test("of many commits at once each has its own conditions and its own outcome", async () => {
+  const before = await store.revision();
+  const fresh = (key: string, value: string) =>
+    store.commit({ conditions: [{ key, modRevision: 0n }], puts: [{ key, value }], deletes: [] });
+  const asked = Array.from({ length: 300 }, (_, i) => fresh(`/many/${i % 150}`, String(i)));
+  const outcomes = await Promise.all(asked);
+  expect(outcomes.map(({ committed }) => committed)).toEqual(asked.map((_, i) => i < 150));
+  for (const i of [0, 70, 149]) {
+    const found = await store.get(`/many/${i}`);
+    expect(found?.value).toBe(String(i));
+    expect(outcomes[i]).toEqual({ committed: true, revision: found?.modRevision });
+  }
+  // They travelled together: etcd saw far fewer changes than there were.
+  expect((await store.revision()) - before).toBeLessThan(50n);
+});
+
+test("one that etcd refuses takes none of the others with it", async () => {
+  const lease = await store.lease(2);
+  await lease.revoke();
+  const doomed = store.commit({ ...nothing, puts: [{ key: "/refused", value: "x", lease }] });
+  const others = Array.from({ length: 20 }, (_, i) => put(`/beside/${i}`, "x"));
+  await expect(doomed).rejects.toThrow(/lease/);
+  expect((await Promise.all(others)).every(({ committed }) => committed)).toBe(true);
+  expect((await store.get("/beside/19"))?.value).toBe("x");
+});
+
+test("a commit that is aborted while it waits for its turn never happens", async () => {
+  const enough = new AbortController();
+  const asked = store.commit({ ...nothing, puts: [{ key: "/aborted", value: "x" }] }, enough.signal);
+  enough.abort(new Error("enough"));
+  await expect(asked).rejects.toThrow("enough");
+  await put("/behind", "x");
+  expect(await store.get("/aborted")).toBeUndefined();
 });
 
 test("a lease keeps its keys, and they go when it is revoked", async () => {

@@ -4,8 +4,8 @@ import type { Log } from "@holdfast/common/log.ts";
 import { GRPCOutOfRangeError } from "etcd3";
 import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
 import { behind, endOf, storedOf } from "./etcd-codec.ts";
+import { createEtcdCommits } from "./etcd-commits.ts";
 import { grantEtcdLease } from "./etcd-lease.ts";
-import { commitToEtcd } from "./etcd-transaction.ts";
 import { watchEtcd } from "./etcd-watch.ts";
 import { RevisionGone, type Store } from "./store.ts";
 
@@ -14,6 +14,7 @@ export function createEtcdStore(options: EtcdOptions & { readonly log: Log; read
   const { log, clock = systemClock } = options;
   const client = createEtcdClient(options);
   const { kv } = client.raw;
+  const commits = createEtcdCommits(client, clock.monotonicMs);
   const closing = new Set<() => void>();
 
   const store: Store = {
@@ -42,7 +43,7 @@ export function createEtcdStore(options: EtcdOptions & { readonly log: Log; read
         throw error;
       }
     },
-    commit: (transaction, signal) => commitToEtcd(client, transaction, signal),
+    commit: commits.commit,
     async revision(signal) {
       const key = Buffer.from("/");
       const found = await client.call((call) => kv.range({ key, count_only: true }, call), signal);

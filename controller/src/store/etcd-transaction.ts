@@ -1,36 +1,11 @@
-import assert from "node:assert";
 import type { IRequestOp, ITxnRequest, ITxnResponse } from "etcd3";
-import type { EtcdClient } from "./etcd-client.ts";
 import type { Committed, Transaction } from "./store.ts";
 
-const maxKeys = 128;
-
 /**
- * Commits once, however often it must be sent. An attempt without an answer may have worked; when a later one finds a
- * condition broken, it looks whether what stands there is what the earlier one wrote.
+ * The transaction as etcd takes it. `again`: an attempt without an answer may have worked, so a broken condition has what
+ * stands there read in the same step.
  */
-export async function commitToEtcd(
-  client: EtcdClient,
-  transaction: Transaction,
-  signal: AbortSignal | undefined,
-): Promise<Committed> {
-  const size = transaction.puts.length + transaction.deletes.length;
-  assert(size > 0, "a transaction changes something");
-  assert(Math.max(size, transaction.conditions.length) <= maxKeys, `a transaction has at most ${maxKeys} keys`);
-  const request = requestOf(transaction);
-  let unanswered = false;
-  return client.call(async (options): Promise<Committed> => {
-    const attempt = unanswered ? { ...request, failure: transaction.puts.map(({ key }) => rangeOf(key)) } : request;
-    const before = unanswered;
-    unanswered = true;
-    const response = await client.raw.kv.txn(attempt, options);
-    if (response.succeeded) return { committed: true, revision: BigInt(response.header.revision) };
-    const ours = before ? revisionOfOurs(transaction, response) : undefined;
-    return ours === undefined ? { committed: false } : { committed: true, revision: ours };
-  }, signal);
-}
-
-function requestOf({ conditions, puts, deletes }: Transaction): ITxnRequest {
+export function requestOf({ conditions, puts, deletes }: Transaction, again: boolean): ITxnRequest {
   return {
     compare: conditions.map(({ key, modRevision }) => ({
       key: Buffer.from(key),
@@ -44,7 +19,20 @@ function requestOf({ conditions, puts, deletes }: Transaction): ITxnRequest {
       })),
       ...deletes.map((key) => ({ request_delete_range: { key: Buffer.from(key) } })),
     ],
+    ...(again && { failure: puts.map(({ key }) => rangeOf(key)) }),
   };
+}
+
+/** What etcd's answer says, `revision` being the store's at that moment. */
+export function committedOf(
+  transaction: Transaction,
+  { succeeded, responses }: Pick<ITxnResponse, "succeeded" | "responses">,
+  revision: string,
+  again: boolean,
+): Committed {
+  if (succeeded) return { committed: true, revision: BigInt(revision) };
+  const ours = again ? revisionOfOurs(transaction, responses) : undefined;
+  return ours === undefined ? { committed: false } : { committed: true, revision: ours };
 }
 
 function rangeOf(key: string): IRequestOp {
@@ -55,10 +43,10 @@ function rangeOf(key: string): IRequestOp {
  * One value of ours proves it, since all were written together and each holds ids or times of its own; others of them,
  * such as entries of the outbox, may have gone on since.
  */
-function revisionOfOurs({ puts, conditions }: Transaction, response: ITxnResponse): bigint | undefined {
+function revisionOfOurs({ puts, conditions }: Transaction, responses: ITxnResponse["responses"]): bigint | undefined {
   const read = new Map(conditions.map(({ key, modRevision }) => [key, modRevision]));
   for (const [index, { key, value }] of puts.entries()) {
-    const found = response.responses[index]?.response_range.kvs[0];
+    const found = responses[index]?.response_range.kvs[0];
     if (found === undefined || found.value.toString() !== value) continue;
     const revision = BigInt(found.mod_revision);
     if (revision > (read.get(key) ?? 0n)) return revision;
