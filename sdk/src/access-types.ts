@@ -67,6 +67,12 @@ export interface CreatedApiKey extends Credential {
   readonly previous_secret_expires_at: string | null;
 }
 
+export interface NewApiKey {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at?: string | undefined;
+}
+
 export interface TokenResource {
   readonly kind: "managed-service";
   readonly id: string;
@@ -79,6 +85,13 @@ export interface Token extends Credential, Used {
 export interface CreatedToken extends Credential {
   readonly token: string;
   readonly resources: readonly TokenResource[];
+}
+
+export interface NewToken {
+  readonly scopes: readonly string[];
+  readonly ttl_seconds: number;
+  /** What it is limited to; everything of the organization when left out. */
+  readonly resources?: readonly TokenResource[] | undefined;
 }
 
 export interface AuditLogEntry {

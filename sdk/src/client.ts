@@ -1,66 +1,75 @@
-import { pages } from "./pages.ts";
-import { type Access, createAccess } from "./access.ts";
-import { createServices, type Services } from "./services.ts";
-import { createTransport, type TransportOptions } from "./transport.ts";
-import type { Catalog, Configuration, Database, DatabasePassword, DatabaseUser, UserRole } from "./types.ts";
+import type { AuditFilter, AuditLogEntry, Me } from "./access-types.ts";
+import { ApiKeys } from "./api-keys.ts";
+import { Configurations } from "./configurations.ts";
+import { Databases } from "./databases.ts";
+import { DatabaseUsers } from "./database-users.ts";
+import { Events } from "./events.ts";
+import { Members } from "./members.ts";
+import { Operations } from "./operations.ts";
+import { Organizations } from "./organizations.ts";
+import { type List, type ListOptions, listOf } from "./pages.ts";
+import { Services } from "./services.ts";
+import { Tokens } from "./tokens.ts";
+import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
+import type { Catalog, ManagedService, ServiceStatus } from "./types.ts";
+import { Users } from "./users.ts";
+import { waitFor, type WaitOptions } from "./wait.ts";
+import { Webhooks } from "./webhooks.ts";
 
-/** The API of one installation. */
-export interface Client extends Access {
+/** The API of one installation. Each method throws an ApiError when the API refuses, and ConnectionFailed without an answer. */
+export interface Client {
   readonly services: Services;
-  readonly databaseUsers: DatabaseUsers;
+  readonly operations: Operations;
   readonly databases: Databases;
-  readonly configuration: {
-    get(serviceId: string): Promise<Configuration>;
-    /** null resets a parameter. */
-    update(serviceId: string, parameters: Readonly<Record<string, string | null>>): Promise<Configuration>;
-  };
-  catalog(): Promise<Catalog>;
+  readonly databaseUsers: DatabaseUsers;
+  readonly configuration: Configurations;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
+  readonly organizations: Organizations;
+  readonly members: Members;
+  readonly users: Users;
+  readonly apiKeys: ApiKeys;
+  readonly tokens: Tokens;
+  /** What can be created here, and for how much. */
+  catalog(options?: CallOptions): Promise<Catalog>;
+  /** Who calls, where and with which rights. */
+  me(options?: CallOptions): Promise<Me>;
+  /** Who did what, newest first. */
+  auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
+  /**
+   * Waits until the service, or the one of that id, has the status and no operation is left. Throws ServiceFailed when it
+   * comes to Error (unless that was asked for), WaitTimedOut, or the signal's reason.
+   */
+  waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
+  /** Waits until nothing is left of the service. */
+  waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
   /** A method of holdfast.admin.v1, for platform operators: "FleetService", "ListMachines". */
-  admin<T>(service: string, method: string, request?: object): Promise<T>;
-}
-
-export interface DatabaseUsers {
-  list(serviceId: string): AsyncGenerator<DatabaseUser>;
-  create(serviceId: string, user: { readonly username: string; readonly role: UserRole }): Promise<DatabaseUser>;
-  get(serviceId: string, username: string): Promise<DatabaseUser>;
-  delete(serviceId: string, username: string): Promise<void>;
-  revealPassword(serviceId: string, username: string): Promise<DatabasePassword>;
-  resetPassword(serviceId: string, username: string): Promise<DatabasePassword>;
-}
-
-export interface Databases {
-  list(serviceId: string): AsyncGenerator<Database>;
-  create(serviceId: string, name: string): Promise<Database>;
-  delete(serviceId: string, name: string): Promise<void>;
+  admin<T>(service: string, method: string, request?: object, options?: CallOptions): Promise<T>;
 }
 
 export function createClient(options: TransportOptions): Client {
   const transport = createTransport(options);
-  const of = (serviceId: string, ...parts: string[]) =>
-    ["/managed-services", encodeURIComponent(serviceId), ...parts.map(encodeURIComponent)].join("/");
+  const services = new Services(transport);
   return {
-    ...createAccess(transport),
-    services: createServices(transport),
-    databaseUsers: {
-      list: (id) => pages(transport, of(id, "database-users"), "users"),
-      create: (id, body) => transport.request("POST", of(id, "database-users"), { body }),
-      get: (id, name) => transport.request("GET", of(id, "database-users", name)),
-      delete: (id, name) => transport.request("DELETE", of(id, "database-users", name)),
-      revealPassword: (id, name) => transport.request("POST", of(id, "database-users", name, "reveal-password")),
-      resetPassword: (id, name) => transport.request("POST", of(id, "database-users", name, "reset-password")),
-    },
-    databases: {
-      list: (id) => pages(transport, of(id, "databases"), "databases"),
-      create: (id, name) => transport.request("POST", of(id, "databases"), { body: { name } }),
-      delete: (id, name) => transport.request("DELETE", of(id, "databases", name)),
-    },
-    configuration: {
-      get: (id) => transport.request("GET", of(id, "configuration")),
-      update: (id, parameters) => transport.request("PATCH", of(id, "configuration"), { body: { parameters } }),
-    },
-    catalog: () => transport.request("GET", "/catalog"),
-    admin: (service, method, request = {}) =>
+    services,
+    operations: new Operations(transport),
+    databases: new Databases(transport),
+    databaseUsers: new DatabaseUsers(transport),
+    configuration: new Configurations(transport),
+    events: new Events(transport),
+    webhooks: new Webhooks(transport),
+    organizations: new Organizations(transport),
+    members: new Members(transport),
+    users: new Users(transport),
+    apiKeys: new ApiKeys(transport),
+    tokens: new Tokens(transport),
+    catalog: (call) => transport.request("GET", "/catalog", call),
+    me: (call) => transport.request("GET", "/me", call),
+    auditLog: (filter, list) => listOf(transport, "/audit-log", "entries", list, { ...filter }),
+    waitFor: ((service, target, wait) => waitFor(services, service, target, wait)) as Client["waitFor"],
+    admin: (service, method, request = {}, call = {}) =>
       transport.request("POST", `/holdfast.admin.v1.${service}/${method}`, {
+        ...call,
         body: request,
         headers: { "connect-protocol-version": "1" },
         single: !method.startsWith("List"),

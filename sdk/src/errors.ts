@@ -21,11 +21,14 @@ export interface Problem {
 /** The API refused, or failed. */
 export class ApiError extends Error {
   readonly problem: Problem;
+  /** Time after which the API asked to be tried again. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(problem: Problem) {
+  constructor(problem: Problem, retryAfterMs?: number) {
     super(problem.detail);
     this.name = new.target.name;
     this.problem = problem;
+    this.retryAfterMs = retryAfterMs;
   }
 
   get status(): number {
@@ -61,33 +64,36 @@ export class NotFound extends ApiError {}
 /** 409, 412 and 422: not in this state. */
 export class Conflict extends ApiError {}
 
-/** 429 and 503: try again later. */
+/** 503: try again later. */
 export class Unavailable extends ApiError {}
+
+/** 429: too many requests of this credential, or failed passwords. */
+export class RateLimited extends Unavailable {}
 
 /** No answer came. */
 export class ConnectionFailed extends Error {
-  override readonly name = "ConnectionFailed";
+  override readonly name: string = "ConnectionFailed";
+}
+
+/** No answer came in time. */
+export class TimedOut extends ConnectionFailed {
+  override readonly name = "TimedOut";
 }
 
 /** The error of an answer by its status. */
-export function errorOf(problem: Problem): ApiError {
-  switch (problem.status) {
-    case 400:
-      return new ValidationFailed(problem);
-    case 401:
-      return new Unauthenticated(problem);
-    case 403:
-      return new Forbidden(problem);
-    case 404:
-      return new NotFound(problem);
-    case 409:
-    case 412:
-    case 422:
-      return new Conflict(problem);
-    case 429:
-    case 503:
-      return new Unavailable(problem);
-    default:
-      return new ApiError(problem);
-  }
+export function errorOf(problem: Problem, retryAfterMs?: number): ApiError {
+  const Kind = kinds.get(problem.status) ?? ApiError;
+  return new Kind(problem, retryAfterMs);
 }
+
+const kinds = new Map<number, typeof ApiError>([
+  [400, ValidationFailed],
+  [401, Unauthenticated],
+  [403, Forbidden],
+  [404, NotFound],
+  [409, Conflict],
+  [412, Conflict],
+  [422, Conflict],
+  [429, RateLimited],
+  [503, Unavailable],
+]);

@@ -1,162 +1,161 @@
-import { ConnectionFailed, errorOf, type Problem } from "./errors.ts";
+import { ConnectionFailed, errorOf, NotFound, TimedOut } from "./errors.ts";
+import { problemOf, retryAfterMsOf } from "./problem.ts";
+import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
 
-/** How a caller shows who it is. */
+/** How a caller shows who it is: a user name or key id with its secret, or a token. */
 export type Credentials =
   | { readonly kind: "basic"; readonly name: string; readonly secret: string }
   | { readonly kind: "bearer"; readonly token: string };
 
 export interface TransportOptions {
+  /** Such as "https://data.example.com:8443". */
   readonly baseUrl: string;
-  readonly credentials: Credentials;
+  /** Left out for the few methods that need none. */
+  readonly credentials?: Credentials;
   /** Id of the organization to act in; a person of several must name one. */
   readonly organization?: string;
+  /** Stands in for the global fetch, for one with an authority of its own. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Of one attempt. */
+  /** Of one attempt, 30 s when left out. */
   readonly timeoutMs?: number;
+  /** Attempts after the first, 3 when left out; 0 sends everything once. */
+  readonly retries?: number;
   /** Ends every request of this client. */
   readonly signal?: AbortSignal;
 }
 
-export interface RequestOptions {
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+/** What a caller may say about one call. */
+export interface CallOptions {
+  /** Ends the call, with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Of one attempt. */
+  readonly timeoutMs?: number | undefined;
+  /** For a POST that goes on after this process: the same key with the same body gives the same answer for 24 hours. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface RequestOptions extends CallOptions {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
   /** True for a change that no key protects: it is sent once. */
   readonly single?: boolean;
+  /** True for a DELETE that answers nothing: sent again, it has worked when there is nothing left to find. */
+  readonly goneIsDone?: boolean;
 }
+
+export type HttpVerb = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Sends requests, again where that is safe, and turns error answers into errors. */
 export interface Transport {
-  request<T>(verb: string, path: string, options?: RequestOptions): Promise<T>;
-  /** The answer as it comes, for streams. Not tried again. */
-  open(verb: string, path: string, options?: RequestOptions): Promise<Response>;
+  request<T>(verb: HttpVerb, path: string, options?: RequestOptions): Promise<T>;
+  /** The answer as it comes, for streams. Not tried again, and with no time-out of its own. */
+  open(verb: HttpVerb, path: string, options?: RequestOptions): Promise<Response>;
 }
-
-const attempts = 4;
-const firstPauseMs = 200;
 
 /**
  * Requests are safe to send again unless they say otherwise: reads, PATCH and DELETE by nature, POST by an Idempotency-Key made here. The
  * newest revision that a change answered goes with each read, so that one reads what one wrote on any replica.
  */
-export function createTransport({
-  baseUrl,
-  credentials,
-  organization,
-  fetch = globalThis.fetch,
-  timeoutMs = 30_000,
-  signal: ending,
-}: TransportOptions): Transport {
-  const authorization = authorizationOf(credentials);
+export function createTransport(options: TransportOptions): Transport {
+  const { credentials, organization, signal: ending } = options;
+  const baseUrl = new URL(options.baseUrl).href.replace(/\/+$/, "");
+  // Called as a function of its own: browsers refuse their fetch as anybody's method.
+  const send = options.fetch ?? ((input: URL, init: RequestInit) => globalThis.fetch(input, init));
+  const policy = { ...usualRetries, ...(options.retries !== undefined && { retries: options.retries }) };
   let revision = 0n;
 
   async function open(
-    verb: string,
+    verb: HttpVerb,
     path: string,
     { query, body, headers, signal: own }: RequestOptions = {},
   ): Promise<Response> {
-    const signal = own === undefined || ending === undefined ? (own ?? ending) : AbortSignal.any([own, ending]);
+    const signal = anyOf(own, ending);
     const url = new URL(baseUrl + path);
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const response = await fetch(url, {
+    const init: RequestInit = {
       method: verb,
       headers: {
-        authorization,
-        ...(organization === undefined ? {} : { "holdfast-organization": organization }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...(verb === "GET" && revision > 0n ? { "holdfast-revision": String(revision) } : {}),
+        ...(credentials !== undefined && { authorization: authorizationOf(credentials) }),
+        ...(organization !== undefined && { "holdfast-organization": organization }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(verb === "GET" && revision > 0n && { "holdfast-revision": String(revision) }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(signal === undefined ? {} : { signal }),
-    }).catch((cause: unknown) => {
+      redirect: "error",
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    };
+    const response = await send(url, init).catch((cause: unknown) => {
       if (signal?.aborted === true) throw signal.reason;
       throw new ConnectionFailed(`${baseUrl} does not answer: ${reasonOf(cause)}`, { cause });
     });
     const seen = response.headers.get("holdfast-revision");
     if (seen !== null && BigInt(seen) > revision) revision = BigInt(seen);
     if (response.ok) return response;
-    throw errorOf(await problemOf(response));
+    const retryAfterMs = retryAfterMsOf(response.headers.get("retry-after"), Date.now());
+    throw errorOf(await problemOf(response), retryAfterMs);
   }
 
-  async function once<T>(verb: string, path: string, options: RequestOptions): Promise<T> {
+  async function once<T>(verb: HttpVerb, path: string, all: RequestOptions): Promise<T> {
+    const timeoutMs = all.timeoutMs ?? options.timeoutMs ?? 30_000;
     const timeout = AbortSignal.timeout(timeoutMs);
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
+    const signal = anyOf(timeout, all.signal);
     try {
-      const response = await open(verb, path, { ...options, signal });
-      return (response.status === 204 ? undefined : await response.json()) as T;
+      const response = await open(verb, path, { ...all, signal });
+      if (response.status === 204) return undefined as T;
+      return (await response.json().catch((cause: unknown) => {
+        throw new ConnectionFailed(`${baseUrl} gave no whole answer: ${reasonOf(cause)}`, { cause });
+      })) as T;
     } catch (error) {
-      if (timeout.aborted && error === timeout.reason)
-        throw new ConnectionFailed(`${baseUrl} gave no answer within ${timeoutMs} ms`);
+      if (all.signal?.aborted === true) throw all.signal.reason;
+      if (ending?.aborted === true) throw ending.reason;
+      if (timeout.aborted) throw new TimedOut(`${baseUrl} gave no answer within ${timeoutMs} ms`, { cause: error });
       throw error;
     }
   }
 
-  return {
-    open,
-    async request<T>(verb: string, path: string, options: RequestOptions = {}): Promise<T> {
-      const key = verb === "POST" ? { "idempotency-key": globalThis.crypto.randomUUID() } : {};
-      const all = { ...options, headers: { ...key, ...options.headers } };
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await once<T>(verb, path, all);
-        } catch (error) {
-          if (attempt === attempts || options.single === true || !mayRetry(error) || options.signal?.aborted === true)
-            throw error;
-          await pause(firstPauseMs * 2 ** (attempt - 1) * (0.5 + Math.random()), options.signal ?? ending);
-        }
+  async function request<T>(verb: HttpVerb, path: string, asked: RequestOptions = {}): Promise<T> {
+    const key = verb === "POST" ? { "idempotency-key": asked.idempotencyKey ?? globalThis.crypto.randomUUID() } : {};
+    const all = { ...asked, headers: { ...key, ...asked.headers } };
+    const signal = anyOf(asked.signal, ending);
+    let unheard = false;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await once<T>(verb, path, all);
+      } catch (error) {
+        if (unheard && asked.goneIsDone === true && error instanceof NotFound) return undefined as T;
+        const pauseMs = pauseBeforeRetry(error, attempt, policy, Math.random());
+        if (pauseMs === undefined || asked.single === true || signal?.aborted === true) throw error;
+        unheard ||= error instanceof ConnectionFailed;
+        await pause(pauseMs, signal);
       }
-    },
-  };
+    }
+  }
+
+  return { open, request };
 }
 
-/** Waits; rejects with the signal's reason. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
-    if (signal?.aborted === true) abort();
-    else signal?.addEventListener("abort", abort, { once: true });
-  });
+/** The path of these parts below the root, each escaped. Throws a TypeError for a part that would lead to another path. */
+export function pathOf(...parts: readonly string[]): string {
+  return parts
+    .map((part) => {
+      if (["", ".", ".."].includes(part)) throw new TypeError(`"${part}" is no name or id`);
+      return `/${encodeURIComponent(part)}`;
+    })
+    .join("");
 }
 
-function mayRetry(error: unknown): boolean {
-  if (error instanceof ConnectionFailed) return true;
-  return error instanceof Error && "status" in error && (error.status === 503 || error.status === 429);
+function anyOf(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : AbortSignal.any([one, other]);
 }
 
 function authorizationOf(credentials: Credentials): string {
   if (credentials.kind === "bearer") return `Bearer ${credentials.token}`;
   const bytes = new TextEncoder().encode(`${credentials.name}:${credentials.secret}`);
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;
-}
-
-async function problemOf(response: Response): Promise<Problem> {
-  const text = await response.text();
-  const unreadable = {
-    type: "about:blank",
-    title: response.statusText,
-    status: response.status,
-    detail: `HTTP ${response.status}`,
-    instance: "",
-    code: "unknown",
-    errors: [],
-  };
-  if (response.headers.get("content-type")?.includes("json") !== true) return unreadable;
-  const body = JSON.parse(text) as Partial<Problem> & { message?: string };
-  // Connect has an error format of its own, code and message, and answers 400 for what is a conflict here.
-  const detail = body.detail ?? body.message ?? unreadable.detail;
-  const status = body.code === "failed_precondition" ? 409 : response.status;
-  return { ...unreadable, ...body, detail, status };
 }
 
 function reasonOf(error: unknown): string {

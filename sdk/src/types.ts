@@ -1,6 +1,11 @@
 /** What the API answers, field by field as in its JSON. Times are RFC 3339 texts in UTC. */
 
 export type ServiceStatus = "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
+export type NodeRole = "primary" | "replica";
+export type NodeStatus = "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
+export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
+export type LogLevel = "debug" | "info" | "warning" | "error";
+export type ParameterStatus = "applied" | "pending_restart" | "rejected";
 export type OperationStatus = "pending" | "running" | "completed" | "failed" | "cancelled";
 export type UserRole = "admin" | "readwrite" | "readonly" | "custom";
 
@@ -25,20 +30,20 @@ export interface Operation {
 
 export interface ServiceNode {
   readonly id: string;
-  readonly role: "primary" | "replica";
-  readonly status: "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
+  readonly role: NodeRole;
+  readonly status: NodeStatus;
   readonly hostname: string;
   readonly zone: string;
 }
 
 export interface Health {
-  readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
+  readonly status: HealthStatus;
   readonly since: string | null;
   readonly reason: string | null;
   readonly checks: readonly {
     readonly name: string;
     readonly node_id: string;
-    readonly status: string;
+    readonly status: HealthStatus;
     readonly since: string | null;
     readonly reason: string | null;
   }[];
@@ -74,23 +79,31 @@ export interface NewService {
   readonly database_type: string;
   readonly plan_name: string;
   readonly storage_size_gb: number;
-  readonly version?: string;
-  readonly storage_tier?: string;
-  readonly zone?: string;
-  readonly allowed_cidrs?: readonly string[];
-  readonly parameters?: Readonly<Record<string, string>>;
-  readonly ttl_hours?: number;
-  readonly deletion_protection?: boolean;
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly version?: string | undefined;
+  readonly storage_tier?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  readonly ttl_hours?: number | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Only the keys that are present change; `ttl_hours: null` removes the end. */
 export interface ServiceChange {
-  readonly name?: string;
-  readonly allowed_cidrs?: readonly string[];
-  readonly ttl_hours?: number | null;
-  readonly deletion_protection?: boolean;
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly name?: string | undefined;
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  readonly ttl_hours?: number | null | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface ServiceFilter {
+  readonly name?: string | undefined;
+  readonly status?: ServiceStatus | undefined;
+  readonly database_type?: string | undefined;
+  /** "key:value". */
+  readonly tag?: string | undefined;
 }
 
 export interface Connection {
@@ -108,7 +121,7 @@ export interface Connection {
   }[];
   readonly nodes: readonly {
     readonly id: string;
-    readonly role: string;
+    readonly role: NodeRole;
     readonly hostname: string;
     readonly addresses: readonly string[];
   }[];
@@ -125,8 +138,14 @@ export interface LogLine {
   readonly time: string;
   readonly node_id: string;
   readonly component: string;
-  readonly level: string;
+  readonly level: LogLevel;
   readonly message: string;
+}
+
+export interface LogFilter {
+  readonly since?: string | undefined;
+  /** Lines of this level and above. */
+  readonly level?: LogLevel | undefined;
 }
 
 export interface LogPage {
@@ -143,6 +162,11 @@ export interface DatabaseUser {
   readonly created_at: string | null;
 }
 
+export interface NewDatabaseUser {
+  readonly username: string;
+  readonly role: UserRole;
+}
+
 export interface DatabasePassword {
   readonly service_id: string;
   readonly username: string;
@@ -156,14 +180,19 @@ export interface Database {
   readonly size_bytes: number;
 }
 
-export interface Configuration {
-  readonly parameters: Readonly<
-    Record<
-      string,
-      { readonly value: string; readonly default: string; readonly status: string; readonly reason: string | null }
-    >
-  >;
+export interface ParameterState {
+  readonly value: string;
+  readonly default: string;
+  readonly status: ParameterStatus;
+  readonly reason: string | null;
 }
+
+export interface Configuration {
+  readonly parameters: Readonly<Record<string, ParameterState>>;
+}
+
+/** null resets a parameter. */
+export type ParameterChange = Readonly<Record<string, string | null>>;
 
 export interface Catalog {
   readonly engines: readonly {
@@ -181,7 +210,12 @@ export interface Catalog {
       readonly type: string;
       readonly description: string;
       readonly default: string | null;
+      readonly minimum: string | null;
+      readonly maximum: string | null;
+      readonly values: readonly string[];
+      readonly unit: string | null;
       readonly needs_restart: boolean;
+      readonly versions: readonly string[];
     }[];
     readonly extensions: readonly string[];
   }[];
@@ -198,7 +232,14 @@ export interface Catalog {
     readonly monthly_cost_per_gb: number;
   }[];
   readonly zones: readonly { readonly zone: string; readonly title: string }[];
-  readonly limits: Readonly<Record<string, number>>;
+  readonly limits: {
+    readonly storage_size_gb_min: number;
+    readonly storage_size_gb_max: number;
+    readonly ttl_hours_min: number;
+    readonly ttl_hours_max: number;
+    readonly allowed_cidrs_max: number;
+    readonly tags_max: number;
+  };
   readonly default_allowed_cidrs: readonly string[];
   readonly currency: string;
 }

@@ -1,6 +1,6 @@
 import { NotFound } from "./errors.ts";
+import { pause } from "./retry.ts";
 import type { Services } from "./services.ts";
-import { pause } from "./transport.ts";
 import type { ManagedService, ServiceStatus, TaskSummary } from "./types.ts";
 
 /** The time ran out before the service was there. */
@@ -20,34 +20,31 @@ export class ServiceFailed extends Error {
 }
 
 export interface WaitOptions {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  /** Of the whole wait, 15 minutes when left out. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Told of each change of the step or of the progress. */
-  readonly onProgress?: (summary: TaskSummary) => void;
+  readonly onProgress?: ((summary: TaskSummary) => void) | undefined;
 }
 
-/**
- * Waits until the service has the status and no operation is left, or is gone. Throws ServiceFailed when it comes to
- * Error (unless that was asked for), WaitTimedOut, or the signal's reason.
- */
+/** As Client.waitFor promises it. */
 export async function waitFor(
   services: Services,
-  id: string,
+  service: ManagedService | string,
   target: ServiceStatus | "gone",
   options: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
   const { timeoutMs = 15 * 60_000, signal, onProgress } = options;
+  const id = typeof service === "string" ? service : service.id;
   const end = performance.now() + timeoutMs;
-  const call = signal === undefined ? {} : { signal };
   let last = "";
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const service = await services.get(id, call);
-      if (service.status === target && service.operation === null) return service;
-      if (service.status === "Error" && service.operation === null && target !== "gone")
-        throw new ServiceFailed(service);
+      const now = await services.get(id, { signal });
+      if (now.status === target && now.operation === null) return now;
+      if (now.status === "Error" && now.operation === null && target !== "gone") throw new ServiceFailed(now);
       if (onProgress !== undefined) {
-        const summary = await services.taskSummary(id, call);
+        const summary = await services.taskSummary(id, { signal });
         const text = JSON.stringify(summary);
         if (text !== last) onProgress(summary);
         last = text;

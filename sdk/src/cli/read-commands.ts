@@ -36,7 +36,7 @@ export function addReadCommands(program: Command, deps: CliDeps): void {
     .action(async (name: string, _flags: object, command: Command) => {
       const context = openContext(command, deps);
       const found: Operation[] = [];
-      for await (const operation of context.client.services.operations((await context.service(name)).id))
+      for await (const operation of context.client.operations.list((await context.service(name)).id))
         found.push(operation);
       context.output.list(found, operationColumns);
     });
@@ -45,7 +45,7 @@ export function addReadCommands(program: Command, deps: CliDeps): void {
     .description("one operation")
     .action(async (id: string, _flags: object, command: Command) => {
       const context = openContext(command, deps);
-      context.output.show(await context.client.services.operation(id), [...operationColumns, "error"]);
+      context.output.show(await context.client.operations.get(id), [...operationColumns, "error"]);
     });
 
   program

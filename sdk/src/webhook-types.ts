@@ -1,0 +1,65 @@
+/** Endpoints of webhooks and what came of deliveries. Times are RFC 3339 texts in UTC. */
+
+export type RetryPolicy = "standard" | "extended";
+
+export interface Webhook {
+  readonly id: string;
+  readonly url: string;
+  /** Types that the endpoint gets; null for all, an empty list for none. */
+  readonly events: readonly string[] | null;
+  readonly active: boolean;
+  readonly retry_policy: RetryPolicy;
+  /** When the platform switched it off because it had failed for 5 days. */
+  readonly disabled_at: string | null;
+  readonly warning: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface CreatedWebhook extends Webhook {
+  /** 64 hex characters that verifyWebhook wants; shown this once. */
+  readonly secret: string;
+}
+
+export interface NewWebhook {
+  readonly url: string;
+  readonly events?: readonly string[] | null | undefined;
+  readonly retry_policy?: RetryPolicy | undefined;
+}
+
+/** Only the keys that are present change. */
+export interface WebhookChange {
+  readonly url?: string | undefined;
+  readonly events?: readonly string[] | null | undefined;
+  /** True also ends a switch-off by the platform. */
+  readonly active?: boolean | undefined;
+  readonly retry_policy?: RetryPolicy | undefined;
+}
+
+export interface RotatedSecret {
+  /** Shown this once. */
+  readonly secret: string;
+  /** Until when the old one signs too; null when it ended at once. */
+  readonly previous_valid_until: string | null;
+}
+
+/** One attempt, recorded when it has ended. */
+export interface Delivery {
+  readonly id: string;
+  readonly webhook_id: string;
+  readonly event_id: string;
+  readonly event_type: string;
+  readonly attempt: number;
+  /** null when the endpoint did not answer. */
+  readonly response_status: number | null;
+  readonly error_message: string | null;
+  /** When the endpoint took it; null when it did not. */
+  readonly delivered_at: string | null;
+  readonly created_at: string;
+  readonly duration_ms: number;
+}
+
+/** What the platform has accepted to do. */
+export interface Accepted {
+  readonly message: string;
+}
