@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { type Client, createClient } from "../client.ts";
+import type { TransportOptions } from "../transport.ts";
+import { createAuthorityFetch } from "./authority-fetch.ts";
+import { type Environment, SettingsError } from "./profiles.ts";
+import { type GivenSettings, readSettings, type Settings } from "./settings.ts";
+
+export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
+  /** `process.env` when left out. */
+  readonly environment?: Environment;
+}
+
+/**
+ * A client with what is given, else with the environment (HOLDFAST_BASE_URL, _API_KEY_ID, _API_KEY_SECRET, _TOKEN, _CA_FILE,
+ * _ORGANIZATION, _PROFILE, _DATA), else with the current profile. Throws SettingsError when something is missing.
+ */
+export function createNodeClient(options: NodeClientOptions = {}): Client {
+  const { environment = process.env, timeoutMs, retries, signal, ...given } = options;
+  const settings = readSettings(given, environment);
+  return createClient({
+    ...transportOptionsOf(settings),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(retries !== undefined && { retries }),
+    ...(signal !== undefined && { signal }),
+  });
+}
+
+/** What createClient wants to know of these settings; reads the file of authorities. */
+export function transportOptionsOf(settings: Settings): TransportOptions {
+  const { baseUrl, credentials, organization, caFile } = settings;
+  return {
+    baseUrl,
+    credentials,
+    ...(organization !== undefined && { organization }),
+    ...(caFile !== undefined && { fetch: createAuthorityFetch(readAuthorities(caFile)) }),
+  };
+}
+
+function readAuthorities(caFile: string): string {
+  try {
+    return readFileSync(caFile, "utf8");
+  } catch (cause) {
+    throw new SettingsError(`the authority to trust cannot be read from ${caFile}`, { cause });
+  }
+}

@@ -1,0 +1,146 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Credentials } from "../transport.ts";
+import { type Environment, type Profile, readProfiles, SettingsError } from "./profiles.ts";
+
+/** What a caller says itself. */
+export interface GivenSettings {
+  readonly baseUrl?: string | undefined;
+  readonly credentials?: Credentials | undefined;
+  readonly caFile?: string | undefined;
+  readonly organization?: string | undefined;
+  /** Name of a profile. */
+  readonly profile?: string | undefined;
+  /** Data directory of a local installation. */
+  readonly dataDirectory?: string | undefined;
+}
+
+/** Which installation, and who asks. */
+export interface Settings {
+  readonly baseUrl: string;
+  readonly credentials: Credentials;
+  /** The person, where a local installation or a profile knows one beside a key; else the same credentials. */
+  readonly person: Credentials;
+  /** PEM file of the authorities to trust instead of the usual ones. */
+  readonly caFile: string | undefined;
+  readonly organization: string | undefined;
+  /** Where the local installation keeps its data, if it is one. */
+  readonly dataDirectory: string | undefined;
+}
+
+/** One place where settings come from. What is kept with a base URL is for that base URL only. */
+interface Source {
+  readonly baseUrl?: string | undefined;
+  readonly credentials?: Credentials | undefined;
+  readonly person?: Credentials | undefined;
+  readonly caFile?: string | undefined;
+  readonly organization?: string | undefined;
+  readonly dataDirectory?: string | undefined;
+  /** Why it has nothing, though it was named. */
+  readonly missing?: string;
+}
+
+/**
+ * What is given goes over the environment, that over the current profile, and that over the local installation in
+ * `defaultDirectory`. A profile or data directory ranks where it is named. Throws SettingsError when something is missing.
+ */
+export function readSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): Settings {
+  const sources: readonly Source[] = [
+    given,
+    ...profileNamed(given.profile, environment),
+    ...installationIn(given.dataDirectory),
+    environmentSource(environment),
+    ...profileNamed(environment.HOLDFAST_PROFILE, environment),
+    ...installationIn(environment.HOLDFAST_DATA),
+    ...profileNamed(readProfiles(environment).current ?? undefined, environment),
+    ...installationIn(defaultDirectory),
+  ];
+  const baseUrl = baseUrlOf(sources);
+  const usable = sources.filter((source) => source.baseUrl === undefined || trimmed(source.baseUrl) === baseUrl);
+  const index = usable.findIndex(({ credentials, person }) => credentials !== undefined || person !== undefined);
+  const signedIn = usable[index];
+  // The organization beside a credential that is not used is not meant.
+  const organization = usable.slice(0, index + 1).find((source) => source.organization)?.organization;
+  const person = signedIn?.person ?? signedIn?.credentials;
+  // A key is of one organization; who names another one is a person of several.
+  const isOther = organization !== undefined && organization !== signedIn?.organization;
+  const credentials = (isOther ? person : undefined) ?? signedIn?.credentials ?? person;
+  if (credentials === undefined || person === undefined) {
+    throw new SettingsError(
+      "no credential: set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, or sign in to a profile",
+    );
+  }
+  return {
+    baseUrl,
+    credentials,
+    person,
+    organization,
+    caFile: usable.find((source) => source.caFile)?.caFile,
+    dataDirectory: usable.find((source) => source.dataDirectory !== undefined)?.dataDirectory,
+  };
+}
+
+function baseUrlOf(sources: readonly Source[]): string {
+  const source = sources.find(({ baseUrl, missing }) => baseUrl || missing !== undefined);
+  if (source?.baseUrl) return trimmed(source.baseUrl);
+  throw new SettingsError(`${source?.missing ?? "no installation is named"}: set HOLDFAST_BASE_URL or use a profile`);
+}
+
+function environmentSource(environment: Environment): Source {
+  const { HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile, HOLDFAST_ORGANIZATION: organization } = environment;
+  const { HOLDFAST_TOKEN: token, HOLDFAST_API_KEY_ID: id, HOLDFAST_API_KEY_SECRET: secret } = environment;
+  if (id && !secret && !token) throw new SettingsError("HOLDFAST_API_KEY_ID is set without HOLDFAST_API_KEY_SECRET");
+  return {
+    baseUrl,
+    caFile,
+    organization,
+    credentials: credentialsOf({ token, api_key_id: id, api_key_secret: secret }),
+  };
+}
+
+function profileNamed(name: string | undefined, environment: Environment): Source[] {
+  if (!name) return [];
+  const { profiles } = readProfiles(environment);
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (profile === undefined) throw new SettingsError(`there is no profile ${name}`);
+  return [sourceOf(profile)];
+}
+
+/** The installation that wrote its admin.json into this directory. */
+function installationIn(directory: string | undefined): Source[] {
+  if (!directory) return [];
+  const text = readIfThere(join(directory, "admin.json"));
+  if (text === undefined) return [{ missing: `there is no installation in ${directory}` }];
+  // The token of admin.json is short-lived, its key is not.
+  const { token: _, ...admin } = JSON.parse(text) as Profile;
+  return [{ ...sourceOf(admin), dataDirectory: directory }];
+}
+
+function sourceOf(profile: Profile): Source {
+  const { base_url: baseUrl, ca_file: caFile, organization, username, password } = profile;
+  const person = username && password ? basic(username, password) : undefined;
+  return { baseUrl, caFile, organization, person, credentials: credentialsOf(profile) };
+}
+
+function credentialsOf(profile: Omit<Profile, "base_url">): Credentials | undefined {
+  if (profile.token) return { kind: "bearer", token: profile.token };
+  if (profile.api_key_id && profile.api_key_secret) return basic(profile.api_key_id, profile.api_key_secret);
+  return undefined;
+}
+
+function basic(name: string, secret: string): Credentials {
+  return { kind: "basic", name, secret };
+}
+
+function trimmed(baseUrl: string): string {
+  return baseUrl.replace(/\/+$/, "");
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
