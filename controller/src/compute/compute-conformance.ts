@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ComputeProvider, Enrollment, MachineSpec } from "./compute-provider.ts";
+import type { ComputeProvider, Enrollment, MachinePlan, MachineSpec } from "./compute-provider.ts";
 
 /** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
 export interface ConformanceSubject {
@@ -20,6 +20,8 @@ export interface ConformanceSubject {
   reboot(machineId: string): Promise<void>;
   /** Size of /data as the machine sees it; undefined where the provider cannot make it true. */
   dataBytes(machineId: string): Promise<number | undefined>;
+  /** CPU and memory that the host holds the running machine to; undefined where it cannot. */
+  limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrolment file as its own user reads it, with its mode. */
   enrollment(machineId: string): Promise<{ content: unknown; mode: number }>;
   /** What is left of all machines on the host: directories, mounts, devices. */
@@ -164,6 +166,20 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         expect(await stateOf(id)).toBe("stopped");
         await subject.provider.start(id, enrollment, signal);
         expect(await subject.provider.get(id, signal)).toMatchObject({ state: "running", starts: 2 });
+      });
+
+      it("holds a machine to the CPU and memory of its plan, and of another plan while it runs", async () => {
+        const id = await started();
+        const { plan } = machineSpec();
+        const limits = await subject.limits(id);
+        if (limits === undefined) return;
+        expect(limits).toEqual(plan);
+        const larger = { vcpu: 2, memoryBytes: 3 * gib };
+        await subject.provider.resize(id, larger, signal);
+        expect(await subject.limits(id)).toEqual(larger);
+        await subject.provider.stop(id, 5_000, signal);
+        await subject.provider.start(id, enrollment, signal);
+        expect(await subject.limits(id)).toEqual(larger);
       });
 
       it("grows the data disk of a running machine, and of a stopped one at its next start", async () => {

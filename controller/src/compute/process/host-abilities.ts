@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { detectGroups, type GroupAbility } from "./control-groups.ts";
 
 const run = promisify(execFile);
 
@@ -11,6 +12,8 @@ export interface HostAbilities {
   readonly isolation: Isolation;
   /** Data disks are loop devices with a file system of their own, so that their size is true. */
   readonly loop: boolean;
+  /** What holds machines to the CPU and memory of their plans. */
+  readonly groups: GroupAbility;
   /** Why isolation is "none", with the command that helps. */
   readonly reason?: string;
 }
@@ -35,9 +38,13 @@ export async function detectAbilities(): Promise<HostAbilities> {
     ]);
   } catch (error) {
     const text = error instanceof Error ? error.message.trim().split("\n").at(-1) : String(error);
-    return { isolation: "none", loop: false, reason: `this host allows no namespaces (${text}); ${remedy(isRoot)}` };
+    const reason = `this host allows no namespaces (${text}); ${remedy(isRoot)}`;
+    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason };
   }
-  return isRoot ? { isolation: "root", loop: await hasLoopDevices() } : { isolation: "user", loop: false };
+  const groups = await detectGroups();
+  return isRoot
+    ? { isolation: "root", loop: await hasLoopDevices(), groups }
+    : { isolation: "user", loop: false, groups };
 }
 
 async function hasLoopDevices(): Promise<boolean> {

@@ -3,6 +3,7 @@
 #
 #   MACHINE_DIR        directory of the machine; `alive` in it is held open and locked for as long as it runs
 #   MACHINE_RUN        file that says which process it is
+#   MACHINE_GROUPS     control groups to be in, one a line
 #   MACHINE_ISOLATION  "root", "user" (in a user namespace as well) or "none" (processes of the host)
 #
 # Arguments: NAME=VALUE... PROGRAM ARGUMENT... Descriptor 3 gets "up" when the program is about to start.
@@ -21,6 +22,13 @@ read -r boot </proc/sys/kernel/random/boot_id
 after_name=${stat##*) }
 start_ticks=$(set -- $after_name; echo "${20}")
 echo "launcher $$ $start_ticks $boot $MACHINE_ISOLATION" >"$MACHINE_RUN"
+IFS='
+'
+for group in $MACHINE_GROUPS; do
+  echo "group $group" >>"$MACHINE_RUN"
+  echo $$ >"$group/cgroup.procs"
+done
+unset IFS
 
 enter=${0%/*}/enter-machine.sh
 case $MACHINE_ISOLATION in

@@ -50,7 +50,7 @@ export function createMachineCode({ layout, place, log }: MachineCodeDeps): Mach
     const { ended } = await launchMachine({
       paths,
       isolation: place.abilities.isolation,
-      root: { paths, image: imageRoot, place, disk: "directory", hasUser: false, code },
+      root: { paths, image: imageRoot, place, disk: "directory", hasUser: false, code, groups: undefined },
       uid: null,
       grow: false,
       command: ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", codeInside],

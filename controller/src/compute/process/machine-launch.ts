@@ -55,6 +55,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
         MACHINE_DIR: paths.directory,
         MACHINE_RUN: paths.run,
         MACHINE_ISOLATION: request.isolation,
+        MACHINE_GROUPS: (root?.groups?.directories ?? []).join("\n"),
         MACHINE_MOUNTS: paths.mounts,
         MACHINE_OWNER: uid === null ? "" : `${uid}:${uid}`,
         MACHINE_GROW: request.grow ? "yes" : "no",

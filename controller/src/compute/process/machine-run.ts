@@ -10,6 +10,8 @@ export interface MachineRun {
   readonly launcher: ProcessIdentity;
   /** First process of the machine; absent when it was killed in its first millisecond. */
   readonly init: ProcessIdentity | undefined;
+  /** Control groups that it is in. */
+  readonly groups: readonly string[];
 }
 
 export async function readRun(path: string): Promise<MachineRun | undefined> {
@@ -26,7 +28,8 @@ export function parseRun(text: string): MachineRun | undefined {
   const isolation = launcher?.[4];
   if (launcher === undefined || boot === undefined) return undefined;
   if (isolation !== "root" && isolation !== "user" && isolation !== "none") return undefined;
-  return { bootId: boot, isolation, launcher: identityOf(launcher), init: init && identityOf(init) };
+  const groups = rows.filter(([name]) => name === "group").map(([, ...path]) => path.join(" "));
+  return { bootId: boot, isolation, launcher: identityOf(launcher), init: init && identityOf(init), groups };
 }
 
 /**

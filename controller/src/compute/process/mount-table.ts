@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import type { MachineGroups } from "./control-groups.ts";
 import type { MachinePaths } from "./machine-paths.ts";
 import type { Place } from "./place.ts";
 
@@ -13,6 +14,8 @@ export interface MachineRoot {
   readonly hasUser: boolean;
   /** Keeper and agent as they were made for machines (machine-code.ts); undefined when they run as they are in the checkout. */
   readonly code: { readonly directory: string; readonly writable: boolean } | undefined;
+  /** Its control groups, for reading: what they have counted. */
+  readonly groups: MachineGroups | undefined;
 }
 
 /** Where a machine finds its code. */
@@ -41,6 +44,7 @@ export function mountTable(root: MachineRoot): string {
   ];
   if (root.code !== undefined)
     rows.push([root.code.directory, codeInside, "none", root.code.writable ? "bind,nosuid,nodev" : readOnly]);
+  for (const [directory, target] of root.groups?.mounts ?? []) rows.push([directory, target, "none", readOnly]);
   // Engines want a name for the user that they run as.
   if (root.hasUser) rows.push([paths.passwd, "/etc/passwd", "none", "bind,ro"]);
   if (place.hidden !== undefined) rows.push(["hidden", `/holdfast/checkout/${place.hidden}`, "tmpfs", "ro,mode=0"]);

@@ -38,6 +38,8 @@ export function directoriesOf({ abilities }: Place, paths: MachinePaths): Readon
     HOLDFAST_STATE_DIR: paths.state,
     HOLDFAST_DATA_DIR: paths.dataDirectory,
     HOLDFAST_RUN_DIR: join(paths.directory, "run"),
+    // It would be the host's.
+    HOLDFAST_CGROUP_DIR: "",
     HOLDFAST_KEEPER_SOCKET: join(paths.directory, "run", "keeper.sock"),
   };
 }

@@ -6,6 +6,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
 import { writeAtomically } from "./atomic-file.ts";
+import { groupsOf, limitMachine, removeGroups } from "./control-groups.ts";
 import { growDisk } from "./data-disk.ts";
 import { createDirectoryLock } from "./directory-lock.ts";
 import { admitDisk, firstBytes, spaceOf } from "./free-space.ts";
@@ -85,6 +86,9 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const uidMap = readFileSync("/proc/self/uid_map", "utf8");
   const uidFor = (number: number) => (process.getuid?.() === 0 ? uidOf(deps.loopbackBlock, number, uidMap) : null);
 
+  if (abilities.groups.version === "none")
+    log.warn("machines are not held to the CPU and memory of their plans", { reason: abilities.groups.reason });
+
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
   const images = createNodeImages({ imagesDir, abilities, environment, log });
@@ -143,10 +147,12 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     const hasUser = uid !== null;
     const made = image === undefined ? undefined : await code.openTo(uid ?? nobody);
     const madeCode = made === undefined ? undefined : { directory: made, writable: false };
+    const groups = await limitMachine(abilities.groups, id, record.spec.plan);
     await launchMachine({
       paths,
       isolation: abilities.isolation,
-      root: image === undefined ? undefined : { paths, image, place, disk: record.disk, hasUser, code: madeCode },
+      root:
+        image === undefined ? undefined : { paths, image, place, disk: record.disk, hasUser, code: madeCode, groups },
       uid,
       grow: record.formattedBytes < record.diskBytes,
       command: command ?? [inside.node, "--max-semi-space-size=1", keeperIn(made)],
@@ -213,7 +219,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     resize: (id, plan, signal) =>
       lock.hold(id, signal, async () => {
         const record = await recordOf(id);
-        await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
+        const { record: file, run } = layout.machine(id);
+        await writeRecord(file, { ...record, spec: { ...record.spec, plan } });
+        const running = await readRun(run);
+        if (running !== undefined && isRunning(running)) await limitMachine(abilities.groups, id, plan);
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {
@@ -231,6 +240,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       lock.hold(id, signal, async () => {
         if (!(await ids()).includes(id)) return;
         await stopMachine(layout.machine(id), 0, signal);
+        // Those of a start that was killed before it noted them.
+        await removeGroups(groupsOf(abilities.groups, id).directories);
         await removeMachine(layout.machine(id), numbers);
       }),
     async list() {

@@ -100,7 +100,7 @@ export function createSpares(deps: SparesDeps): Spares {
     const { ended } = await launchMachine({
       paths,
       isolation: abilities.isolation,
-      root: { paths, image: imageRoot, place, disk, hasUser: uid !== null, code: undefined },
+      root: { paths, image: imageRoot, place, disk, hasUser: uid !== null, code: undefined, groups: undefined },
       uid,
       grow: false,
       command: [...asUser(uid), ...kind.command],

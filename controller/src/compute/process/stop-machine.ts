@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { namesIn } from "./atomic-file.ts";
+import { removeGroups } from "./control-groups.ts";
 import { loopsOf } from "./loop-device.ts";
 import { layoutOf, type MachinePaths } from "./machine-paths.ts";
 import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
@@ -13,7 +14,7 @@ const askEveryMs = 250;
 
 /**
  * Stops what runs of a machine: in order within graceMs, then by force. It resolves when nothing of it is left: no
- * process, no mount, no loop device.
+ * process, no mount, no loop device, no control group.
  */
 export async function stopMachine(paths: MachinePaths, graceMs: number, signal?: AbortSignal): Promise<void> {
   const run = await readRun(paths.run);
@@ -58,5 +59,6 @@ async function askUntilEmpty(run: MachineRun, graceMs: number, signal: AbortSign
 async function remains(paths: MachinePaths, run: MachineRun | undefined): Promise<boolean> {
   if (run !== undefined && isRunning(run)) return true;
   if (run?.isolation === "none" && (await straysOf(paths)).length > 0) return true;
-  return (await loopsOf(paths.diskFile)).length > 0;
+  if ((await loopsOf(paths.diskFile)).length > 0) return true;
+  return run !== undefined && !(await removeGroups(run.groups));
 }

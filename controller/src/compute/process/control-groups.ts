@@ -1,0 +1,171 @@
+import { constants } from "node:fs";
+import { access, mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import type { MachinePlan } from "../compute-provider.ts";
+import { hasCode } from "./atomic-file.ts";
+
+/** Whether this host lets us make control groups: version 1 has a tree for each controller, version 2 one for all. */
+export type GroupAbility =
+  | { readonly version: 1; readonly cpu: string; readonly memory: string }
+  | { readonly version: 2; readonly parent: string }
+  | { readonly version: "none"; readonly reason: string };
+
+/** The control groups of one machine: what the kernel holds its CPU and memory to. */
+export interface MachineGroups {
+  /** Directories that its first process enters. */
+  readonly directories: readonly string[];
+  /** Where each is seen inside the machine, below its root. */
+  readonly mounts: readonly (readonly [directory: string, target: string])[];
+}
+
+const periodUs = 100_000;
+
+/** The strictest groups that can be made below this process's own, so that a limit it has itself stays one for machines. */
+export async function detectGroups(): Promise<GroupAbility> {
+  const [mounts, own] = await Promise.all([
+    readFile("/proc/self/mountinfo", "utf8"),
+    readFile("/proc/self/cgroup", "utf8"),
+  ]);
+  return judge(groupTrees(mounts, own));
+}
+
+/**
+ * Where groups can be made, by controller: this process's own in each tree of version 1. In the one tree of version 2, "", a
+ * group with processes of its own cannot have limited ones below it: machines come beside us.
+ */
+type GroupTrees = ReadonlyMap<string, string>;
+
+/** Pure: reads /proc/self/mountinfo and /proc/self/cgroup. */
+export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
+  const own = new Map<string, string>();
+  for (const line of cgroup.trim().split("\n")) {
+    const [, controllers = "", ...path] = line.split(":");
+    for (const controller of controllers.split(",")) own.set(controller, path.join(":"));
+  }
+  const trees = new Map<string, string>();
+  for (const line of mountinfo.trim().split("\n")) {
+    const [before = "", after = ""] = line.split(" - ");
+    const [, , , root = "/", target = ""] = before.split(" ");
+    const [type, , options = ""] = after.split(" ");
+    const controllers = type === "cgroup2" ? [""] : type === "cgroup" ? options.split(",") : [];
+    for (const controller of controllers) {
+      const path = own.get(controller);
+      if (path === undefined) continue;
+      const below = relative(root, path);
+      trees.set(controller, join(target, controller === "" ? dirname(below) : below));
+    }
+  }
+  return trees;
+}
+
+async function judge(trees: GroupTrees): Promise<GroupAbility> {
+  const [cpu, memory, unified] = ["cpu", "memory", ""].map((controller) => trees.get(controller));
+  if (cpu !== undefined && memory !== undefined) {
+    if ((await canMake(cpu)) && (await canMake(memory))) return { version: 1, cpu, memory };
+    return { version: "none", reason: "only root can make control groups here" };
+  }
+  if (unified === undefined) return { version: "none", reason: "this host has no control groups" };
+  if (!(await canMake(unified))) {
+    return { version: "none", reason: `control groups below ${unified} are not ours to make` };
+  }
+  try {
+    await writeFile(join(unified, "cgroup.subtree_control"), "+cpu +memory");
+  } catch {
+    return { version: "none", reason: `the controllers cpu and memory are not delegated to ${unified}` };
+  }
+  return { version: 2, parent: unified };
+}
+
+async function canMake(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK);
+    return true;
+  } catch {
+    // Read-only, someone else's, or not there.
+    return false;
+  }
+}
+
+/** Makes the groups of a machine, or gives those that are there these limits. Nothing where the host has none. */
+export async function limitMachine(ability: GroupAbility, id: string, plan: MachinePlan): Promise<MachineGroups> {
+  const groups = groupsOf(ability, id);
+  for (const directory of groups.directories) await mkdir(directory, { recursive: true });
+  for (const [directory, name, value] of limitsOf(ability, id, plan)) {
+    await writeFile(join(directory, name), value).catch((error: unknown) => {
+      if (!isHarmless(error, name)) throw error;
+    });
+  }
+  return groups;
+}
+
+function isHarmless(error: unknown, name: string): boolean {
+  // We have fewer CPUs than the plan ourselves, and so has every group below us.
+  if (hasCode(error, "EINVAL")) return name.startsWith("cpu.");
+  // More is in use than the memory that is asked for: the machine's next start has it.
+  if (hasCode(error, "EBUSY")) return name.startsWith("memory.");
+  // A kernel that does not account for swap.
+  return hasCode(error, "ENOENT") && name === "memory.swap.max";
+}
+
+/** Removes groups that nothing runs in; false when something does. */
+export async function removeGroups(directories: readonly string[]): Promise<boolean> {
+  for (const directory of directories) {
+    try {
+      await rmdir(directory);
+    } catch (error) {
+      if (hasCode(error, "EBUSY")) return false;
+      if (!hasCode(error, "ENOENT")) throw error;
+    }
+  }
+  return true;
+}
+
+/** Pure: where a machine's groups are. */
+export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
+  const name = `holdfast-${id}`;
+  switch (ability.version) {
+    case 1: {
+      const [cpu, memory] = [join(ability.cpu, name), join(ability.memory, name)];
+      // Both may be one tree.
+      return {
+        directories: [...new Set([cpu, memory])],
+        mounts: [
+          [cpu, "/sys/fs/cgroup/cpu"],
+          [memory, "/sys/fs/cgroup/memory"],
+        ],
+      };
+    }
+    case 2: {
+      const directory = join(ability.parent, name);
+      return { directories: [directory], mounts: [[directory, "/sys/fs/cgroup"]] };
+    }
+    case "none":
+      return { directories: [], mounts: [] };
+  }
+}
+
+type Limit = readonly [directory: string, name: string, value: string];
+
+/** Pure: what to write where. What does not fit into memory is not swapped out: it would only be slow. */
+export function limitsOf(ability: GroupAbility, id: string, { vcpu, memoryBytes }: MachinePlan): Limit[] {
+  const [first = "", second = first] = groupsOf(ability, id).directories;
+  const quotaUs = String(vcpu * periodUs);
+  const memory = String(memoryBytes);
+  switch (ability.version) {
+    case 1:
+      return [
+        [first, "cpu.cfs_period_us", String(periodUs)],
+        [first, "cpu.cfs_quota_us", quotaUs],
+        [second, "memory.limit_in_bytes", memory],
+        [second, "memory.swappiness", "0"],
+      ];
+    case 2:
+      return [
+        [first, "cpu.max", `${quotaUs} ${periodUs}`],
+        [first, "memory.max", memory],
+        [first, "memory.swap.max", "0"],
+      ];
+    case "none":
+      return [];
+  }
+}
