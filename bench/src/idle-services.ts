@@ -121,6 +121,7 @@ function openGateway() {
     services,
     operations,
     organizations,
+    quotas: { usage: unused, claim: unused },
     access: createServiceAccess({ services, operations }),
     cursors: createCursors(sealer),
     sealer,

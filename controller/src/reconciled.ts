@@ -1,6 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { sweepCredentials } from "./access/credential-upkeep.ts";
+import { createOrganizationRemains } from "./access/organization-remains.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
 import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
@@ -68,6 +69,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       subscribe: (onChange) => operations.subscribe(onChange),
       inputs: (id) => operations.get(id)?.modRevision ?? 0n,
     },
+    createOrganizationRemains({ ...collections, store: deps.snapshots.store }),
     createSnapshotReconciler(deps.snapshots),
     createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),
     createPeriodic("credential-upkeep", hourMs, (signal) =>
@@ -84,14 +86,13 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
 
 function managedServices(deps: ReconciledDeps): Reconciled {
   const { collections, fleet, holds } = deps;
-  const { services, machines, operations, organizations, records, databaseUsers: users } = collections;
+  const { services, machines, operations, records, databaseUsers: users } = collections;
   const names = createNameVerification(deps.askNames);
   const reconciler = createManagedServiceReconciler({
     ...deps,
     services,
     machines,
     operations,
-    organizations,
     records,
     users,
     names,

@@ -6,6 +6,7 @@ import { auditRefusals } from "./access/refusal-audit.ts";
 import { createAuditLog } from "./admin/audit-log.ts";
 import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";
 import { createFleetApi } from "./admin/fleet-api.ts";
+import { createOperatorApi } from "./admin/operator-api.ts";
 import { createOrganizationApi } from "./admin/organization-api.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
 import { createCatalogApi } from "./catalog/catalog-api.ts";
@@ -30,7 +31,7 @@ import type { UnitOfWork } from "./store/unit-of-work.ts";
 import { createWebhookApi } from "./webhook/webhook-api.ts";
 
 export interface ServicesDeps {
-  readonly access: Pick<Access, "services">;
+  readonly access: Pick<Access, "services" | "quotas" | "setUps">;
   readonly begin: () => UnitOfWork;
   readonly collections: Collections;
   readonly fleet: RunningFleet;
@@ -54,6 +55,7 @@ export interface ServicesDeps {
 export function createServices(deps: ServicesDeps): ServedService[] {
   const { collections, fleet, history, outbox } = deps;
   const { services, operations, organizations, apiKeys, machines, tasks, databaseUsers: users } = collections;
+  const { quotas, setUps } = deps.access;
   const access = createServiceAccess({ services, operations });
   const engineTasks = createEngineTasks({ fleet });
   const logs = createServiceLogs({ fleet, cursors: deps.cursors });
@@ -62,16 +64,23 @@ export function createServices(deps: ServicesDeps): ServedService[] {
   const auditLog = createAuditLog({ history, cursors: deps.cursors });
   return [
     createCatalogApi(deps),
-    createManagedServiceApi({ ...deps, services, operations, organizations, access, logs }),
+    createManagedServiceApi({ ...deps, services, operations, organizations, quotas, access, logs }),
     createOperationApi({ ...deps, operations, access }),
     createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
     createDatabaseApi({ ...deps, access, tasks: engineTasks }),
     createConfigurationApi({ ...deps, services, operations, access }),
     createEventApi({ ...deps, access }),
-    createWebhookApi({ ...deps, webhooks: collections.webhooks, deliveries: history.deliveries }),
+    createWebhookApi({
+      ...deps,
+      organizations,
+      webhooks: collections.webhooks,
+      quotas,
+      deliveries: history.deliveries,
+    }),
     createFleetApi({ ...deps, machines, tasks, services, sessions, probeTransfer: fleet.probeTransfer }),
     createControlApi({ ...deps, ...deps.control, sessions }),
-    createOrganizationApi({ ...deps, organizations, apiKeys, auditLog }),
+    createOrganizationApi({ ...deps, organizations, apiKeys, quotas, auditLog }),
+    createOperatorApi({ ...deps, users: collections.users, memberships: collections.memberships, setUps }),
     ...deps.access.services,
   ].map((served) => auditRefusals(served, outbox.auditSoon));
 }

@@ -10,6 +10,8 @@ export interface Presented extends PresentedCredentials {
   /** Header Sec-Fetch-Site, which only browsers send. */
   readonly fetchSite: string | undefined;
   readonly requestId: string;
+  /** Organization that the request itself names, as the paths below /organizations do. */
+  readonly subject: string | undefined;
 }
 
 /** Told of each change that was refused for want of a scope. */
@@ -41,13 +43,25 @@ const signedIn = "signed-in";
  */
 export function createGate({ authenticator, rateLimit, refused, clock }: GateDeps): Gate {
   const limit = rateLimit && createRateLimit(rateLimit, clock);
+
+  /** Who has several organizations and names none in the header acts in the one that the request is about. */
+  async function callerOf(presented: Presented): Promise<Principal> {
+    const { subject } = presented;
+    const principal = await authenticator.authenticate(presented);
+    if (principal.mustChoose !== true || subject === undefined) return principal;
+    return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
+      if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");
+    });
+  }
+
   return {
     async admit(method, presented, setHeader) {
       if (presented.fetchSite === "cross-site") {
         throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another site sent this request.");
       }
       if (method.scope === "public") return undefined;
-      const principal = await authenticator.authenticate(presented);
+      const principal = await callerOf(presented);
       limit?.take(principal, setHeader);
       if (method.scope === signedIn || hasScope(principal.scopes, method.scope)) return principal;
       if (principal.mustChoose === true && !method.scope.startsWith("platform:")) {

@@ -2,14 +2,15 @@ import { type Exchange, headerOf } from "./exchange.ts";
 import type { Presented } from "./gate.ts";
 import type { Faults } from "./json/faults.ts";
 
-/** What the request says about who sends it. */
-export function presentedBy({ request, source, requestId }: Exchange): Presented {
+/** What the request says about who sends it; `subject` is the organization of its path. */
+export function presentedBy({ request, source, requestId }: Exchange, subject: string | undefined): Presented {
   return {
     authorization: headerOf(request, "authorization"),
     organization: headerOf(request, "holdfast-organization"),
     fetchSite: headerOf(request, "sec-fetch-site"),
     source,
     requestId,
+    subject,
   };
 }
 

@@ -21,6 +21,8 @@ import type { Validation } from "./validation.ts";
 interface Target {
   readonly method: ApiMethod;
   readonly rest: RestRule;
+  /** Place of the organization among the variables of the path; -1 for none. */
+  readonly subject: number;
   readonly input: BuildInput;
   readonly answer: BuildAnswer;
   readonly events: SendEvents | undefined;
@@ -43,6 +45,7 @@ export function createRest(
       const target: Target = {
         method,
         rest,
+        subject: rest.pathFields.findIndex(({ name }) => name === "org_id"),
         input: compileInput(method, rest, decoders, validation),
         answer: compileAnswer(method, rest, encoders(method.description.output)),
         events: rest.events ? compileEvents(method, encoders, deps) : undefined,
@@ -65,7 +68,8 @@ export function createRest(
     const { request } = exchange;
     const { target, match } = targetOf(exchange);
     const { method } = target;
-    const principal = await gate.admit(method, presentedBy(exchange), exchange.setHeader);
+    const presented = presentedBy(exchange, match.variables[target.subject]);
+    const principal = await gate.admit(method, presented, exchange.setHeader);
     const bytes = await readBody(request, method.maxBodyBytes);
     const body = bytes.length === 0 ? emptyBody : parseBody(bytes);
     const key = target.rest.verb === "POST" ? headerOf(request, "idempotency-key") : undefined;

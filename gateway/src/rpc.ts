@@ -54,6 +54,7 @@ export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate
             fetchSite: header("sec-fetch-site"),
             source: exchange.source,
             requestId: exchange.requestId,
+            subject: (message as { orgId?: string }).orgId,
           },
           (name, value) => context.responseHeader.set(name, value),
         );

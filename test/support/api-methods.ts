@@ -1,10 +1,11 @@
 import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import {
-  FleetService,
   ControlService,
+  FleetService,
+  OperatorService,
   OrganizationService as OrganizationAdminService,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
@@ -14,10 +15,10 @@ import { DatabaseUserService } from "@holdfast/proto/holdfast/v1/database_user_p
 import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import { TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 
 /** Services that organizations use, over REST and gRPC. */
@@ -38,7 +39,12 @@ export const organizationServices: readonly DescService[] = [
 ];
 
 /** Services for platform operators, over gRPC. */
-export const platformServices: readonly DescService[] = [FleetService, ControlService, OrganizationAdminService];
+export const platformServices: readonly DescService[] = [
+  FleetService,
+  ControlService,
+  OrganizationAdminService,
+  OperatorService,
+];
 
 /** One method with its place in REST, as its descriptor says. */
 export interface RestMethod {

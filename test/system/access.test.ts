@@ -1,5 +1,11 @@
+import {
+  type OrganizationQuota,
+  OperatorService,
+  OrganizationService,
+} from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { dumpEtcd } from "../support/etcd-dump.ts";
+import { grpcAs } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { basic, type Rest, type RestAnswer } from "../support/rest.ts";
 import { createServices } from "../support/services.ts";
@@ -96,11 +102,136 @@ describe("people, organizations, keys and tokens", () => {
     expect((await owner.get<{ organizations: unknown[] }>("/organizations")).json.organizations).toHaveLength(2);
     expect((await of(owner, id, "GET", "/managed-services")).json).toEqual({ services: [], next_cursor: null });
     expect((await of(owner, id, "GET", `/organizations/${organizationId}`)).status).toBe(404);
+    // A path that names the organization needs no header, whatever the verb; what is not theirs does not exist.
+    for (const each of [id, organizationId]) {
+      expect((await owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
+      expect(await status(owner.get(`/organizations/${each}/members`))).toBe(200);
+    }
+    expect((await owner.patch(`/organizations/${id}`, { name: "the second" })).json).toMatchObject({ id });
+    expect((await owner.get(`/organizations/${platform.admin.api_key_id}`)).json).toMatchObject({
+      status: 404,
+      code: "object_not_found",
+    });
     const key = await of(owner, id, "POST", "/api-keys", { name: "k", scopes: ["services:read"] });
     const keyed = platform.rest.as(basic(key.json.id, key.json.secret));
     expect(await status(keyed.get("/managed-services"))).toBe(200);
-    expect((await of(owner, id, "DELETE", `/organizations/${id}`)).status).toBe(204);
+    const webhook = await of(owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" });
+    expect((await owner.delete(`/organizations/${id}`)).status).toBe(204);
     expect(await status(keyed.get("/managed-services"))).toBe(401);
+    await waitUntil("nothing of it is left", async () => {
+      const keys = [...(await dumpEtcd(platform.directory)).keys()].filter((name) => !name.includes("/outbox/"));
+      return keys.every((name) => [id, key.json.id, webhook.json.id].every((gone) => !name.includes(gone)));
+    });
+  });
+
+  it("an operator sets what an organization may have, which then sees the figures", async () => {
+    const channel = grpcAs(platform, platform.operator);
+    const rpcs = channel.of(OrganizationService);
+    try {
+      const small = (await rpcs.createOrganization({ name: "small", quota: { storageGb: 2 } })).id;
+      const { apiKey, secret } = await rpcs.createApiKey({ organizationId: small, name: "k" });
+      const rest = platform.rest.as(basic(apiKey?.id ?? "", secret));
+      const set = (limits: Partial<Record<"webhooks" | "apiKeys" | "members", number>>, paths: string[]) =>
+        rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
+      const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
+      expect((await rest.post("/managed-services", service)).json).toMatchObject({
+        status: 409,
+        code: "quota_exceeded",
+        quota: "storage_gb",
+        used: 0,
+        asked: 3,
+        limit: 2,
+      });
+      await set({ webhooks: 1, apiKeys: 1, members: 0 }, ["webhooks", "api_keys", "members"]);
+      expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
+      const figures = { used: 1, asked: 1, limit: 1 };
+      expect((await rest.post("/webhooks", { url: "https://1.1.1.1/" })).json).toMatchObject({
+        status: 409,
+        code: "webhook_limit_reached",
+        quota: "webhooks",
+        ...figures,
+      });
+      expect((await rest.post("/api-keys", { name: "more", scopes: ["org:read"] })).json).toMatchObject({
+        status: 409,
+        code: "quota_exceeded",
+        quota: "api_keys",
+        ...figures,
+      });
+      expect((await rest.get(`/organizations/${small}`)).json).toMatchObject({
+        quota: { services: 100, storage_gb: 2, webhooks: 1, api_keys: 1, members: 0, tokens: 1_000 },
+        usage: { services: 0, storage_gb: 0, webhooks: 1, api_keys: 1, members: 0, tokens: 0 },
+      });
+      const back = await set({}, ["webhooks"]);
+      expect(back).toMatchObject({ quota: { webhooks: 20, apiKeys: 1 }, usage: { webhooks: 1 } });
+      expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
+    } finally {
+      channel.close();
+    }
+  });
+
+  it("two requests at once, on whatever replica, never make one too many", async () => {
+    const made = await owner.post<Created>("/organizations", { name: "crowd" });
+    const { id } = made.json;
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, () => of(owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" })),
+    );
+    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(20);
+    expect(answers.filter((answer) => answer.json["code"] === "webhook_limit_reached")).toHaveLength(4);
+    expect(await status(owner.delete(`/organizations/${id}`))).toBe(204);
+  });
+
+  it("a lost password is set anew with a token that works once, by those who may", async () => {
+    const cora = await newPerson("cora", "a first password", "viewer");
+    const path = "/users/cora/reset";
+    expect(await status(cora.post(path))).toBe(403);
+    const lost = await of(owner, organizationId, "POST", path);
+    expect(lost.json).toMatchObject({ id: "cora", setup_token: expect.stringMatching(/^hfu_/) });
+    expect(await status(cora.get("/me"))).toBe(401);
+    const again = await of(owner, organizationId, "POST", path);
+    const anonymous = platform.rest.as(undefined);
+    const setUp = (token: string) => status(anonymous.post("/users/setup", { token, password: "a second password" }));
+    expect(await setUp(lost.json.setup_token)).toBe(400);
+    expect(await setUp(again.json.setup_token)).toBe(204);
+    expect(await setUp(again.json.setup_token)).toBe(400);
+    expect(await status(platform.rest.as(basic("cora", "a second password")).get("/me"))).toBe(200);
+    expect((await of(owner, organizationId, "POST", "/users/admin/reset")).json).toMatchObject({
+      code: "not_possible",
+    });
+    expect((await of(owner, organizationId, "POST", "/users/nobody/reset")).status).toBe(404);
+    await waitUntil("both resets are in the audit log", async () => {
+      const { json } = await platform.rest.get<{ entries: Entry[] }>("/audit-log?object=cora&action=user.reset");
+      return json.entries.filter(({ result }) => result === "ok").length === 2;
+    });
+  });
+
+  it("operators make, turn and end the credentials of operators, and one of them stays", async () => {
+    const first = grpcAs(platform, platform.operator);
+    const operators = first.of(OperatorService);
+    try {
+      await expect(operators.revokeOperator({ username: "admin" })).rejects.toThrow(/only operator/);
+      await expect(operators.createOperator({ username: "anna" })).rejects.toThrow(/in use/);
+      const made = await operators.createOperator({ username: "olga" });
+      const asOlga = async (password: string) => {
+        const channel = grpcAs(platform, basic("olga", password));
+        try {
+          return (await channel.of(OperatorService).listOperators({})).operators.map(({ username }) => username);
+        } finally {
+          channel.close();
+        }
+      };
+      expect(await asOlga(made.password)).toEqual(["admin", "olga"]);
+      expect((await platform.rest.as(basic("olga", made.password)).get("/managed-services")).status).toBe(403);
+      const turned = await operators.rotateOperator({ username: "olga" });
+      await expect(asOlga(made.password)).rejects.toThrow();
+      expect(await asOlga(turned.password)).toHaveLength(2);
+      const { setupToken } = await operators.resetUser({ userId: "olga" });
+      await expect(asOlga(turned.password)).rejects.toThrow();
+      expect(setupToken).toMatch(/^hfu_/);
+      await operators.revokeOperator({ username: "olga" });
+      await expect(operators.rotateOperator({ username: "olga" })).rejects.toThrow(/no operator/);
+    } finally {
+      first.close();
+    }
   });
 
   it("a key grants what its maker has, shows its last use, turns with an overlap and ends at once", async () => {
@@ -160,7 +291,7 @@ describe("people, organizations, keys and tokens", () => {
     expect((await entries("action=member.add&limit=1"))[0]).toMatchObject({ actor: "user:admin", result: "ok" });
     const stored = [...(await dumpEtcd(platform.directory)).values()].join("\n");
     expect(stored).toContain("$argon2id$");
-    for (const secret of ["correct horse battery", "a second password", "hfs_", "hft_"])
+    for (const secret of ["correct horse battery", "a second password", "hfs_", "hft_", "hfu_"])
       expect(stored).not.toContain(secret);
   });
 

@@ -391,7 +391,13 @@ describe("the API's contract", () => {
       const first = await small.post<ServiceJson>("/managed-services", valid);
       expectStatus(first, 202);
       const second = await small.post<ProblemJson>("/managed-services", { ...valid, name: "second" });
-      expect(expectStatus(second, 409).json).toMatchObject({ code: "quota_exceeded", quota: 1, used: 1 });
+      expect(expectStatus(second, 409).json).toMatchObject({
+        code: "quota_exceeded",
+        quota: "services",
+        used: 1,
+        asked: 1,
+        limit: 1,
+      });
       expectStatus(await small.delete(`/managed-services/${first.json.id}`), 202);
       await createServices(platform, small).gone(first.json.id);
       const third = await small.post<ServiceJson>("/managed-services", { ...valid, name: "second" });

@@ -10,6 +10,8 @@ import type { Membership, Memberships } from "./membership.ts";
 import type { Organization } from "./organization.ts";
 import type { PasswordCheck } from "./password-check.ts";
 import type { PasswordHash } from "./password-hash.ts";
+import type { Quotas } from "./quotas.ts";
+import type { SetUps } from "./set-up.ts";
 
 /** What the RPCs about access work with. */
 export interface AccessApiDeps {
@@ -20,6 +22,9 @@ export interface AccessApiDeps {
   readonly users: Collection<User>;
   readonly apiKeys: Collection<ApiKey>;
   readonly tokens: Collection<Token>;
+  readonly quotas: Quotas;
+  readonly setUps: SetUps;
+  readonly services: Pick<Collection<unknown>, "reached">;
   readonly lastUse: LastUse;
   readonly passwords: PasswordCheck;
   readonly passwordHash: PasswordHash;

@@ -26,8 +26,6 @@ import { type ApiKey, hashPurposes } from "./credential.ts";
 import { defaultPageSize } from "./cursor.ts";
 import { checkScopes } from "./grant.ts";
 import type { Use } from "./last-use.ts";
-import { requireRoom, touch } from "./organization.ts";
-import { countOf } from "./organization-api.ts";
 
 /** The id and secret of a new key. */
 export function newKeyPair(): { id: string; secret: string } {
@@ -69,10 +67,6 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
         requireUnlimited(call);
         requireScopes(call, scopes);
-        const organization = organizations.get(organizationId);
-        if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
-        await apiKeys.reached(organization.modRevision, 1_000);
-        requireRoom(organization.object, "apiKeys", countOf(apiKeys, organizationId));
         const now = clock.now();
         const { id, secret } = newKeyPair();
         const key: ApiKey = {
@@ -87,7 +81,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         };
         const unit = deps.begin();
         unit.create("api-key", key);
-        touch(unit, organization, now);
+        await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
         unit.audit(auditOf(call, "api-key.create", "api-key", id));
         const made = createdMessage(key, secret);
         unit.answer(call, made);

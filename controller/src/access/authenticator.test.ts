@@ -88,7 +88,7 @@ function setUp() {
     organizations.put({
       metadata: { ...metadata, id, organizationId: "" },
       spec: { quota: {} },
-      status: { services: 0 },
+      status,
     });
   const join = (userId: string, role: Role, organizationId = "org-1") =>
     memberships.put({

@@ -68,7 +68,7 @@ async function firstOrganization(
   const before = await store.get(marker, signal);
   if (before !== undefined) return (await store.get(keyOf("organization", before.value), signal)) ? before.value : "";
   const metadata = { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now };
-  const organization: Organization = { metadata, spec: { quota: {} }, status: { services: 0 } };
+  const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
   const made = await store.commit(
     {
       conditions: [

@@ -17,6 +17,8 @@ import { createMemberships } from "./membership.ts";
 import { createOrganizationApi } from "./organization-api.ts";
 import { createPasswordCheck } from "./password-check.ts";
 import { createPasswordHash } from "./password-hash.ts";
+import { createQuotas, type Quotas } from "./quotas.ts";
+import { createSetUps, type SetUps } from "./set-up.ts";
 import { createSignInGuard } from "./sign-in-guard.ts";
 import { createTokenApi } from "./token-api.ts";
 import { createUserApi } from "./user-api.ts";
@@ -25,6 +27,8 @@ import { createUserApi } from "./user-api.ts";
 export interface Access {
   readonly authenticator: Authenticator;
   readonly services: readonly ServedService[];
+  readonly quotas: Quotas;
+  readonly setUps: SetUps;
   close(): Promise<void>;
 }
 
@@ -52,8 +56,13 @@ export function createAccess(deps: {
     clock,
     log,
   });
+  const quotas = createQuotas(collections, clock);
+  const setUps = createSetUps({ users, begin: deps.begin, sealer, clock });
   const api: AccessApiDeps = {
     ...deps,
+    quotas,
+    setUps,
+    services,
     organizations,
     membershipObjects: collections.memberships,
     memberships,
@@ -75,6 +84,8 @@ export function createAccess(deps: {
       sealer,
       clock,
     }),
+    quotas,
+    setUps,
     services: [
       createOrganizationApi(api),
       createUserApi(api),

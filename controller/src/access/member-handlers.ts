@@ -14,7 +14,7 @@ import type { AccessApiDeps } from "./access-api-deps.ts";
 import { auditOf, commitAndSee, requireScope, requireScopes } from "./caller.ts";
 import { defaultPageSize } from "./cursor.ts";
 import { type Membership, membershipId } from "./membership.ts";
-import { type Organization, requireRoom, touch } from "./organization.ts";
+import { type Organization, touch } from "./organization.ts";
 import { type Role, roles, roleScopes } from "./scopes.ts";
 
 type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
@@ -80,7 +80,6 @@ export function createMemberHandlers(
         const members = await membersAt(organization);
         if (members.some(({ metadata }) => metadata.name === userId))
           throw new HoldfastError("NAME_TAKEN", `${userId} is a member already.`);
-        requireRoom(organization.object, "members", members.length);
         const now = clock.now();
         const id = membershipId(orgId, userId);
         const membership: Membership = {
@@ -90,7 +89,7 @@ export function createMemberHandlers(
         };
         const unit = deps.begin();
         unit.create("membership", membership);
-        touch(unit, organization, now);
+        await deps.quotas.claim(unit, orgId, { members: 1 });
         unit.audit(auditOf(call, "member.add", "membership", userId));
         const made = memberMessage(membership);
         unit.answer(call, made);

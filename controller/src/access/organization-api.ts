@@ -7,7 +7,6 @@ import {
   OrganizationSchema,
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
@@ -15,7 +14,7 @@ import { auditOf, commitAndSee, organizationOf, principalOf } from "./caller.ts"
 import { defaultPageSize } from "./cursor.ts";
 import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId } from "./membership.ts";
-import { type Organization, type Quota, quotaOf } from "./organization.ts";
+import { type Organization, quotaOf } from "./organization.ts";
 import { pageByName } from "./page-by-name.ts";
 
 /** One person may own so many. */
@@ -34,17 +33,11 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
 
   function message(organization: Organization): OrganizationMessage {
     const { id, name, createdAt, updatedAt } = organization.metadata;
-    const quota = quotaOf(organization);
     return create(OrganizationSchema, {
       id,
       name,
-      quota: figures(quota),
-      usage: figures({
-        services: organization.status.services,
-        members: countOf(membershipObjects, id),
-        apiKeys: countOf(deps.apiKeys, id),
-        tokens: countOf(deps.tokens, id),
-      }),
+      quota: quotaOf(organization),
+      usage: deps.quotas.usage(id),
       createdAt: timestampFromMs(createdAt),
       updatedAt: timestampFromMs(updatedAt),
     });
@@ -57,13 +50,13 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         throw new HoldfastError("SCOPE_MISSING", "Only people make organizations; keys and tokens belong to one.");
       const owned = memberships.of(caller.id).filter(({ spec }) => spec.role === "owner").length;
       if (owned >= ownedMax) {
-        const members = { quota: ownedMax, used: owned };
+        const members = { quota: "organizations", used: owned, asked: 1, limit: ownedMax };
         throw new HoldfastError("QUOTA_EXCEEDED", `You own ${owned} of ${ownedMax} organizations.`, { members });
       }
       const now = clock.now();
       const id = deps.newId();
       const metadata = { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now };
-      const organization: Organization = { metadata, spec: { quota: {} }, status: { services: 0 } };
+      const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
       const membership: Membership = {
         metadata: { ...metadata, id: membershipId(id, caller.id), name: caller.id, organizationId: id },
         spec: { role: "owner" },
@@ -116,11 +109,12 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         return message(after);
       }),
 
-    // What belonged to it is good for nothing from this moment; upkeep removes it.
+    // What belonged to it is good for nothing from this moment; organization-remains.ts removes it.
     deleteOrganization: ({ orgId }, call) =>
       retryConflict(call.signal, async () => {
         const before = require(orgId, call);
-        const { services } = before.object.status;
+        await deps.services.reached(before.modRevision, 1_000);
+        const { services } = deps.quotas.usage(orgId);
         if (services > 0) {
           const detail = `The organization has ${services} ${services === 1 ? "service" : "services"}.`;
           throw new HoldfastError("ORGANIZATION_NOT_EMPTY", detail, { members: { services } });
@@ -136,18 +130,4 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     ...createMemberHandlers(deps, require),
   };
   return serve(OrganizationService, handlers);
-}
-
-function figures({ services, members, apiKeys, tokens }: Omit<Quota, "webhooks">) {
-  return { services, members, apiKeys, tokens };
-}
-
-/** How many the organization has, as this replica sees it. */
-export function countOf(
-  collection: Collection<{ readonly metadata: { readonly organizationId: string } }>,
-  organizationId: string,
-): number {
-  let count = 0;
-  for (const { object } of collection.values()) if (object.metadata.organizationId === organizationId) count += 1;
-  return count;
 }

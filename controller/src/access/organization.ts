@@ -1,36 +1,30 @@
-import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Resource, Stored } from "../store/resource.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 
-export type Organization = Resource<OrganizationSpec, OrganizationStatus>;
+export type Organization = Resource<OrganizationSpec, Readonly<Record<string, never>>>;
 
 export interface OrganizationSpec {
   /** What differs from the default. */
   readonly quota: Partial<Quota>;
 }
 
-export interface OrganizationStatus {
-  /** Services that exist, counted in the transactions that make and remove them. */
-  readonly services: number;
-}
+/** How much of each an organization may have. */
+export type Quota = Readonly<Record<QuotaName, number>>;
 
-/** How many of each an organization may have. */
-export type Quota = Readonly<Record<"services" | "members" | "apiKeys" | "tokens" | "webhooks", number>>;
+export const quotaNames = ["services", "storageGb", "members", "apiKeys", "tokens", "webhooks"] as const;
+export type QuotaName = (typeof quotaNames)[number];
 
-export const defaultQuota: Quota = { services: 100, members: 200, apiKeys: 200, tokens: 1_000, webhooks: 50 };
+export const defaultQuota: Quota = {
+  services: 100,
+  storageGb: 102_400,
+  members: 200,
+  apiKeys: 200,
+  tokens: 1_000,
+  webhooks: 20,
+};
 
 export function quotaOf({ spec }: Organization): Quota {
   return { ...defaultQuota, ...spec.quota };
-}
-
-/** Throws QUOTA_EXCEEDED with the figure when one more is too many. */
-export function requireRoom(organization: Organization, what: keyof Quota, used: number): void {
-  const quota = quotaOf(organization)[what];
-  if (used < quota) return;
-  const name = what === "apiKeys" ? "API keys" : what;
-  throw new HoldfastError("QUOTA_EXCEEDED", `The organization has ${used} of ${quota} ${name}.`, {
-    members: { quota, used },
-  });
 }
 
 /**

@@ -28,6 +28,7 @@ const kinds: Readonly<Record<string, NewAudit["objectKind"]>> = {
   "holdfast.v1.DatabaseUserService": "database-user",
   "holdfast.v1.WebhookService": "webhook",
   "holdfast.admin.v1.OrganizationService": "organization",
+  "holdfast.admin.v1.OperatorService": "user",
 };
 
 function kindOf(service: string): NewAudit["objectKind"] {

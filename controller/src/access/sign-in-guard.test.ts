@@ -54,3 +54,19 @@ test("a quarter of an hour without failures forgets them", () => {
   clock.nowMs += 16 * 60_000;
   for (let i = 0; i < 4; i += 1) expect(attempt("anna", "10.0.0.1")).toBe(0);
 });
+
+test("whoever tries all the time has the tries in an hour that the docs name", () => {
+  const hourMs = 3_600_000;
+  const triesIn = (attempts: (attempt: ReturnType<typeof guardAt>["attempt"], tick: number) => number[]): number => {
+    const { clock, attempt } = guardAt();
+    let tries = 0;
+    for (let tick = 0; clock.nowMs < 1_000_000 + hourMs; tick += 1, clock.nowMs += 1_000)
+      tries += attempts(attempt, tick).filter((wait) => wait === 0).length;
+    return tries;
+  };
+  expect(triesIn((attempt) => Array.from({ length: 20 }, () => attempt("anna", "10.0.0.1")))).toBeLessThanOrEqual(75);
+  // Every try from another source.
+  const sources = (tick: number) => Array.from({ length: 20 }, (_, i) => `10.${tick >> 8}.${tick & 255}.${i}`);
+  const everywhere = triesIn((attempt, tick) => sources(tick).map((source) => attempt("anna", source)));
+  expect(everywhere).toBeLessThanOrEqual(1_850);
+});

@@ -23,8 +23,6 @@ import { hashPurposes, type Maker, type Token } from "./credential.ts";
 import { defaultPageSize } from "./cursor.ts";
 import { checkScopes } from "./grant.ts";
 import type { Use } from "./last-use.ts";
-import { requireRoom, touch } from "./organization.ts";
-import { countOf } from "./organization-api.ts";
 import { newTokenText } from "./token-text.ts";
 
 const depthMax = 4;
@@ -71,10 +69,6 @@ export function createTokenApi(
         requireUnlimited(call);
         requireScopes(call, scopes);
         const maker = makerOf(call);
-        const organization = organizations.get(organizationId);
-        if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
-        await tokens.reached(organization.modRevision, 1_000);
-        requireRoom(organization.object, "tokens", countOf(tokens, organizationId));
         const now = clock.now();
         const expiresAt = Math.min(now + ttlSeconds * 1_000, principalOf(call).expiresAt ?? Infinity);
         const id = deps.newId();
@@ -92,7 +86,7 @@ export function createTokenApi(
         };
         const unit = deps.begin();
         unit.create("token", token);
-        touch(unit, organization, now);
+        await deps.quotas.claim(unit, organizationId, { tokens: 1 });
         unit.audit(auditOf(call, "token.create", "token", id));
         const made = create(CreatedTokenSchema, { ...commonOf(token), token: text });
         unit.answer(call, made);

@@ -1,21 +1,37 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
-import { CreatedUserSchema, MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
+import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
-import { auditOf, commitAndSee, organizationOf, principalOf } from "./caller.ts";
+import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "./caller.ts";
 import { hashPurposes, type User } from "./credential.ts";
 import { equalHash } from "./equal-hash.ts";
 import { roleMessages } from "./member-handlers.ts";
-import { newSetupToken, userOfSetupToken } from "./token-text.ts";
-
-const setupMs = 72 * 3_600_000;
+import { roleScopes } from "./scopes.ts";
+import { createdUser } from "./set-up.ts";
+import { userOfSetupToken } from "./token-text.ts";
 
 /** The RPCs of people. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
   const { users, memberships, organizations, sealer, clock } = deps;
+
+  /** Whoever gets the token gets all that the person has: nothing that the caller lacks, and nothing elsewhere. */
+  function requireResettable(userId: string, call: Call): void {
+    const organizationId = organizationOf(call);
+    const user = users.get(userId)?.object;
+    const theirs = memberships.of(userId);
+    const isTheirs = user?.metadata.organizationId === organizationId;
+    const here = theirs.find(({ metadata }) => metadata.organizationId === organizationId);
+    if (user === undefined || (!isTheirs && here === undefined))
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+    if (here !== undefined) requireScopes(call, roleScopes[here.spec.role]);
+    if (!isTheirs || user.spec.operator || theirs.some((each) => each !== here)) {
+      const detail = `${userId} is not of this organization alone; a platform operator can do it.`;
+      throw new HoldfastError("NOT_POSSIBLE", detail);
+    }
+  }
 
   const handlers: Handlers<typeof UserService> = {
     createUser: async ({ username }, call) => {
@@ -24,15 +40,10 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       const organizationId = organizationOf(call);
       if (users.get(username) !== undefined) throw new HoldfastError("NAME_TAKEN", `${username} is in use.`);
       const now = clock.now();
-      const token = newSetupToken(username);
-      const expiresAt = now + setupMs;
+      const { setup, token } = deps.setUps.begin(username);
       const user: User = {
         metadata: { id: username, name: username, organizationId, generation: 1, createdAt: now, updatedAt: now },
-        spec: {
-          passwordHash: null,
-          operator: false,
-          setup: { tokenHash: sealer.keyedHash(hashPurposes.setup, token), expiresAt },
-        },
+        spec: { passwordHash: null, operator: false, setup },
         status: {},
       };
       const unit = deps.begin();
@@ -40,15 +51,15 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       unit.claimName("user", "", username, username);
       unit.create("user", user);
       unit.audit(auditOf(call, "user.create", "user", username));
-      const made = create(CreatedUserSchema, {
-        id: username,
-        setupToken: token,
-        setupExpiresAt: timestampFromMs(expiresAt),
-        createdAt: timestampFromMs(now),
-      });
+      const made = createdUser(user, token);
       unit.answer(call, made);
       await commitAndSee(call, unit, [users]);
       return made;
+    },
+
+    resetUser: async ({ userId }, call) => {
+      requireResettable(userId, call);
+      return deps.setUps.reset(userId, call);
     },
 
     setUpUser: ({ token, password }, call) =>

@@ -15,9 +15,11 @@ import { auditOf } from "../access/caller.ts";
 import { checkScopes } from "../access/grant.ts";
 import { type ApiKey, hashPurposes, ownerScopes } from "../access/credential.ts";
 import type { Cursors } from "../access/cursor.ts";
-import { type Organization, quotaOf } from "../access/organization.ts";
+import { type Organization, type Quota, type QuotaName, quotaNames, quotaOf } from "../access/organization.ts";
+import { quotaFields, type Quotas } from "../access/quotas.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { adminPage } from "./admin-page.ts";
 import type { AuditLog } from "./audit-log.ts";
@@ -26,6 +28,7 @@ export interface OrganizationApiDeps {
   readonly begin: () => UnitOfWork;
   readonly organizations: Collection<Organization>;
   readonly apiKeys: Collection<ApiKey>;
+  readonly quotas: Pick<Quotas, "usage">;
   readonly auditLog: AuditLog;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
@@ -33,24 +36,53 @@ export interface OrganizationApiDeps {
   readonly newId: () => string;
 }
 
-/** Operators make organizations and their first keys. */
+/** Operators make organizations and their first keys, and say how much each may have. */
 export function createOrganizationApi(deps: OrganizationApiDeps): ServedService {
+  const message = (organization: Organization): OrganizationMessage =>
+    create(OrganizationSchema, {
+      id: organization.metadata.id,
+      name: organization.metadata.name,
+      quota: quotaOf(organization),
+      usage: deps.quotas.usage(organization.metadata.id),
+      createdAt: timestampFromMs(organization.metadata.createdAt),
+    });
+
   const handlers: Handlers<typeof OrganizationService> = {
     createOrganization: async ({ name, quota }, call) => {
       const now = deps.clock.now();
       const id = deps.newId();
       const organization: Organization = {
         metadata: { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-        spec: { quota: quota === undefined ? {} : { services: quota.services } },
-        status: { services: 0 },
+        spec: { quota: givenOf(quota ?? {}) },
+        status: {},
       };
       const unit = deps.begin();
       unit.claimName("organization", "", name, id);
       unit.create("organization", organization);
       unit.audit(auditOf(call, "organization.create", "organization", id));
       await deps.organizations.reached(await unit.commit(call.signal), 1_000);
-      return organizationMessage(organization);
+      return message(organization);
     },
+
+    updateQuota: (request, call) =>
+      retryConflict(call.signal, async () => {
+        const before = deps.organizations.get(request.organizationId);
+        if (before === undefined)
+          throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${request.organizationId}.`);
+        const { metadata, spec, status } = before.object;
+        const quota = withLimits(spec.quota, request.updateMask?.paths ?? [], request);
+        const after: Organization = {
+          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: deps.clock.now() },
+          spec: { ...spec, quota },
+          status,
+        };
+        const unit = deps.begin();
+        unit.update("organization", before, after);
+        const audit = auditOf(call, "organization.update-quota", "organization", metadata.id);
+        unit.audit({ ...audit, organizationId: metadata.id });
+        await deps.organizations.reached(await unit.commit(call.signal), 1_000);
+        return message(after);
+      }),
 
     listOrganizations: async ({ page }, call) => {
       const { items, nextCursor } = adminPage(
@@ -61,7 +93,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
         deps.cursors,
         "organizations",
       );
-      return { organizations: items.map(organizationMessage), nextCursor };
+      return { organizations: items.map(message), nextCursor };
     },
 
     createApiKey: async (request, call) => {
@@ -130,14 +162,25 @@ function requireOrganization({ organizations }: OrganizationApiDeps, id: string)
     throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${id}.`);
 }
 
-function organizationMessage(organization: Organization): OrganizationMessage {
-  const { id, name, createdAt } = organization.metadata;
-  return create(OrganizationSchema, {
-    id,
-    name,
-    quota: { services: quotaOf(organization).services },
-    createdAt: timestampFromMs(createdAt),
+type Limits = Readonly<Partial<Record<QuotaName, number | undefined>>>;
+
+/** Those that were given. */
+function givenOf(limits: Limits): Partial<Quota> {
+  return Object.fromEntries(
+    quotaNames.flatMap((name) => (limits[name] === undefined ? [] : [[name, limits[name]] as const])),
+  );
+}
+
+/** The limits that the mask names as the request has them, and the others as they were. */
+function withLimits(before: Partial<Quota>, paths: readonly string[], request: Limits): Partial<Quota> {
+  const named = paths.map((path) => {
+    const name = quotaNames.find((candidate) => quotaFields[candidate] === path);
+    if (name === undefined)
+      throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is no quota` });
+    return name;
   });
+  const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name as QuotaName)));
+  return { ...kept, ...givenOf(Object.fromEntries(named.map((name) => [name, request[name]]))) };
 }
 
 function apiKeyMessage({ metadata, spec }: ApiKey): ApiKeyMessage {

@@ -9,7 +9,7 @@ import {
 import { auditOf, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
 import type { Cursors } from "../access/cursor.ts";
 import { defaultPageSize } from "../access/cursor.ts";
-import { type Organization, requireRoom } from "../access/organization.ts";
+import type { Quotas } from "../access/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newUser } from "../database-user/new-user.ts";
@@ -36,7 +36,8 @@ export interface ManagedServiceApiDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
-  readonly organizations: Collection<Organization>;
+  readonly quotas: Quotas;
+  readonly organizations: Pick<Collection<unknown>, "reached">;
   readonly access: ServiceAccess;
   readonly cursors: Cursors;
   readonly sealer: Sealer;
@@ -118,7 +119,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
             defaultAllowedCidrs: deps.defaultAllowedCidrs,
           });
           const unit = deps.begin();
-          countService(deps, unit, organizationId);
+          await deps.quotas.claim(unit, organizationId, { services: 1, storageGb: service.spec.storageSizeGb });
           unit.claimName("managed-service", organizationId, request.name, id);
           unit.create("managed-service", service);
           unit.create("operation", operation);
@@ -202,16 +203,4 @@ function etag(service: ManagedServiceObject): string {
 function checkIfMatch(call: Call, service: ManagedServiceObject): void {
   if (call.ifMatch === undefined || call.ifMatch === "*" || call.ifMatch === etag(service)) return;
   throw new HoldfastError("PRECONDITION_FAILED", `The service is at ${etag(service)} now.`);
-}
-
-/** Counts one more service in the transaction that makes it, so that a quota cannot be passed by two at once. */
-function countService(deps: ManagedServiceApiDeps, unit: UnitOfWork, organizationId: string): void {
-  const organization = deps.organizations.get(organizationId);
-  if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
-  const { status } = organization.object;
-  requireRoom(organization.object, "services", status.services);
-  unit.update("organization", organization, {
-    ...organization.object,
-    status: { ...status, services: status.services + 1 },
-  });
 }

@@ -2,7 +2,6 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import type { Organization } from "../access/organization.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";
@@ -26,7 +25,6 @@ export interface StepDeps {
   readonly zone: ZoneRecords;
   readonly users: Collection<DatabaseUserObject>;
   readonly operations: Collection<OperationObject>;
-  readonly organizations: Collection<Organization>;
   readonly delivery: InstanceDelivery;
   readonly names: NameVerification;
   readonly catalog: CatalogData;
@@ -166,14 +164,6 @@ async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, sig
   }
   const operation = await findOperation(deps.operations, status.operationId, signal);
   if (operation !== undefined) unit.update("operation", operation, completed(operation.object, deps.clock.now()));
-  const organization = deps.organizations.get(metadata.organizationId);
-  if (organization !== undefined) {
-    const services = Math.max(0, organization.object.status.services - 1);
-    unit.update("organization", organization, {
-      ...organization.object,
-      status: { ...organization.object.status, services },
-    });
-  }
   unit.releaseName("managed-service", metadata.organizationId, metadata.name);
   unit.remove("managed-service", service);
   unit.event(serviceEvent("service.deleted", service.object));

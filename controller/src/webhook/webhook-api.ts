@@ -13,6 +13,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
 import { type Cursors, defaultPageSize } from "../access/cursor.ts";
+import type { Quotas } from "../access/quotas.ts";
 import type { EgressClient } from "../egress/egress-client.ts";
 import type { Deliveries } from "../history/deliveries.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
@@ -25,12 +26,13 @@ import { checkedEvents, checkedUrl } from "./check-webhook.ts";
 import { updateWebhook } from "./update-webhook.ts";
 import type { WebhookObject } from "./webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
-import { freePlaces } from "./webhook-places.ts";
 import { newSecret, sealSecret } from "./webhook-secret.ts";
 
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;
   readonly webhooks: Collection<WebhookObject>;
+  readonly organizations: Pick<Collection<unknown>, "reached">;
+  readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts" | "repeat">;
   readonly egress: Pick<EgressClient, "check">;
   readonly sealer: Sealer;
@@ -63,13 +65,13 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const organizationId = organizationOf(call);
       const events = request.events === undefined ? null : checkedEvents(request.events.values);
       const url = await checkedUrl(request.url, egress, call.signal);
-      return creating(organizationId, async () => {
-        for (const place of freePlaces(webhooks, organizationId)) {
+      return creating(organizationId, () =>
+        retryConflict(call.signal, async () => {
           const id = deps.newId();
           const now = clock.now();
           const secret = newSecret();
           const webhook: WebhookObject = {
-            metadata: { id, name: place, organizationId, generation: 1, createdAt: now, updatedAt: now },
+            metadata: { id, name: id, organizationId, generation: 1, createdAt: now, updatedAt: now },
             spec: {
               url,
               events,
@@ -82,20 +84,14 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
           };
           const answer = create(CreatedWebhookSchema, { ...webhookMessage(webhook), secret });
           const unit = deps.begin();
-          unit.claimName("webhook", organizationId, place, id);
           unit.create("webhook", webhook);
+          await deps.quotas.claim(unit, organizationId, { webhooks: 1 });
           unit.audit(auditOf(call, "webhook.create", "webhook", id));
           unit.answer(call, answer);
-          try {
-            await commit(unit, call);
-            return answer;
-          } catch (error) {
-            // Another replica took this place; the next one may be free.
-            if (!(error instanceof HoldfastError && error.key === "NAME_TAKEN")) throw error;
-          }
-        }
-        throw new HoldfastError("WEBHOOK_LIMIT_REACHED", "The organization has no place for another webhook.");
-      });
+          await commitAndSee(call, unit, [deps.organizations, webhooks]);
+          return answer;
+        }),
+      );
     },
 
     listWebhooks: async ({ limit, cursor }, call) => {
@@ -130,10 +126,8 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
     deleteWebhook: ({ id }, call) =>
       retryConflict(call.signal, async () => {
         const webhook = require(id, call);
-        const { organizationId, name } = webhook.object.metadata;
         const unit = deps.begin();
         unit.remove("webhook", webhook);
-        unit.releaseName("webhook", organizationId, name);
         unit.audit(auditOf(call, "webhook.delete", "webhook", id));
         await commit(unit, call);
         return {};

@@ -1,7 +1,7 @@
 import type { Resource } from "../store/resource.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 
-/** An endpoint that gets events. Its name is the number of its place among those of the organization. */
+/** An endpoint that gets events. It has no name of its own. */
 export type WebhookObject = Resource<WebhookSpec, WebhookStatus>;
 
 export interface WebhookSpec {
@@ -20,9 +20,6 @@ export interface WebhookStatus {
   /** When the platform switched it off. */
   readonly disabledAt: number | null;
 }
-
-/** Endpoints that one organization may have. */
-export const webhooksMax = 20;
 
 /** Does the endpoint get this event? A test goes to the endpoint that it is about, whatever its filter. */
 export function wantsEvent(

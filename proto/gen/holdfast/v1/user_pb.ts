@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/user.proto.
  */
 export const file_holdfast_v1_user: GenFile = /*@__PURE__*/
-  fileDesc("ChZob2xkZmFzdC92MS91c2VyLnByb3RvEgtob2xkZmFzdC52MSKcAQoLQ3JlYXRlZFVzZXISCgoCaWQYASABKAkSGwoLc2V0dXBfdG9rZW4YAiABKAlCBrK7GAIIARI0ChBzZXR1cF9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChFDcmVhdGVVc2VyUmVxdWVzdBI1Cgh1c2VybmFtZRgBIAEoCUIjukggch4yHF5bYS16MC05XVthLXowLTkuX0AtXXswLDYzfSQiVwoQU2V0VXBVc2VyUmVxdWVzdBIfCgV0b2tlbhgBIAEoCUIQukgHcgUQARiAArK7GAIIARIiCghwYXNzd29yZBgCIAEoCUIQukgHcgUQDBiAArK7GAIIASJrChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSKgoQY3VycmVudF9wYXNzd29yZBgBIAEoCUIQukgHcgUQARiAArK7GAIIARImCgxuZXdfcGFzc3dvcmQYAiABKAlCELpIB3IFEAwYgAKyuxgCCAEiDgoMR2V0TWVSZXF1ZXN0IpUCCgJNZRIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEgwKBG5hbWUYAyABKAkSHAoPb3JnYW5pemF0aW9uX2lkGAQgASgJSACIAQESJAoEcm9sZRgFIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVIAYgBARIOCgZzY29wZXMYBiADKAkSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIyCg1vcmdhbml6YXRpb25zGAggAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb25CEgoQX29yZ2FuaXphdGlvbl9pZEIHCgVfcm9sZUINCgtfZXhwaXJlc19hdCJZCg5NeU9yZ2FuaXphdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiQKBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlSACIAQFCBwoFX3JvbGUyuAMKC1VzZXJTZXJ2aWNlEmsKCkNyZWF0ZVVzZXISHi5ob2xkZmFzdC52MS5DcmVhdGVVc2VyUmVxdWVzdBoYLmhvbGRmYXN0LnYxLkNyZWF0ZWRVc2VyIiOquxgOCMkBEglvcmc6d3JpdGWC0+STAgs6ASoiBi91c2VycxJqCglTZXRVcFVzZXISHS5ob2xkZmFzdC52MS5TZXRVcFVzZXJSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiaquxgLCMwBEgZwdWJsaWOC0+STAhE6ASoiDC91c2Vycy9zZXR1cBJ9Cg5DaGFuZ2VQYXNzd29yZBIiLmhvbGRmYXN0LnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIvqrsYDgjMARIJc2lnbmVkLWlugtPkkwIXOgEqIhIvdXNlcnMvbWUvcGFzc3dvcmQSUQoFR2V0TWUSGS5ob2xkZmFzdC52MS5HZXRNZVJlcXVlc3QaDy5ob2xkZmFzdC52MS5NZSIcqrsYDRIJc2lnbmVkLWluOAGC0+STAgUSAy9tZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization]);
+  fileDesc("ChZob2xkZmFzdC92MS91c2VyLnByb3RvEgtob2xkZmFzdC52MSKcAQoLQ3JlYXRlZFVzZXISCgoCaWQYASABKAkSGwoLc2V0dXBfdG9rZW4YAiABKAlCBrK7GAIIARI0ChBzZXR1cF9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChFDcmVhdGVVc2VyUmVxdWVzdBI1Cgh1c2VybmFtZRgBIAEoCUIjukggch4yHF5bYS16MC05XVthLXowLTkuX0AtXXswLDYzfSQiLAoQUmVzZXRVc2VyUmVxdWVzdBIYCgd1c2VyX2lkGAEgASgJQge6SARyAhhAIlcKEFNldFVwVXNlclJlcXVlc3QSHwoFdG9rZW4YASABKAlCELpIB3IFEAEYgAKyuxgCCAESIgoIcGFzc3dvcmQYAiABKAlCELpIB3IFEAwYgAKyuxgCCAEiawoVQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0EioKEGN1cnJlbnRfcGFzc3dvcmQYASABKAlCELpIB3IFEAEYgAKyuxgCCAESJgoMbmV3X3Bhc3N3b3JkGAIgASgJQhC6SAdyBRAMGIACsrsYAggBIg4KDEdldE1lUmVxdWVzdCKVAgoCTWUSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCRIMCgRuYW1lGAMgASgJEhwKD29yZ2FuaXphdGlvbl9pZBgEIAEoCUgAiAEBEiQKBHJvbGUYBSABKA4yES5ob2xkZmFzdC52MS5Sb2xlSAGIAQESDgoGc2NvcGVzGAYgAygJEjMKCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESMgoNb3JnYW5pemF0aW9ucxgIIAMoCzIbLmhvbGRmYXN0LnYxLk15T3JnYW5pemF0aW9uQhIKEF9vcmdhbml6YXRpb25faWRCBwoFX3JvbGVCDQoLX2V4cGlyZXNfYXQiWQoOTXlPcmdhbml6YXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIkCgRyb2xlGAMgASgOMhEuaG9sZGZhc3QudjEuUm9sZUgAiAEBQgcKBV9yb2xlMrAECgtVc2VyU2VydmljZRJrCgpDcmVhdGVVc2VyEh4uaG9sZGZhc3QudjEuQ3JlYXRlVXNlclJlcXVlc3QaGC5ob2xkZmFzdC52MS5DcmVhdGVkVXNlciIjqrsYDgjJARIJb3JnOndyaXRlgtPkkwILOgEqIgYvdXNlcnMSdgoJUmVzZXRVc2VyEh0uaG9sZGZhc3QudjEuUmVzZXRVc2VyUmVxdWVzdBoYLmhvbGRmYXN0LnYxLkNyZWF0ZWRVc2VyIjCquxgLEglvcmc6d3JpdGWC0+STAhs6ASoiFi91c2Vycy97dXNlcl9pZH0vcmVzZXQSagoJU2V0VXBVc2VyEh0uaG9sZGZhc3QudjEuU2V0VXBVc2VyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSImqrsYCwjMARIGcHVibGljgtPkkwIROgEqIgwvdXNlcnMvc2V0dXASfQoOQ2hhbmdlUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiL6q7GA4IzAESCXNpZ25lZC1pboLT5JMCFzoBKiISL3VzZXJzL21lL3Bhc3N3b3JkElEKBUdldE1lEhkuaG9sZGZhc3QudjEuR2V0TWVSZXF1ZXN0Gg8uaG9sZGZhc3QudjEuTWUiHKq7GA0SCXNpZ25lZC1pbjgBgtPkkwIFEgMvbWViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization]);
 
 /**
  * @generated from message holdfast.v1.CreatedUser
@@ -118,6 +118,33 @@ export const CreateUserRequestSchema: GenMessage<CreateUserRequest, {jsonType: C
   messageDesc(file_holdfast_v1_user, 1);
 
 /**
+ * @generated from message holdfast.v1.ResetUserRequest
+ */
+export type ResetUserRequest = Message<"holdfast.v1.ResetUserRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.ResetUserRequest
+ */
+export type ResetUserRequestJson = {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.ResetUserRequest.
+ * Use `create(ResetUserRequestSchema)` to create a new message.
+ */
+export const ResetUserRequestSchema: GenMessage<ResetUserRequest, {jsonType: ResetUserRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_user, 2);
+
+/**
  * @generated from message holdfast.v1.SetUpUserRequest
  */
 export type SetUpUserRequest = Message<"holdfast.v1.SetUpUserRequest"> & {
@@ -152,7 +179,7 @@ export type SetUpUserRequestJson = {
  * Use `create(SetUpUserRequestSchema)` to create a new message.
  */
 export const SetUpUserRequestSchema: GenMessage<SetUpUserRequest, {jsonType: SetUpUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 2);
+  messageDesc(file_holdfast_v1_user, 3);
 
 /**
  * @generated from message holdfast.v1.ChangePasswordRequest
@@ -189,7 +216,7 @@ export type ChangePasswordRequestJson = {
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest, {jsonType: ChangePasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 3);
+  messageDesc(file_holdfast_v1_user, 4);
 
 /**
  * @generated from message holdfast.v1.GetMeRequest
@@ -208,7 +235,7 @@ export type GetMeRequestJson = {
  * Use `create(GetMeRequestSchema)` to create a new message.
  */
 export const GetMeRequestSchema: GenMessage<GetMeRequest, {jsonType: GetMeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 4);
+  messageDesc(file_holdfast_v1_user, 5);
 
 /**
  * @generated from message holdfast.v1.Me
@@ -317,7 +344,7 @@ export type MeJson = {
  * Use `create(MeSchema)` to create a new message.
  */
 export const MeSchema: GenMessage<Me, {jsonType: MeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 5);
+  messageDesc(file_holdfast_v1_user, 6);
 
 /**
  * @generated from message holdfast.v1.MyOrganization
@@ -364,7 +391,7 @@ export type MyOrganizationJson = {
  * Use `create(MyOrganizationSchema)` to create a new message.
  */
 export const MyOrganizationSchema: GenMessage<MyOrganization, {jsonType: MyOrganizationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 6);
+  messageDesc(file_holdfast_v1_user, 7);
 
 /**
  * @generated from service holdfast.v1.UserService
@@ -381,7 +408,19 @@ export const UserService: GenService<{
     output: typeof CreatedUserSchema;
   },
   /**
-   * Sets the first password with the one-time token.
+   * Makes a new setup token for a person who lost the first one or forgot the password. What was there before, password or
+   * token, is worth nothing from now on. Only for people that this organization made and who belong to no other; for
+   * everybody else a platform operator does it.
+   *
+   * @generated from rpc holdfast.v1.UserService.ResetUser
+   */
+  resetUser: {
+    methodKind: "unary";
+    input: typeof ResetUserRequestSchema;
+    output: typeof CreatedUserSchema;
+  },
+  /**
+   * Sets the password with the one-time token.
    *
    * @generated from rpc holdfast.v1.UserService.SetUpUser
    */

@@ -2,21 +2,25 @@
 // @generated from file holdfast/admin/v1/admin.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// What platform operators see and do: machines, tasks, sessions, terms, orphans, controllers, organizations, keys.
+// What platform operators see and do: machines, tasks, sessions, terms, orphans, controllers, organizations, keys, operators.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.ts";
-import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_holdfast_v1_options } from "../../v1/options_pb.ts";
+import type { OrganizationFigures, OrganizationFiguresJson } from "../../v1/organization_pb.ts";
+import { file_holdfast_v1_organization } from "../../v1/organization_pb.ts";
+import type { CreatedUserSchema } from "../../v1/user_pb.ts";
+import { file_holdfast_v1_user } from "../../v1/user_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file holdfast/admin/v1/admin.proto.
  */
 export const file_holdfast_admin_v1_admin: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob2xkZmFzdC9hZG1pbi92MS9hZG1pbi5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOwoEUGFnZRIZCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYAiABKAlCCLpIBXIDGIAIIjwKE0xpc3RNYWNoaW5lc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiWQoUTGlzdE1hY2hpbmVzUmVzcG9uc2USLAoIbWFjaGluZXMYASADKAsyGi5ob2xkZmFzdC5hZG1pbi52MS5NYWNoaW5lEhMKC25leHRfY3Vyc29yGAIgASgJIsoBCgdNYWNoaW5lEgoKAmlkGAEgASgJEhIKCm93bmVyX2tpbmQYAiABKAkSEAoIb3duZXJfaWQYAyABKAkSDQoFc3RhdGUYBCABKAkSDwoHZGVzaXJlZBgFIAEoCRIPCgdhZGRyZXNzGAYgASgJEgwKBHpvbmUYByABKAkSDQoFaW1hZ2UYCCABKAkSDwoHZGlza19nYhgJIAEoBRIOCgZyZWFzb24YCiABKAkSHgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgLIAEoCSJWChBMaXN0VGFza3NSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlEhsKCm1hY2hpbmVfaWQYAiABKAlCB7pIBHICGEAiUAoRTGlzdFRhc2tzUmVzcG9uc2USJgoFdGFza3MYASADKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5UYXNrEhMKC25leHRfY3Vyc29yGAIgASgJIuQBCgRUYXNrEgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSEgoKbWFjaGluZV9pZBgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDAoEbGFuZRgFIAEoCRISCgpnZW5lcmF0aW9uGAYgASgDEgwKBHRlcm0YByABKAMSLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVycm9yGAogASgJIjwKE0xpc3RTZXNzaW9uc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiWQoUTGlzdFNlc3Npb25zUmVzcG9uc2USLAoIc2Vzc2lvbnMYASADKAsyGi5ob2xkZmFzdC5hZG1pbi52MS5TZXNzaW9uEhMKC25leHRfY3Vyc29yGAIgASgJIn0KB1Nlc3Npb24SEgoKbWFjaGluZV9pZBgBIAEoCRIVCg1jb250cm9sbGVyX2lkGAIgASgJEjAKDGNvbm5lY3RlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNYWdlbnRfdmVyc2lvbhgEIAEoCSI5ChBMaXN0VGVybXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlIlAKEUxpc3RUZXJtc1Jlc3BvbnNlEiYKBXRlcm1zGAEgAygLMhcuaG9sZGZhc3QuYWRtaW4udjEuVGVybRITCgtuZXh0X2N1cnNvchgCIAEoCSJBCgRUZXJtEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEdGVybRgCIAEoAxIXCg9wcmltYXJ5X25vZGVfaWQYAyABKAkiJgoTU3dlZXBPcnBoYW5zUmVxdWVzdBIPCgdkcnlfcnVuGAEgASgIIkIKFFN3ZWVwT3JwaGFuc1Jlc3BvbnNlEioKB29ycGhhbnMYASADKAsyGS5ob2xkZmFzdC5hZG1pbi52MS5PcnBoYW4ibgoGT3JwaGFuEhIKCm1hY2hpbmVfaWQYASABKAkSEAoIaGFzX2RhdGEYAiABKAgSDgoGYWN0aW9uGAMgASgJEi4KCmtlcHRfdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlcKFFByb2JlVHJhbnNmZXJSZXF1ZXN0Eh0KCm1hY2hpbmVfaWQYASABKAlCCbpIBnIEEAEYQBIgCgpzaXplX2J5dGVzGAIgASgDQgy6SAkiBxiAgIAgKAEiPAoVUHJvYmVUcmFuc2ZlclJlc3BvbnNlEhMKC2R1cmF0aW9uX21zGAEgASgDEg4KBnNoYTI1NhgCIAEoCSIYChZMaXN0Q29udHJvbGxlcnNSZXF1ZXN0Ik0KF0xpc3RDb250cm9sbGVyc1Jlc3BvbnNlEjIKC2NvbnRyb2xsZXJzGAEgAygLMh0uaG9sZGZhc3QuYWRtaW4udjEuQ29udHJvbGxlciKNAQoKQ29udHJvbGxlchIKCgJpZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYXJkcxgEIAEoBRIQCghzZXNzaW9ucxgFIAEoBRIQCghkcmFpbmluZxgGIAEoCCI6ChZEcmFpbkNvbnRyb2xsZXJSZXF1ZXN0EiAKDWNvbnRyb2xsZXJfaWQYASABKAlCCbpIBnIEEAEYQCIbChlCYWNrdXBDb250cm9sUGxhbmVSZXF1ZXN0ImQKEkNvbnRyb2xQbGFuZUJhY2t1cBIKCgJpZBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhIKEExpc3RIb2xkc1JlcXVlc3QiOwoRTGlzdEhvbGRzUmVzcG9uc2USJgoFaG9sZHMYASADKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5Ib2xkIk8KBEhvbGQSDAoEa2luZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KElJlbGVhc2VIb2xkUmVxdWVzdBIXCgRraW5kGAEgASgJQgm6SAZyBBABGCgijQEKDE9yZ2FuaXphdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBXF1b3RhGAMgASgLMiQuaG9sZGZhc3QuYWRtaW4udjEuT3JnYW5pemF0aW9uUXVvdGESLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiMgoRT3JnYW5pemF0aW9uUXVvdGESHQoIc2VydmljZXMYASABKAVCC7pICBoGGKCNBigAIogBChlDcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0EjYKBG5hbWUYASABKAlCKLpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsMzh9W2EtejAtOV0pPyQSMwoFcXVvdGEYAiABKAsyJC5ob2xkZmFzdC5hZG1pbi52MS5Pcmdhbml6YXRpb25RdW90YSJBChhMaXN0T3JnYW5pemF0aW9uc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiaAoZTGlzdE9yZ2FuaXphdGlvbnNSZXNwb25zZRI2Cg1vcmdhbml6YXRpb25zGAEgAygLMh8uaG9sZGZhc3QuYWRtaW4udjEuT3JnYW5pemF0aW9uEhMKC25leHRfY3Vyc29yGAIgASgJIqsBCgZBcGlLZXkSCgoCaWQYASABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkSDgoGc2NvcGVzGAQgAygJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIscBChNDcmVhdGVBcGlLZXlSZXF1ZXN0EiIKD29yZ2FuaXphdGlvbl9pZBgBIAEoCUIJukgGcgQQARhAEhcKBG5hbWUYAiABKAlCCbpIBnIEEAEYUBJDCgZzY29wZXMYAyADKAlCM7pIMJIBLRAyIilyJzIlXlthLXpdW2Etei1dezAsMzF9OihbYS16XXsxLDE2fXxbKl0pJBIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJaChRDcmVhdGVBcGlLZXlSZXNwb25zZRIqCgdhcGlfa2V5GAEgASgLMhkuaG9sZGZhc3QuYWRtaW4udjEuQXBpS2V5EhYKBnNlY3JldBgCIAEoCUIGsrsYAggBIl0KEkxpc3RBcGlLZXlzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuUGFnZRIgCg9vcmdhbml6YXRpb25faWQYAiABKAlCB7pIBHICGEAiVwoTTGlzdEFwaUtleXNSZXNwb25zZRIrCghhcGlfa2V5cxgBIAMoCzIZLmhvbGRmYXN0LmFkbWluLnYxLkFwaUtleRITCgtuZXh0X2N1cnNvchgCIAEoCSIsChNSZXZva2VBcGlLZXlSZXF1ZXN0EhUKAmlkGAEgASgJQgm6SAZyBBABGEAi1gEKCkF1ZGl0RW50cnkSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEg0KBWFjdG9yGAQgASgJEg4KBnNvdXJjZRgFIAEoCRIOCgZhY3Rpb24YBiABKAkSEwoLb2JqZWN0X2tpbmQYByABKAkSEQoJb2JqZWN0X2lkGAggASgJEg4KBnJlc3VsdBgJIAEoCRISCgpyZXF1ZXN0X2lkGAogASgJImIKF0xpc3RBdWRpdEVudHJpZXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlEiAKD29yZ2FuaXphdGlvbl9pZBgCIAEoCUIHukgEcgIYQCJfChhMaXN0QXVkaXRFbnRyaWVzUmVzcG9uc2USLgoHZW50cmllcxgBIAMoCzIdLmhvbGRmYXN0LmFkbWluLnYxLkF1ZGl0RW50cnkSEwoLbmV4dF9jdXJzb3IYAiABKAkyzQUKDEZsZWV0U2VydmljZRJ2CgxMaXN0TWFjaGluZXMSJi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuYWRtaW4udjEuTGlzdE1hY2hpbmVzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJtCglMaXN0VGFza3MSIy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0VGFza3NSZXF1ZXN0GiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdFRhc2tzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJ2CgxMaXN0U2Vzc2lvbnMSJi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GicuaG9sZGZhc3QuYWRtaW4udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJtCglMaXN0VGVybXMSIy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0VGVybXNSZXF1ZXN0GiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdFRlcm1zUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJ1CgxTd2VlcE9ycGhhbnMSJi5ob2xkZmFzdC5hZG1pbi52MS5Td2VlcE9ycGhhbnNSZXF1ZXN0GicuaG9sZGZhc3QuYWRtaW4udjEuU3dlZXBPcnBoYW5zUmVzcG9uc2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEngKDVByb2JlVHJhbnNmZXISJy5ob2xkZmFzdC5hZG1pbi52MS5Qcm9iZVRyYW5zZmVyUmVxdWVzdBooLmhvbGRmYXN0LmFkbWluLnYxLlByb2JlVHJhbnNmZXJSZXNwb25zZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUy0QQKDkNvbnRyb2xTZXJ2aWNlEn8KD0xpc3RDb250cm9sbGVycxIpLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RDb250cm9sbGVyc1JlcXVlc3QaKi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0Q29udHJvbGxlcnNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEmoKD0RyYWluQ29udHJvbGxlchIpLmhvbGRmYXN0LmFkbWluLnYxLkRyYWluQ29udHJvbGxlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiFKq7GBASDnBsYXRmb3JtOndyaXRlEn8KEkJhY2t1cENvbnRyb2xQbGFuZRIsLmhvbGRmYXN0LmFkbWluLnYxLkJhY2t1cENvbnRyb2xQbGFuZVJlcXVlc3QaJS5ob2xkZmFzdC5hZG1pbi52MS5Db250cm9sUGxhbmVCYWNrdXAiFKq7GBASDnBsYXRmb3JtOndyaXRlEm0KCUxpc3RIb2xkcxIjLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RIb2xkc1JlcXVlc3QaJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SG9sZHNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEmIKC1JlbGVhc2VIb2xkEiUuaG9sZGZhc3QuYWRtaW4udjEuUmVsZWFzZUhvbGRSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhSquxgQEg5wbGF0Zm9ybTp3cml0ZTLvBQoTT3JnYW5pemF0aW9uU2VydmljZRJ5ChJDcmVhdGVPcmdhbml6YXRpb24SLC5ob2xkZmFzdC5hZG1pbi52MS5DcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0Gh8uaG9sZGZhc3QuYWRtaW4udjEuT3JnYW5pemF0aW9uIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRKFAQoRTGlzdE9yZ2FuaXphdGlvbnMSKy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0T3JnYW5pemF0aW9uc1JlcXVlc3QaLC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0T3JnYW5pemF0aW9uc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESdQoMQ3JlYXRlQXBpS2V5EiYuaG9sZGZhc3QuYWRtaW4udjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBonLmhvbGRmYXN0LmFkbWluLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJzCgtMaXN0QXBpS2V5cxIlLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBomLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJkCgxSZXZva2VBcGlLZXkSJi5ob2xkZmFzdC5hZG1pbi52MS5SZXZva2VBcGlLZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRKCAQoQTGlzdEF1ZGl0RW50cmllcxIqLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GisuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Ch1ob2xkZmFzdC9hZG1pbi92MS9hZG1pbi5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOwoEUGFnZRIZCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoABIYCgZjdXJzb3IYAiABKAlCCLpIBXIDGIAIIjwKE0xpc3RNYWNoaW5lc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiWQoUTGlzdE1hY2hpbmVzUmVzcG9uc2USLAoIbWFjaGluZXMYASADKAsyGi5ob2xkZmFzdC5hZG1pbi52MS5NYWNoaW5lEhMKC25leHRfY3Vyc29yGAIgASgJIsoBCgdNYWNoaW5lEgoKAmlkGAEgASgJEhIKCm93bmVyX2tpbmQYAiABKAkSEAoIb3duZXJfaWQYAyABKAkSDQoFc3RhdGUYBCABKAkSDwoHZGVzaXJlZBgFIAEoCRIPCgdhZGRyZXNzGAYgASgJEgwKBHpvbmUYByABKAkSDQoFaW1hZ2UYCCABKAkSDwoHZGlza19nYhgJIAEoBRIOCgZyZWFzb24YCiABKAkSHgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgLIAEoCSJWChBMaXN0VGFza3NSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlEhsKCm1hY2hpbmVfaWQYAiABKAlCB7pIBHICGEAiUAoRTGlzdFRhc2tzUmVzcG9uc2USJgoFdGFza3MYASADKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5UYXNrEhMKC25leHRfY3Vyc29yGAIgASgJIuQBCgRUYXNrEgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSEgoKbWFjaGluZV9pZBgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDAoEbGFuZRgFIAEoCRISCgpnZW5lcmF0aW9uGAYgASgDEgwKBHRlcm0YByABKAMSLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBWVycm9yGAogASgJIjwKE0xpc3RTZXNzaW9uc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiWQoUTGlzdFNlc3Npb25zUmVzcG9uc2USLAoIc2Vzc2lvbnMYASADKAsyGi5ob2xkZmFzdC5hZG1pbi52MS5TZXNzaW9uEhMKC25leHRfY3Vyc29yGAIgASgJIn0KB1Nlc3Npb24SEgoKbWFjaGluZV9pZBgBIAEoCRIVCg1jb250cm9sbGVyX2lkGAIgASgJEjAKDGNvbm5lY3RlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNYWdlbnRfdmVyc2lvbhgEIAEoCSI5ChBMaXN0VGVybXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlIlAKEUxpc3RUZXJtc1Jlc3BvbnNlEiYKBXRlcm1zGAEgAygLMhcuaG9sZGZhc3QuYWRtaW4udjEuVGVybRITCgtuZXh0X2N1cnNvchgCIAEoCSJBCgRUZXJtEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEdGVybRgCIAEoAxIXCg9wcmltYXJ5X25vZGVfaWQYAyABKAkiJgoTU3dlZXBPcnBoYW5zUmVxdWVzdBIPCgdkcnlfcnVuGAEgASgIIkIKFFN3ZWVwT3JwaGFuc1Jlc3BvbnNlEioKB29ycGhhbnMYASADKAsyGS5ob2xkZmFzdC5hZG1pbi52MS5PcnBoYW4ibgoGT3JwaGFuEhIKCm1hY2hpbmVfaWQYASABKAkSEAoIaGFzX2RhdGEYAiABKAgSDgoGYWN0aW9uGAMgASgJEi4KCmtlcHRfdW50aWwYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlcKFFByb2JlVHJhbnNmZXJSZXF1ZXN0Eh0KCm1hY2hpbmVfaWQYASABKAlCCbpIBnIEEAEYQBIgCgpzaXplX2J5dGVzGAIgASgDQgy6SAkiBxiAgIAgKAEiPAoVUHJvYmVUcmFuc2ZlclJlc3BvbnNlEhMKC2R1cmF0aW9uX21zGAEgASgDEg4KBnNoYTI1NhgCIAEoCSIYChZMaXN0Q29udHJvbGxlcnNSZXF1ZXN0Ik0KF0xpc3RDb250cm9sbGVyc1Jlc3BvbnNlEjIKC2NvbnRyb2xsZXJzGAEgAygLMh0uaG9sZGZhc3QuYWRtaW4udjEuQ29udHJvbGxlciKNAQoKQ29udHJvbGxlchIKCgJpZBgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYXJkcxgEIAEoBRIQCghzZXNzaW9ucxgFIAEoBRIQCghkcmFpbmluZxgGIAEoCCI6ChZEcmFpbkNvbnRyb2xsZXJSZXF1ZXN0EiAKDWNvbnRyb2xsZXJfaWQYASABKAlCCbpIBnIEEAEYQCIbChlCYWNrdXBDb250cm9sUGxhbmVSZXF1ZXN0ImQKEkNvbnRyb2xQbGFuZUJhY2t1cBIKCgJpZBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhIKEExpc3RIb2xkc1JlcXVlc3QiOwoRTGlzdEhvbGRzUmVzcG9uc2USJgoFaG9sZHMYASADKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5Ib2xkIk8KBEhvbGQSDAoEa2luZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi0KElJlbGVhc2VIb2xkUmVxdWVzdBIXCgRraW5kGAEgASgJQgm6SAZyBBABGCgivgEKDE9yZ2FuaXphdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjMKBXF1b3RhGAMgASgLMiQuaG9sZGZhc3QuYWRtaW4udjEuT3JnYW5pemF0aW9uUXVvdGESLgoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoFdXNhZ2UYBSABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzIrgCChFPcmdhbml6YXRpb25RdW90YRIiCghzZXJ2aWNlcxgBIAEoBUILukgIGgYYoI0GKABIAIgBARIhCgdtZW1iZXJzGAIgASgFQgu6SAgaBhigjQYoAEgBiAEBEiIKCGFwaV9rZXlzGAMgASgFQgu6SAgaBhigjQYoAEgCiAEBEiAKBnRva2VucxgEIAEoBUILukgIGgYYoI0GKABIA4gBARIhCgh3ZWJob29rcxgFIAEoBUIKukgHGgUY6AcoAEgEiAEBEiYKCnN0b3JhZ2VfZ2IYBiABKAVCDbpIChoIGICU69wDKABIBYgBAUILCglfc2VydmljZXNCCgoIX21lbWJlcnNCCwoJX2FwaV9rZXlzQgkKB190b2tlbnNCCwoJX3dlYmhvb2tzQg0KC19zdG9yYWdlX2diIogBChlDcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0EjYKBG5hbWUYASABKAlCKLpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsMzh9W2EtejAtOV0pPyQSMwoFcXVvdGEYAiABKAsyJC5ob2xkZmFzdC5hZG1pbi52MS5Pcmdhbml6YXRpb25RdW90YSKOAwoSVXBkYXRlUXVvdGFSZXF1ZXN0EiIKD29yZ2FuaXphdGlvbl9pZBgBIAEoCUIJukgGcgQQARhAEiIKCHNlcnZpY2VzGAIgASgFQgu6SAgaBhigjQYoAEgAiAEBEiEKB21lbWJlcnMYAyABKAVCC7pICBoGGKCNBigASAGIAQESIgoIYXBpX2tleXMYBCABKAVCC7pICBoGGKCNBigASAKIAQESIAoGdG9rZW5zGAUgASgFQgu6SAgaBhigjQYoAEgDiAEBEiEKCHdlYmhvb2tzGAYgASgFQgq6SAcaBRjoBygASASIAQESJgoKc3RvcmFnZV9nYhgHIAEoBUINukgKGggYgJTr3AMoAEgFiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0ILCglfc2VydmljZXNCCgoIX21lbWJlcnNCCwoJX2FwaV9rZXlzQgkKB190b2tlbnNCCwoJX3dlYmhvb2tzQg0KC19zdG9yYWdlX2diIkEKGExpc3RPcmdhbml6YXRpb25zUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuUGFnZSJoChlMaXN0T3JnYW5pemF0aW9uc1Jlc3BvbnNlEjYKDW9yZ2FuaXphdGlvbnMYASADKAsyHy5ob2xkZmFzdC5hZG1pbi52MS5Pcmdhbml6YXRpb24SEwoLbmV4dF9jdXJzb3IYAiABKAkiqwEKBkFwaUtleRIKCgJpZBgBIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSDAoEbmFtZRgDIAEoCRIOCgZzY29wZXMYBCADKAkSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAixwEKE0NyZWF0ZUFwaUtleVJlcXVlc3QSIgoPb3JnYW5pemF0aW9uX2lkGAEgASgJQgm6SAZyBBABGEASFwoEbmFtZRgCIAEoCUIJukgGcgQQARhQEkMKBnNjb3BlcxgDIAMoCUIzukgwkgEtEDIiKXInMiVeW2Etel1bYS16LV17MCwzMX06KFthLXpdezEsMTZ9fFsqXSkkEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIloKFENyZWF0ZUFwaUtleVJlc3BvbnNlEioKB2FwaV9rZXkYASABKAsyGS5ob2xkZmFzdC5hZG1pbi52MS5BcGlLZXkSFgoGc2VjcmV0GAIgASgJQgayuxgCCAEiXQoSTGlzdEFwaUtleXNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlEiAKD29yZ2FuaXphdGlvbl9pZBgCIAEoCUIHukgEcgIYQCJXChNMaXN0QXBpS2V5c1Jlc3BvbnNlEisKCGFwaV9rZXlzGAEgAygLMhkuaG9sZGZhc3QuYWRtaW4udjEuQXBpS2V5EhMKC25leHRfY3Vyc29yGAIgASgJIiwKE1Jldm9rZUFwaUtleVJlcXVlc3QSFQoCaWQYASABKAlCCbpIBnIEEAEYQCLWAQoKQXVkaXRFbnRyeRIKCgJpZBgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSDQoFYWN0b3IYBCABKAkSDgoGc291cmNlGAUgASgJEg4KBmFjdGlvbhgGIAEoCRITCgtvYmplY3Rfa2luZBgHIAEoCRIRCglvYmplY3RfaWQYCCABKAkSDgoGcmVzdWx0GAkgASgJEhIKCnJlcXVlc3RfaWQYCiABKAkiYgoXTGlzdEF1ZGl0RW50cmllc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2USIAoPb3JnYW5pemF0aW9uX2lkGAIgASgJQge6SARyAhhAIl8KGExpc3RBdWRpdEVudHJpZXNSZXNwb25zZRIuCgdlbnRyaWVzGAEgAygLMh0uaG9sZGZhc3QuYWRtaW4udjEuQXVkaXRFbnRyeRITCgtuZXh0X2N1cnNvchgCIAEoCSJ8CghPcGVyYXRvchIQCgh1c2VybmFtZRgBIAEoCRIuCgpjcmVhdGVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJAChJPcGVyYXRvckNyZWRlbnRpYWwSEAoIdXNlcm5hbWUYASABKAkSGAoIcGFzc3dvcmQYAiABKAlCBrK7GAIIASJOChVDcmVhdGVPcGVyYXRvclJlcXVlc3QSNQoIdXNlcm5hbWUYASABKAlCI7pIIHIeMhxeW2EtejAtOV1bYS16MC05Ll9ALV17MCw2M30kIj0KFExpc3RPcGVyYXRvcnNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlIlwKFUxpc3RPcGVyYXRvcnNSZXNwb25zZRIuCglvcGVyYXRvcnMYASADKAsyGy5ob2xkZmFzdC5hZG1pbi52MS5PcGVyYXRvchITCgtuZXh0X2N1cnNvchgCIAEoCSI0ChVSb3RhdGVPcGVyYXRvclJlcXVlc3QSGwoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQCI0ChVSZXZva2VPcGVyYXRvclJlcXVlc3QSGwoIdXNlcm5hbWUYASABKAlCCbpIBnIEEAEYQCIuChBSZXNldFVzZXJSZXF1ZXN0EhoKB3VzZXJfaWQYASABKAlCCbpIBnIEEAEYQDLNBQoMRmxlZXRTZXJ2aWNlEnYKDExpc3RNYWNoaW5lcxImLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFjaGluZXNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEm0KCUxpc3RUYXNrcxIjLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RUYXNrc1JlcXVlc3QaJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0VGFza3NSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEnYKDExpc3RTZXNzaW9ucxImLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEm0KCUxpc3RUZXJtcxIjLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RUZXJtc1JlcXVlc3QaJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0VGVybXNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEnUKDFN3ZWVwT3JwaGFucxImLmhvbGRmYXN0LmFkbWluLnYxLlN3ZWVwT3JwaGFuc1JlcXVlc3QaJy5ob2xkZmFzdC5hZG1pbi52MS5Td2VlcE9ycGhhbnNSZXNwb25zZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSeAoNUHJvYmVUcmFuc2ZlchInLmhvbGRmYXN0LmFkbWluLnYxLlByb2JlVHJhbnNmZXJSZXF1ZXN0GiguaG9sZGZhc3QuYWRtaW4udjEuUHJvYmVUcmFuc2ZlclJlc3BvbnNlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZTLRBAoOQ29udHJvbFNlcnZpY2USfwoPTGlzdENvbnRyb2xsZXJzEikuaG9sZGZhc3QuYWRtaW4udjEuTGlzdENvbnRyb2xsZXJzUmVxdWVzdBoqLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RDb250cm9sbGVyc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESagoPRHJhaW5Db250cm9sbGVyEikuaG9sZGZhc3QuYWRtaW4udjEuRHJhaW5Db250cm9sbGVyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSfwoSQmFja3VwQ29udHJvbFBsYW5lEiwuaG9sZGZhc3QuYWRtaW4udjEuQmFja3VwQ29udHJvbFBsYW5lUmVxdWVzdBolLmhvbGRmYXN0LmFkbWluLnYxLkNvbnRyb2xQbGFuZUJhY2t1cCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSbQoJTGlzdEhvbGRzEiMuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEhvbGRzUmVxdWVzdBokLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RIb2xkc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESYgoLUmVsZWFzZUhvbGQSJS5ob2xkZmFzdC5hZG1pbi52MS5SZWxlYXNlSG9sZFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiFKq7GBASDnBsYXRmb3JtOndyaXRlMtwGChNPcmdhbml6YXRpb25TZXJ2aWNlEnkKEkNyZWF0ZU9yZ2FuaXphdGlvbhIsLmhvbGRmYXN0LmFkbWluLnYxLkNyZWF0ZU9yZ2FuaXphdGlvblJlcXVlc3QaHy5ob2xkZmFzdC5hZG1pbi52MS5Pcmdhbml6YXRpb24iFKq7GBASDnBsYXRmb3JtOndyaXRlEoUBChFMaXN0T3JnYW5pemF0aW9ucxIrLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RPcmdhbml6YXRpb25zUmVxdWVzdBosLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJrCgtVcGRhdGVRdW90YRIlLmhvbGRmYXN0LmFkbWluLnYxLlVwZGF0ZVF1b3RhUmVxdWVzdBofLmhvbGRmYXN0LmFkbWluLnYxLk9yZ2FuaXphdGlvbiIUqrsYEBIOcGxhdGZvcm06d3JpdGUSdQoMQ3JlYXRlQXBpS2V5EiYuaG9sZGZhc3QuYWRtaW4udjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBonLmhvbGRmYXN0LmFkbWluLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJzCgtMaXN0QXBpS2V5cxIlLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBcGlLZXlzUmVxdWVzdBomLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBcGlLZXlzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJkCgxSZXZva2VBcGlLZXkSJi5ob2xkZmFzdC5hZG1pbi52MS5SZXZva2VBcGlLZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRKCAQoQTGlzdEF1ZGl0RW50cmllcxIqLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RBdWRpdEVudHJpZXNSZXF1ZXN0GisuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEF1ZGl0RW50cmllc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAEyygQKD09wZXJhdG9yU2VydmljZRJ3Cg5DcmVhdGVPcGVyYXRvchIoLmhvbGRmYXN0LmFkbWluLnYxLkNyZWF0ZU9wZXJhdG9yUmVxdWVzdBolLmhvbGRmYXN0LmFkbWluLnYxLk9wZXJhdG9yQ3JlZGVudGlhbCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSeQoNTGlzdE9wZXJhdG9ycxInLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RPcGVyYXRvcnNSZXF1ZXN0GiguaG9sZGZhc3QuYWRtaW4udjEuTGlzdE9wZXJhdG9yc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESdwoOUm90YXRlT3BlcmF0b3ISKC5ob2xkZmFzdC5hZG1pbi52MS5Sb3RhdGVPcGVyYXRvclJlcXVlc3QaJS5ob2xkZmFzdC5hZG1pbi52MS5PcGVyYXRvckNyZWRlbnRpYWwiFKq7GBASDnBsYXRmb3JtOndyaXRlEmgKDlJldm9rZU9wZXJhdG9yEiguaG9sZGZhc3QuYWRtaW4udjEuUmV2b2tlT3BlcmF0b3JSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJgCglSZXNldFVzZXISIy5ob2xkZmFzdC5hZG1pbi52MS5SZXNldFVzZXJSZXF1ZXN0GhguaG9sZGZhc3QudjEuQ3JlYXRlZFVzZXIiFKq7GBASDnBsYXRmb3JtOndyaXRlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization, file_holdfast_v1_user]);
 
 /**
  * @generated from message holdfast.admin.v1.Page
@@ -1229,6 +1233,11 @@ export type Organization = Message<"holdfast.admin.v1.Organization"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: holdfast.v1.OrganizationFigures usage = 5;
+   */
+  usage?: OrganizationFigures | undefined;
 };
 
 /**
@@ -1254,6 +1263,11 @@ export type OrganizationJson = {
    * @generated from field: google.protobuf.Timestamp created_at = 4;
    */
   createdAt?: TimestampJson;
+
+  /**
+   * @generated from field: holdfast.v1.OrganizationFigures usage = 5;
+   */
+  usage?: OrganizationFiguresJson;
 };
 
 /**
@@ -1264,23 +1278,77 @@ export const OrganizationSchema: GenMessage<Organization, {jsonType: Organizatio
   messageDesc(file_holdfast_admin_v1_admin, 28);
 
 /**
+ * What is left out has its default.
+ *
  * @generated from message holdfast.admin.v1.OrganizationQuota
  */
 export type OrganizationQuota = Message<"holdfast.admin.v1.OrganizationQuota"> & {
   /**
-   * @generated from field: int32 services = 1;
+   * @generated from field: optional int32 services = 1;
    */
-  services: number;
+  services?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 members = 2;
+   */
+  members?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 api_keys = 3;
+   */
+  apiKeys?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 tokens = 4;
+   */
+  tokens?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 webhooks = 5;
+   */
+  webhooks?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 storage_gb = 6;
+   */
+  storageGb?: number | undefined;
 };
 
 /**
+ * What is left out has its default.
+ *
  * @generated from message holdfast.admin.v1.OrganizationQuota
  */
 export type OrganizationQuotaJson = {
   /**
-   * @generated from field: int32 services = 1;
+   * @generated from field: optional int32 services = 1;
    */
   services?: number;
+
+  /**
+   * @generated from field: optional int32 members = 2;
+   */
+  members?: number;
+
+  /**
+   * @generated from field: optional int32 api_keys = 3;
+   */
+  apiKeys?: number;
+
+  /**
+   * @generated from field: optional int32 tokens = 4;
+   */
+  tokens?: number;
+
+  /**
+   * @generated from field: optional int32 webhooks = 5;
+   */
+  webhooks?: number;
+
+  /**
+   * @generated from field: optional int32 storage_gb = 6;
+   */
+  storageGb?: number;
 };
 
 /**
@@ -1300,8 +1368,6 @@ export type CreateOrganizationRequest = Message<"holdfast.admin.v1.CreateOrganiz
   name: string;
 
   /**
-   * Omitted: 100 services.
-   *
    * @generated from field: holdfast.admin.v1.OrganizationQuota quota = 2;
    */
   quota?: OrganizationQuota | undefined;
@@ -1317,8 +1383,6 @@ export type CreateOrganizationRequestJson = {
   name?: string;
 
   /**
-   * Omitted: 100 services.
-   *
    * @generated from field: holdfast.admin.v1.OrganizationQuota quota = 2;
    */
   quota?: OrganizationQuotaJson;
@@ -1330,6 +1394,103 @@ export type CreateOrganizationRequestJson = {
  */
 export const CreateOrganizationRequestSchema: GenMessage<CreateOrganizationRequest, {jsonType: CreateOrganizationRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_admin_v1_admin, 30);
+
+/**
+ * @generated from message holdfast.admin.v1.UpdateQuotaRequest
+ */
+export type UpdateQuotaRequest = Message<"holdfast.admin.v1.UpdateQuotaRequest"> & {
+  /**
+   * @generated from field: string organization_id = 1;
+   */
+  organizationId: string;
+
+  /**
+   * @generated from field: optional int32 services = 2;
+   */
+  services?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 members = 3;
+   */
+  members?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 api_keys = 4;
+   */
+  apiKeys?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 tokens = 5;
+   */
+  tokens?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 webhooks = 6;
+   */
+  webhooks?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 storage_gb = 7;
+   */
+  storageGb?: number | undefined;
+
+  /**
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.UpdateQuotaRequest
+ */
+export type UpdateQuotaRequestJson = {
+  /**
+   * @generated from field: string organization_id = 1;
+   */
+  organizationId?: string;
+
+  /**
+   * @generated from field: optional int32 services = 2;
+   */
+  services?: number;
+
+  /**
+   * @generated from field: optional int32 members = 3;
+   */
+  members?: number;
+
+  /**
+   * @generated from field: optional int32 api_keys = 4;
+   */
+  apiKeys?: number;
+
+  /**
+   * @generated from field: optional int32 tokens = 5;
+   */
+  tokens?: number;
+
+  /**
+   * @generated from field: optional int32 webhooks = 6;
+   */
+  webhooks?: number;
+
+  /**
+   * @generated from field: optional int32 storage_gb = 7;
+   */
+  storageGb?: number;
+
+  /**
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.UpdateQuotaRequest.
+ * Use `create(UpdateQuotaRequestSchema)` to create a new message.
+ */
+export const UpdateQuotaRequestSchema: GenMessage<UpdateQuotaRequest, {jsonType: UpdateQuotaRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 31);
 
 /**
  * @generated from message holdfast.admin.v1.ListOrganizationsRequest
@@ -1356,7 +1517,7 @@ export type ListOrganizationsRequestJson = {
  * Use `create(ListOrganizationsRequestSchema)` to create a new message.
  */
 export const ListOrganizationsRequestSchema: GenMessage<ListOrganizationsRequest, {jsonType: ListOrganizationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 31);
+  messageDesc(file_holdfast_admin_v1_admin, 32);
 
 /**
  * @generated from message holdfast.admin.v1.ListOrganizationsResponse
@@ -1393,7 +1554,7 @@ export type ListOrganizationsResponseJson = {
  * Use `create(ListOrganizationsResponseSchema)` to create a new message.
  */
 export const ListOrganizationsResponseSchema: GenMessage<ListOrganizationsResponse, {jsonType: ListOrganizationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 32);
+  messageDesc(file_holdfast_admin_v1_admin, 33);
 
 /**
  * @generated from message holdfast.admin.v1.ApiKey
@@ -1470,7 +1631,7 @@ export type ApiKeyJson = {
  * Use `create(ApiKeySchema)` to create a new message.
  */
 export const ApiKeySchema: GenMessage<ApiKey, {jsonType: ApiKeyJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 33);
+  messageDesc(file_holdfast_admin_v1_admin, 34);
 
 /**
  * @generated from message holdfast.admin.v1.CreateApiKeyRequest
@@ -1531,7 +1692,7 @@ export type CreateApiKeyRequestJson = {
  * Use `create(CreateApiKeyRequestSchema)` to create a new message.
  */
 export const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest, {jsonType: CreateApiKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 34);
+  messageDesc(file_holdfast_admin_v1_admin, 35);
 
 /**
  * @generated from message holdfast.admin.v1.CreateApiKeyResponse
@@ -1568,7 +1729,7 @@ export type CreateApiKeyResponseJson = {
  * Use `create(CreateApiKeyResponseSchema)` to create a new message.
  */
 export const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse, {jsonType: CreateApiKeyResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 35);
+  messageDesc(file_holdfast_admin_v1_admin, 36);
 
 /**
  * @generated from message holdfast.admin.v1.ListApiKeysRequest
@@ -1605,7 +1766,7 @@ export type ListApiKeysRequestJson = {
  * Use `create(ListApiKeysRequestSchema)` to create a new message.
  */
 export const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest, {jsonType: ListApiKeysRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 36);
+  messageDesc(file_holdfast_admin_v1_admin, 37);
 
 /**
  * @generated from message holdfast.admin.v1.ListApiKeysResponse
@@ -1642,7 +1803,7 @@ export type ListApiKeysResponseJson = {
  * Use `create(ListApiKeysResponseSchema)` to create a new message.
  */
 export const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse, {jsonType: ListApiKeysResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 37);
+  messageDesc(file_holdfast_admin_v1_admin, 38);
 
 /**
  * @generated from message holdfast.admin.v1.RevokeApiKeyRequest
@@ -1669,7 +1830,7 @@ export type RevokeApiKeyRequestJson = {
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest, {jsonType: RevokeApiKeyRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 38);
+  messageDesc(file_holdfast_admin_v1_admin, 39);
 
 /**
  * @generated from message holdfast.admin.v1.AuditEntry
@@ -1786,7 +1947,7 @@ export type AuditEntryJson = {
  * Use `create(AuditEntrySchema)` to create a new message.
  */
 export const AuditEntrySchema: GenMessage<AuditEntry, {jsonType: AuditEntryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 39);
+  messageDesc(file_holdfast_admin_v1_admin, 40);
 
 /**
  * @generated from message holdfast.admin.v1.ListAuditEntriesRequest
@@ -1823,7 +1984,7 @@ export type ListAuditEntriesRequestJson = {
  * Use `create(ListAuditEntriesRequestSchema)` to create a new message.
  */
 export const ListAuditEntriesRequestSchema: GenMessage<ListAuditEntriesRequest, {jsonType: ListAuditEntriesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 40);
+  messageDesc(file_holdfast_admin_v1_admin, 41);
 
 /**
  * @generated from message holdfast.admin.v1.ListAuditEntriesResponse
@@ -1860,7 +2021,267 @@ export type ListAuditEntriesResponseJson = {
  * Use `create(ListAuditEntriesResponseSchema)` to create a new message.
  */
 export const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse, {jsonType: ListAuditEntriesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_admin, 41);
+  messageDesc(file_holdfast_admin_v1_admin, 42);
+
+/**
+ * @generated from message holdfast.admin.v1.Operator
+ */
+export type Operator = Message<"holdfast.admin.v1.Operator"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp updated_at = 3;
+   */
+  updatedAt?: Timestamp | undefined;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.Operator
+ */
+export type OperatorJson = {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username?: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 2;
+   */
+  createdAt?: TimestampJson;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp updated_at = 3;
+   */
+  updatedAt?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.Operator.
+ * Use `create(OperatorSchema)` to create a new message.
+ */
+export const OperatorSchema: GenMessage<Operator, {jsonType: OperatorJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 43);
+
+/**
+ * @generated from message holdfast.admin.v1.OperatorCredential
+ */
+export type OperatorCredential = Message<"holdfast.admin.v1.OperatorCredential"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+
+  /**
+   * @generated from field: string password = 2;
+   */
+  password: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.OperatorCredential
+ */
+export type OperatorCredentialJson = {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username?: string;
+
+  /**
+   * @generated from field: string password = 2;
+   */
+  password?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.OperatorCredential.
+ * Use `create(OperatorCredentialSchema)` to create a new message.
+ */
+export const OperatorCredentialSchema: GenMessage<OperatorCredential, {jsonType: OperatorCredentialJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 44);
+
+/**
+ * @generated from message holdfast.admin.v1.CreateOperatorRequest
+ */
+export type CreateOperatorRequest = Message<"holdfast.admin.v1.CreateOperatorRequest"> & {
+  /**
+   * Never begins with hfk_, as the ids of keys do.
+   *
+   * @generated from field: string username = 1;
+   */
+  username: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.CreateOperatorRequest
+ */
+export type CreateOperatorRequestJson = {
+  /**
+   * Never begins with hfk_, as the ids of keys do.
+   *
+   * @generated from field: string username = 1;
+   */
+  username?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.CreateOperatorRequest.
+ * Use `create(CreateOperatorRequestSchema)` to create a new message.
+ */
+export const CreateOperatorRequestSchema: GenMessage<CreateOperatorRequest, {jsonType: CreateOperatorRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 45);
+
+/**
+ * @generated from message holdfast.admin.v1.ListOperatorsRequest
+ */
+export type ListOperatorsRequest = Message<"holdfast.admin.v1.ListOperatorsRequest"> & {
+  /**
+   * @generated from field: holdfast.admin.v1.Page page = 1;
+   */
+  page?: Page | undefined;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.ListOperatorsRequest
+ */
+export type ListOperatorsRequestJson = {
+  /**
+   * @generated from field: holdfast.admin.v1.Page page = 1;
+   */
+  page?: PageJson;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.ListOperatorsRequest.
+ * Use `create(ListOperatorsRequestSchema)` to create a new message.
+ */
+export const ListOperatorsRequestSchema: GenMessage<ListOperatorsRequest, {jsonType: ListOperatorsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 46);
+
+/**
+ * @generated from message holdfast.admin.v1.ListOperatorsResponse
+ */
+export type ListOperatorsResponse = Message<"holdfast.admin.v1.ListOperatorsResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.admin.v1.Operator operators = 1;
+   */
+  operators: Operator[];
+
+  /**
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.ListOperatorsResponse
+ */
+export type ListOperatorsResponseJson = {
+  /**
+   * @generated from field: repeated holdfast.admin.v1.Operator operators = 1;
+   */
+  operators?: OperatorJson[];
+
+  /**
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.ListOperatorsResponse.
+ * Use `create(ListOperatorsResponseSchema)` to create a new message.
+ */
+export const ListOperatorsResponseSchema: GenMessage<ListOperatorsResponse, {jsonType: ListOperatorsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 47);
+
+/**
+ * @generated from message holdfast.admin.v1.RotateOperatorRequest
+ */
+export type RotateOperatorRequest = Message<"holdfast.admin.v1.RotateOperatorRequest"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.RotateOperatorRequest
+ */
+export type RotateOperatorRequestJson = {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.RotateOperatorRequest.
+ * Use `create(RotateOperatorRequestSchema)` to create a new message.
+ */
+export const RotateOperatorRequestSchema: GenMessage<RotateOperatorRequest, {jsonType: RotateOperatorRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 48);
+
+/**
+ * @generated from message holdfast.admin.v1.RevokeOperatorRequest
+ */
+export type RevokeOperatorRequest = Message<"holdfast.admin.v1.RevokeOperatorRequest"> & {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.RevokeOperatorRequest
+ */
+export type RevokeOperatorRequestJson = {
+  /**
+   * @generated from field: string username = 1;
+   */
+  username?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.RevokeOperatorRequest.
+ * Use `create(RevokeOperatorRequestSchema)` to create a new message.
+ */
+export const RevokeOperatorRequestSchema: GenMessage<RevokeOperatorRequest, {jsonType: RevokeOperatorRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 49);
+
+/**
+ * @generated from message holdfast.admin.v1.ResetUserRequest
+ */
+export type ResetUserRequest = Message<"holdfast.admin.v1.ResetUserRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.ResetUserRequest
+ */
+export type ResetUserRequestJson = {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.ResetUserRequest.
+ * Use `create(ResetUserRequestSchema)` to create a new message.
+ */
+export const ResetUserRequestSchema: GenMessage<ResetUserRequest, {jsonType: ResetUserRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_admin, 50);
 
 /**
  * @generated from service holdfast.admin.v1.FleetService
@@ -2003,6 +2424,17 @@ export const OrganizationService: GenService<{
     output: typeof ListOrganizationsResponseSchema;
   },
   /**
+   * Sets the limits that update_mask names; one that the request leaves out goes back to its default. What is there already
+   * stays, also when it is more than the new limit.
+   *
+   * @generated from rpc holdfast.admin.v1.OrganizationService.UpdateQuota
+   */
+  updateQuota: {
+    methodKind: "unary";
+    input: typeof UpdateQuotaRequestSchema;
+    output: typeof OrganizationSchema;
+  },
+  /**
    * The secret is in this answer and nowhere else.
    *
    * @generated from rpc holdfast.admin.v1.OrganizationService.CreateApiKey
@@ -2040,4 +2472,61 @@ export const OrganizationService: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_admin_v1_admin, 2);
+
+/**
+ * Credentials of the platform's operators, and of people that no organization can help.
+ *
+ * @generated from service holdfast.admin.v1.OperatorService
+ */
+export const OperatorService: GenService<{
+  /**
+   * The name must be free. The password, of 192 random bits, is in this answer and nowhere else.
+   *
+   * @generated from rpc holdfast.admin.v1.OperatorService.CreateOperator
+   */
+  createOperator: {
+    methodKind: "unary";
+    input: typeof CreateOperatorRequestSchema;
+    output: typeof OperatorCredentialSchema;
+  },
+  /**
+   * @generated from rpc holdfast.admin.v1.OperatorService.ListOperators
+   */
+  listOperators: {
+    methodKind: "unary";
+    input: typeof ListOperatorsRequestSchema;
+    output: typeof ListOperatorsResponseSchema;
+  },
+  /**
+   * Makes a new password; the old one ends at once.
+   *
+   * @generated from rpc holdfast.admin.v1.OperatorService.RotateOperator
+   */
+  rotateOperator: {
+    methodKind: "unary";
+    input: typeof RotateOperatorRequestSchema;
+    output: typeof OperatorCredentialSchema;
+  },
+  /**
+   * One who belongs to organizations stays a member of them; the account of any other is removed. The last operator stays.
+   *
+   * @generated from rpc holdfast.admin.v1.OperatorService.RevokeOperator
+   */
+  revokeOperator: {
+    methodKind: "unary";
+    input: typeof RevokeOperatorRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * As ResetUser of holdfast.v1, for anybody.
+   *
+   * @generated from rpc holdfast.admin.v1.OperatorService.ResetUser
+   */
+  resetUser: {
+    methodKind: "unary";
+    input: typeof ResetUserRequestSchema;
+    output: typeof CreatedUserSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_holdfast_admin_v1_admin, 3);
 

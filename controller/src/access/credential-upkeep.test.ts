@@ -1,0 +1,84 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { createCollections, type Collections } from "../collections.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { keyOf, type Kind, prefixOf } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import { sweepCredentials } from "./credential-upkeep.ts";
+import { createLastUse } from "./last-use.ts";
+
+let etcd: TestEtcd;
+let store: Store;
+let collections: Collections;
+let now = 10 * 86_400_000;
+const clock = { now: () => now, monotonicMs: () => now };
+const dayMs = 86_400_000;
+const signal = new AbortController().signal;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  collections = createCollections(store);
+  await collections.ready;
+});
+afterAll(async () => {
+  collections.close();
+  await store.close();
+  await etcd.stop();
+});
+
+async function put(kind: Kind, id: string, spec: object): Promise<void> {
+  const metadata = { id, name: id, organizationId: "org", generation: 1, createdAt: 0, updatedAt: 0 };
+  const value = JSON.stringify({ metadata, spec, status: {} });
+  await store.commit({ conditions: [], puts: [{ key: keyOf(kind, id), value }], deletes: [] });
+}
+
+const seen = async () => collections.reached(await store.revision(), 5_000);
+const idsOf = async (kind: Kind) =>
+  (await store.list(prefixOf(kind), { limit: 500 })).values.map(({ key }) => key.slice(prefixOf(kind).length));
+
+test("a token stays for a day after its end, one without an end stays, and notes of use go with what they are of", async () => {
+  await put("token", "endless", { expiresAt: null });
+  await put("token", "ended-lately", { expiresAt: now - dayMs + 1 });
+  await put("token", "ended-long-ago", { expiresAt: now - dayMs - 1 });
+  await put("api-key", "hfk_1", { expiresAt: 1 });
+  for (const id of ["endless", "hfk_1", "hfk_deleted"]) await put("credential-use", id, { at: 1, source: "::1" });
+  await seen();
+  await sweepCredentials({ ...collections, store, clock }, signal);
+  expect(await idsOf("token")).toEqual(["ended-lately", "endless"]);
+  expect(await idsOf("api-key")).toEqual(["hfk_1"]);
+  expect(await idsOf("credential-use")).toEqual(["endless", "hfk_1"]);
+});
+
+test("a token that was changed since it was looked at stays", async () => {
+  await put("token", "changed", { expiresAt: 1 });
+  await seen();
+  const before = [...collections.tokens.values()];
+  await put("token", "changed", { expiresAt: null });
+  const asBefore = { ...collections.tokens, values: () => before.values() };
+  await sweepCredentials({ ...collections, tokens: asBefore, store, clock }, signal);
+  expect(await idsOf("token")).toContain("changed");
+});
+
+test("the last use is known at once, written when it ends, and never for what is gone", async () => {
+  const lastUse = createLastUse({
+    store,
+    uses: collections.credentialUses,
+    exists: (id) => id !== "hfk_revoked",
+    clock,
+    log: silentLog,
+  });
+  expect(lastUse.of("hfk_2")).toBeUndefined();
+  lastUse.note("hfk_2", "org", "192.0.2.1");
+  now += 5_000;
+  lastUse.note("hfk_2", "org", "192.0.2.2");
+  lastUse.note("hfk_revoked", "org", "192.0.2.3");
+  expect(lastUse.of("hfk_2")).toMatchObject({ at: now, source: "192.0.2.2" });
+  expect(await idsOf("credential-use")).not.toContain("hfk_2");
+  await lastUse.close();
+  expect(await idsOf("credential-use")).toContain("hfk_2");
+  expect(await idsOf("credential-use")).not.toContain("hfk_revoked");
+  await seen();
+  expect(collections.credentialUses.get("hfk_2")?.object.spec).toEqual({ at: now, source: "192.0.2.2" });
+});

@@ -1,0 +1,70 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createCollections, type Collections } from "../collections.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { keyOf, type Kind, type Resource } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { createOrganizationRemains } from "./organization-remains.ts";
+
+let etcd: TestEtcd;
+let store: Store;
+let collections: Collections;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  collections = createCollections(store);
+  await collections.ready;
+});
+afterAll(async () => {
+  collections.close();
+  await store.close();
+  await etcd.stop();
+});
+
+const signal = new AbortController().signal;
+
+async function put(kind: Kind, id: string, organizationId: string): Promise<void> {
+  const metadata = { id, name: id, organizationId, generation: 1, createdAt: 0, updatedAt: 0 };
+  const object: Resource<object, object> = { metadata, spec: {}, status: {} };
+  const value = JSON.stringify(object);
+  await store.commit({ conditions: [], puts: [{ key: keyOf(kind, id), value }], deletes: [] });
+  await collections.reached(await store.revision(), 5_000);
+}
+
+async function keysLeft(): Promise<string[]> {
+  const { values } = await store.list("/holdfast/v1/", { limit: 500 });
+  return values.map(({ key }) => key.slice("/holdfast/v1/".length));
+}
+
+/** Reconciles each of its keys until there is none, as the runner would. */
+async function converge(): Promise<void> {
+  const { reconciler, keys } = createOrganizationRemains({ ...collections, store });
+  for (const key of keys()) {
+    while (!(await reconciler.reconcile(key, signal)).done) await collections.reached(await store.revision(), 5_000);
+  }
+}
+
+test("what an organization leaves behind goes, however much it is, and nothing of another", async () => {
+  await put("organization", "there", "");
+  for (const organization of ["there", "gone"]) {
+    await put("membership", `${organization}.anna`, organization);
+    await put("api-key", `hfk_${organization}`, organization);
+    await put("webhook", `webhook-of-${organization}`, organization);
+  }
+  for (let i = 0; i < 120; i += 1) await put("token", `token-${String(i).padStart(3, "0")}`, "gone");
+  await converge();
+  expect((await keysLeft()).sort()).toEqual(
+    ["api-key/hfk_there", "membership/there.anna", "organization/there", "webhook/webhook-of-there"].sort(),
+  );
+});
+
+test("an organization that the memory has not seen yet loses nothing", async () => {
+  await put("webhook", "early", "unseen");
+  const blind = { ...collections, organizations: { ...collections.organizations, get: () => undefined } };
+  await put("organization", "unseen", "");
+  const { reconciler } = createOrganizationRemains({ ...blind, store });
+  expect(await reconciler.reconcile("unseen", signal)).toMatchObject({ done: false });
+  expect(await keysLeft()).toContain("webhook/early");
+});
