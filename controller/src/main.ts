@@ -98,14 +98,7 @@ const payloads = createPayloads(objects, { newId, maxBytes: payloadBytesMax });
 // This controller among the others.
 const { agentListen, agentAdvertise } = config;
 const [agentHost, agentPort] = hostAndPort(agentListen);
-const membership = createMembership({
-  store,
-  id: controllerId,
-  address: agentAdvertise === "" ? agentListen : agentAdvertise,
-  leaseS: config.leaseS,
-  clock,
-  log,
-});
+const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
 const shards = createShards({ store, membership, log });
 const ownership = shards;
 const moved: Pick<History, "insert"> = {
@@ -164,7 +157,7 @@ const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdenti
 const feed = createZoneFeed(store);
 const zoneService = createZoneService({ installationId, feed, origin: config.domain, log });
 const fleet = await createFleet({
-  controllerId,
+  membership,
   installationId,
   store,
   machines,
@@ -180,8 +173,6 @@ const fleet = await createFleet({
   services: [zoneService],
   storeMayBeBehind: () => holds.list().some(({ kind }) => kind === "restored"),
 });
-const attaching = membership.subscribe(attachFleet);
-attachFleet();
 const verifier = createRecordVerifier(zoneService);
 const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
@@ -284,20 +275,10 @@ log.info("serving", { controller: controllerId, api: config.apiListen, agents: a
 process.once("SIGTERM", () => void stop());
 process.once("SIGINT", () => void stop());
 
-function attachFleet(): void {
-  const lease = membership.lease();
-  if (lease === undefined) return;
-  fleet
-    .attach(lease)
-    .catch((error: unknown) => log.warn("streams not attached to the lease", { error: String(error) }));
-}
-
 /** Gives up keys and agents to the other controllers; the API goes on answering. */
 async function drain(): Promise<void> {
   log.info("draining", { controller: controllerId });
-  attaching.close();
   await membership.drain();
-  fleet.drain();
 }
 
 /** Machines go on; the lease ends at once, so that nobody waits for it. */
@@ -306,7 +287,6 @@ async function stop(): Promise<void> {
   // Whatever hangs, the process is gone soon: another controller has taken over by then.
   setTimeout(() => process.exit(0), 2_500).unref();
   stopping.abort(new Error("the controller stops"));
-  attaching.close();
   draining.close();
   localIdentities.close();
   await access.close();

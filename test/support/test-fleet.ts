@@ -15,12 +15,14 @@ import {
   type InstallationAuthority,
   type Lifetimes,
 } from "@holdfast/controller/pki/create-authority.ts";
+import { createMembership, type Membership } from "@holdfast/controller/runtime/membership.ts";
 import { createSealer, type Sealer } from "@holdfast/controller/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";
-import type { Lease, Store } from "@holdfast/controller/store/store.ts";
+import type { Store } from "@holdfast/controller/store/store.ts";
 import type { TestEtcd } from "./etcd.ts";
+import { waitUntil } from "./wait-until.ts";
 import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 
 export const installationId = "inst-test";
@@ -33,7 +35,7 @@ export interface TestController {
   readonly machines: Collection<MachineObject>;
   readonly tasks: Collection<TaskObject>;
   readonly sealer: Sealer;
-  readonly lease: Lease;
+  readonly membership: Membership;
   readonly address: string;
   readonly logged: { message: string; fields: LogFields }[];
   /** A machine in the store, with the token that enrols it. */
@@ -72,8 +74,9 @@ export async function startController(
   const machines = createCollection<MachineObject>(store, "machine");
   const tasks = createCollection<TaskObject>(store, "task");
   const payloads = createPayloads(createDirectoryStore(directory), { newId: randomUUID, maxBytes: 64 << 20 });
+  const membership = createMembership({ store, id: controllerId, leaseS, clock, log });
   const fleet = await createFleet({
-    controllerId,
+    membership,
     installationId,
     store,
     machines,
@@ -87,8 +90,9 @@ export async function startController(
     port: 0,
     ...overrides,
   });
-  const lease = await store.lease(leaseS);
-  await fleet.attach(lease);
+  await waitUntil("the controller is registered with its address", () =>
+    membership.members().some(({ id, address }) => id === controllerId && address !== ""),
+  );
   const address = `127.0.0.1:${fleet.port}`;
 
   async function newMachine(machineId: string): Promise<string> {
@@ -109,7 +113,7 @@ export async function startController(
     machines,
     tasks,
     sealer,
-    lease,
+    membership,
     address,
     logged,
     newMachine,
@@ -120,7 +124,7 @@ export async function startController(
     dial: (identity) => dial({ address, trustBundle: authority.trustBundle, identity }),
     async close() {
       await fleet.close();
-      await lease.revoke().catch(() => undefined);
+      await membership.leave().catch(() => undefined);
       for (const part of [machines, tasks, authority]) part.close();
       await store.close();
     },

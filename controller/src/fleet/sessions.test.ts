@@ -175,18 +175,33 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   session.close();
 });
 
-test("a controller that loses its lease says goodbye and acts no more, until it has another", async () => {
+test("a controller that loses its lease says goodbye, and takes agents again under another", async () => {
   const other = await startController(installation, "c-lease", { limits });
   const agent = await other.newAgent("leased");
   const session = openSession(other.dial(agent), helloOf("leased"));
   await session.expect("welcome");
-  await other.lease.revoke();
+  const before = other.membership.lease();
+  await before?.revoke();
   const { reason, controllers } = await session.expect("goodbye");
   expect(reason).toContain("lost its lease");
   expect(controllers).toContain(controller.address);
-  expect((await openSession(other.dial(agent), helloOf("leased")).ended).details).toContain("no lease");
-  await other.fleet.attach(await other.store.lease(5));
+  await expect.poll(() => other.membership.lease()).toBeDefined();
+  expect(other.membership.lease()).not.toBe(before);
   const again = openSession(other.dial(agent), helloOf("leased"));
   await again.expect("welcome");
+  await other.close();
+});
+
+test("a controller that drains sends its agents to the others and takes none", async () => {
+  const other = await startController(installation, "c-drains", { limits });
+  const agent = await other.newAgent("drained");
+  const session = openSession(other.dial(agent), helloOf("drained"));
+  await session.expect("welcome", ({ controllers }) => controllers.includes(other.address));
+  await other.membership.drain();
+  const { reason, controllers } = await session.expect("goodbye");
+  expect(reason).toContain("drains");
+  expect(controllers).toContain(controller.address);
+  expect((await openSession(other.dial(agent), helloOf("drained")).ended).details).toContain("no lease");
+  await expect.poll(() => controller.fleet.controllers).not.toContain(other.address);
   await other.close();
 });

@@ -8,7 +8,7 @@ import type { Lease, Store, Watch } from "../store/store.ts";
 /** A live controller. */
 export interface Member {
   readonly id: string;
-  /** host:port of its gRPC listener, for agents and the other controllers. */
+  /** host:port of its gRPC listener, for agents and the other controllers; empty until it listens. */
   readonly address: string;
   readonly startedAt: number;
   /** It takes no more shards and gives away those that it has. */
@@ -25,8 +25,11 @@ export interface Membership {
   lease(): Lease | undefined;
   /** Calls back when a controller came, went or drains, and at once when this one's lease began or ended. */
   subscribe(onChange: () => void): Watch;
+  /** Says in the store where this controller listens, now and under each lease to come. */
+  announce(address: string): Promise<void>;
   /** Says in the store that this controller drains. */
   drain(): Promise<void>;
+  readonly draining: boolean;
   /** Ends the lease and all that hangs on it: the others take over at once. */
   leave(): Promise<void>;
 }
@@ -34,7 +37,6 @@ export interface Membership {
 interface Deps {
   readonly store: Store;
   readonly id: string;
-  readonly address: string;
   /** Seconds after which a killed controller's work goes to the others. */
   readonly leaseS: number;
   readonly clock: Clock;
@@ -42,14 +44,16 @@ interface Deps {
 }
 
 const prefix = `${root}/controller/`;
+const retryMs = 500;
 
 /** Registers at once, and again after each lost lease, until it leaves. */
-export function createMembership({ store, id, address, leaseS, clock, log }: Deps): Membership {
-  const startedAt = clock.now();
+export function createMembership({ store, id, leaseS, clock, log }: Deps): Membership {
+  let self: Member = { id, address: "", startedAt: clock.now(), draining: false };
   const left = new AbortController();
   const subscribers = new Set<() => void>();
+  /** What etcd granted; the lease to work under from when it is registered. */
+  let granted: Lease | undefined;
   let lease: Lease | undefined;
-  let draining = false;
 
   function tell(): void {
     for (const onChange of subscribers) onChange();
@@ -57,24 +61,45 @@ export function createMembership({ store, id, address, leaseS, clock, log }: Dep
 
   const members = createMirror<Member>(store, prefix, ({ value }) => JSON.parse(value), tell);
 
+  /** Until what the store has is what this controller is now. */
   async function register(under: Lease): Promise<void> {
-    const member: Member = { id, address, startedAt, draining };
-    const put = { key: prefix + id, value: JSON.stringify(member), lease: under };
-    await store.commit({ conditions: [], puts: [put], deletes: [] }, left.signal);
+    let written: Member;
+    do {
+      written = self;
+      const put = { key: prefix + id, value: JSON.stringify(written), lease: under };
+      await store.commit({ conditions: [], puts: [put], deletes: [] }, left.signal);
+    } while (written !== self);
+  }
+
+  /** At once under the lease of now; the next one begins with it anyway. */
+  async function change(changed: Partial<Member>): Promise<void> {
+    self = { ...self, ...changed };
+    while (granted?.live && !left.signal.aborted) {
+      try {
+        await register(granted);
+        break;
+      } catch (error) {
+        log.warn("not registered anew", { controller: id, error: String(error) });
+        await delay(retryMs, undefined, { ref: false });
+      }
+    }
+    tell();
   }
 
   async function holdOneLease(): Promise<void> {
-    const granted = await store.lease(leaseS);
+    const next = await store.lease(leaseS);
+    granted = next;
     try {
-      await register(granted);
-      lease = granted;
+      await register(next);
+      lease = next;
       log.info("registered", { controller: id });
       tell();
-      await granted.lost;
+      await next.lost;
     } finally {
+      granted = undefined;
       lease = undefined;
       tell();
-      void endForAll(granted);
+      void endForAll(next);
     }
     if (!left.signal.aborted) log.warn("lease lost", { controller: id });
   }
@@ -115,9 +140,10 @@ export function createMembership({ store, id, address, leaseS, clock, log }: Dep
       subscribers.add(onChange);
       return { close: () => subscribers.delete(onChange) };
     },
-    async drain() {
-      draining = true;
-      if (lease?.live) await register(lease);
+    announce: (address) => change({ address }),
+    drain: () => change({ draining: true }),
+    get draining() {
+      return self.draining;
     },
     async leave() {
       left.abort(new Error("the controller leaves"));

@@ -33,7 +33,7 @@ async function startController(id: string) {
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, clock: systemClock, log: silentLog };
   const counters = createCollection<Counter>(store, "machine");
-  const membership = createMembership({ ...deps, id, address: "", leaseS: 2 });
+  const membership = createMembership({ ...deps, id, leaseS: 2 });
   const shards = createShards({ ...deps, membership });
   const reconciler: Reconciler = {
     name: "counter",

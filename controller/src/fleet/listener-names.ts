@@ -1,0 +1,15 @@
+import { isIP } from "node:net";
+
+const unspecified = new Set(["0.0.0.0", "::", ""]);
+
+/** Names and addresses for the certificate of a listener: where it listens, what it is dialled by, and this host. */
+export function listenerNames(
+  host: string,
+  advertise: string | undefined,
+): { readonly names: string[]; readonly addresses: string[] } {
+  const dialled = advertise?.slice(0, advertise.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
+  const all = ["localhost", "127.0.0.1", host, ...(dialled === undefined ? [] : [dialled])];
+  const isAddress = (name: string) => isIP(name) !== 0;
+  const usable = [...new Set(all)].filter((name) => !unspecified.has(name));
+  return { names: usable.filter((name) => !isAddress(name)), addresses: usable.filter(isAddress) };
+}
