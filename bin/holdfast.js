@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 // The `holdfast` command and `npm start`: sets up what is missing, then runs the real program under the pinned Node.
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join } from "node:path";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 
 /** Commands of the local installation; everything else is the client. */
@@ -15,29 +14,12 @@ try {
   if (localCommands.has(args[0])) {
     forward(node, [join(checkout, "local", "src", "main.ts"), ...args], env);
   } else {
-    forward(node, [join(checkout, "sdk", "src", "cli", "main.ts"), ...args], { ...env, ...installationOf() });
+    forward(node, [join(checkout, "sdk", "src", "cli", "main.ts"), ...args], env);
   }
 } catch (error) {
   if (!(error instanceof SetUpError)) throw error;
   progress(error.message);
   process.exitCode = 1;
-}
-
-/** Where the client finds its installation, and whom it trusts before Node opens its first connection. */
-function installationOf() {
-  const directory = process.env.HOLDFAST_DATA ?? findUpwards(process.cwd()) ?? join(checkout, ".holdfast");
-  const admin = join(directory, "admin.json");
-  if (!existsSync(admin)) return { HOLDFAST_DATA: directory };
-  const { ca_file: authority } = JSON.parse(readFileSync(admin, "utf8"));
-  return { HOLDFAST_DATA: directory, NODE_EXTRA_CA_CERTS: authority };
-}
-
-function findUpwards(start) {
-  for (let directory = resolve(start); ; directory = dirname(directory)) {
-    const candidate = join(directory, ".holdfast");
-    if (existsSync(join(candidate, "admin.json"))) return candidate;
-    if (directory === dirname(directory)) return undefined;
-  }
 }
 
 /**

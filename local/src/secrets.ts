@@ -23,7 +23,7 @@ export interface Secrets {
 
 /** Every secret of the installation, made at its first start; each has at least 128 random bits. */
 export function openSecrets(keysDir: string): Secrets {
-  const bootstrapFile = join(keysDir, "bootstrap.json");
+  const bootstrapFile = bootstrapFileIn(keysDir);
   const masterKeyFile = join(keysDir, "master-key.json");
   const historyPasswordFile = join(keysDir, "history-password");
   const bootstrap = readOrMake<Bootstrap>(bootstrapFile, 0o600, () => ({
@@ -37,6 +37,11 @@ export function openSecrets(keysDir: string): Secrets {
   readOrMake(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
   const historyPassword = readOrMakeText(historyPasswordFile, 0o600, () => random(24));
   return { bootstrap, bootstrapFile, masterKeyFile, historyPassword, historyPasswordFile };
+}
+
+/** Where the first credentials are. */
+export function bootstrapFileIn(keysDir: string): string {
+  return join(keysDir, "bootstrap.json");
 }
 
 function random(bytes: number): string {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCli } from "@holdfast/sdk/cli/run.ts";
+import { runCli } from "../../sdk/src/cli/run.ts";
 import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
@@ -29,16 +29,18 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
+const nobody = () => Promise.reject(new Error("nobody is asked"));
+
 async function holdfast(line: string, environment: Record<string, string> = {}) {
   let stdout = "";
   let stderr = "";
   const code = await runCli(line.split(" "), {
-    environment: { PATH: process.env.PATH, HOLDFAST_DATA: directory, ...environment },
+    environment: { PATH: process.env.PATH, XDG_CONFIG_HOME: directory, HOLDFAST_DATA: directory, ...environment },
     defaultDirectory: "/none",
     signal: new AbortController().signal,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: (text) => (stderr += text) },
-    confirm: async () => false,
+    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
   });
   return { code, stdout, stderr };
 }
@@ -74,12 +76,12 @@ describe("holdfast", () => {
       "databases list waited",
       "config set waited work_mem=8MB",
       "catalog",
-      "operations list waited",
-      "logs waited",
+      "services operations waited",
+      "services logs waited",
     ];
     for (const line of lines) expect(await holdfast(line)).toMatchObject({ code: 0, stderr: "" });
     expect((await holdfast("users password waited app_user")).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
-    expect((await holdfast("logs waited")).stdout).toContain("info    engine a line");
+    expect((await holdfast("services logs waited")).stdout).toContain("info    engine a line");
   });
 
   // biome-ignore format: a table, aligned so that it reads as one

@@ -1,13 +1,11 @@
 import { spawn } from "node:child_process";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { connect } from "node:tls";
 import type { Connection, ManagedService } from "../types.ts";
 import { findClientProgram } from "./client-program.ts";
 import { conninfo, passLine, primaryAddress } from "./conninfo.ts";
 import type { Context } from "./context.ts";
-import { ChildEnded, Terminated, UsageError } from "./exit-code.ts";
-import { createLastingFiles, createTemporaryFiles } from "./private-files.ts";
+import { ChildEnded, Interrupted } from "./exit-code.ts";
+import { createTemporaryFiles } from "./private-files.ts";
 
 export interface ConnectOptions {
   readonly user?: string | undefined;
@@ -24,7 +22,7 @@ interface Session {
 
 /** Starts psql or valkey-cli, verified in full; ends as the client ends. The password is in no argument and no lasting file. */
 export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
-  const connection = await context.client.services.connection(service.id, { signal: context.signal });
+  const connection = await context.client.services.connection(service.id);
   const user = options.user ?? connection.user;
   const { password } = await context.client.databaseUsers.revealPassword(service.id, user);
   const files = createTemporaryFiles();
@@ -88,8 +86,10 @@ function run({ names, args, environment }: Session, more: readonly string[], con
     stdio: "inherit",
     env: { ...withoutCredentials(context.environment), ...environment },
   });
-  const end = () => context.signal.reason instanceof Terminated && child.kill("SIGTERM");
-  context.signal.addEventListener("abort", end);
+  const { signal: ending } = context;
+  const end = () => ending.reason instanceof Interrupted && ending.reason.endsChildren && child.kill("SIGTERM");
+  ending.addEventListener("abort", end);
+  end();
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) =>
@@ -102,34 +102,4 @@ function run({ names, args, environment }: Session, more: readonly string[], con
 function withoutCredentials(environment: Context["environment"]): Record<string, string | undefined> {
   const { HOLDFAST_TOKEN: _token, HOLDFAST_API_KEY_SECRET: _secret, ...rest } = environment;
   return rest;
-}
-
-/** A connection string of libpq whose files stay, so that it can be pasted. With the password's file only when asked. */
-export async function lastingConninfo(
-  context: Context,
-  service: ManagedService,
-  withPassword: boolean,
-): Promise<string> {
-  if (service.database_type !== "postgresql")
-    throw new UsageError(`${service.name} is ${service.database_type}: only postgresql has a conninfo`);
-  const connection = await context.client.services.connection(service.id, { signal: context.signal });
-  const files = createLastingFiles(clientDirectory(context), service.id);
-  const caFile = files.write("ca.pem", connection.ca_certificate);
-  if (!withPassword) return conninfo(connection, { caFile });
-  const { password } = await context.client.databaseUsers.revealPassword(service.id, connection.user);
-  return conninfo(connection, {
-    caFile,
-    passFile: files.write("passfile", passLine(connection, connection.user, password)),
-  });
-}
-
-/** Removes what lastingConninfo left for a service. */
-export function forgetConninfo(context: Context, serviceId: string): void {
-  createLastingFiles(clientDirectory(context), serviceId).remove();
-}
-
-function clientDirectory({ settings, environment }: Context): string {
-  if (settings.dataDirectory !== undefined) return join(settings.dataDirectory, "client");
-  const home = environment.HOME ?? homedir();
-  return join(environment.XDG_CONFIG_HOME ?? join(home, ".config"), "holdfast", "client");
 }

@@ -1,81 +1,134 @@
-import { existsSync, readFileSync } from "node:fs";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import type { Command } from "commander";
 import { type Client, createClient } from "../client.ts";
 import { NotFound } from "../errors.ts";
+import { transportOptionsOf } from "../node/node-client.ts";
+import { findSettings, type FoundSettings } from "../node/settings.ts";
+import type { Credentials } from "../transport.ts";
 import type { ManagedService } from "../types.ts";
-import { createOutput, type Output } from "./output.ts";
+import { NotSignedIn, UsageError } from "./exit-code.ts";
+import { createOutput, type Format, type Output, type Screen } from "./output.ts";
 import { createProgress, type Progress } from "./progress.ts";
-import { type Flags, readSettings, type Settings } from "./settings.ts";
-import { UsageError } from "./exit-code.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** What commands work with. */
 export interface CliDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The installation of the checkout that the command belongs to. */
+  /** Data of the local installation to use when nothing else is named. */
   readonly defaultDirectory: string;
-  /** Aborts on Ctrl-C. */
+  /** Aborts on Ctrl-C and on signals, with an Interrupted. */
   readonly signal: AbortSignal;
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
-  /** Asks on the terminal; false where there is none. */
-  confirm(question: string): Promise<boolean>;
+  readonly stdout: Screen;
+  readonly stderr: Screen;
+  readonly terminal: Terminal;
+}
+
+/** Flags that every command has. */
+export interface GlobalFlags {
+  readonly output: Format;
+  readonly profile?: string;
+  readonly baseUrl?: string;
+  readonly caFile?: string;
+  readonly organization?: string;
+  readonly data?: string;
 }
 
 /** One run of a command. */
 export interface Context {
-  readonly settings: Settings;
-  readonly client: Client;
-  /** As the operator of the installation, who is a person too. */
-  readonly operator: Client;
-  readonly output: Output;
+  readonly flags: GlobalFlags;
   readonly environment: CliDeps["environment"];
   readonly signal: AbortSignal;
-  progress(name: string): Progress;
+  readonly terminal: Terminal;
+  readonly output: Output;
+  /** For people, beside the result. */
+  note(text: string): void;
+  /** Which installation, and who asks; read at the first use. Throws UsageError when there is none. */
+  readonly settings: FoundSettings;
+  /** Of the local installation that is meant, whether there is one or not. */
+  readonly dataDirectory: string;
+  readonly client: Client;
+  /** As a person, whom a key or a token cannot stand for; asks for their password when it is kept nowhere. */
+  person(): Promise<Client>;
+  /** As the person of the local installation, who sees more than its key; else as whoever asks. */
+  readonly widest: Client;
+  /** The API of this installation for whoever has the credential. */
+  clientOf(credentials: Credentials | undefined, organization?: string): Client;
   /** By name, or by id. Throws NotFound. */
   service(nameOrId: string): Promise<ManagedService>;
+  /** An id as it is: it may be of a service that is gone. */
+  serviceId(nameOrId: string): Promise<string>;
+  progress(name: string): Progress;
+  /** Throws UsageError unless `yes` was given or a person agrees. */
+  confirm(question: string, yes: boolean | undefined): Promise<void>;
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Reads the global flags of the command's root; nothing is asked of the network yet. */
-export function openContext(command: Command, deps: CliDeps): Context {
-  const flags = command.optsWithGlobals<Flags & { output: string }>();
-  const output = createOutput(flags.output, (text) => deps.stdout.write(text));
-  const settings = readSettings(flags, deps.environment, deps.defaultDirectory);
-  trust(settings.caFile);
-  const { baseUrl, organization } = settings;
-  const all = { baseUrl, signal: deps.signal, ...(organization !== undefined && { organization }) };
-  const client = createClient({ ...all, credentials: settings.credentials });
-  const operator = createClient({ ...all, credentials: settings.operator });
-  return {
-    settings,
-    client,
-    operator,
+/** Nothing is read and nothing asked of the network before it is needed. */
+export async function openContext(flags: GlobalFlags, deps: CliDeps): Promise<Context> {
+  const { environment, signal, stdout, stderr, terminal } = deps;
+  const output = await createOutput(flags.output, stdout, environment);
+  let settings: FoundSettings | undefined;
+  let client: Client | undefined;
+
+  const context: Context = {
+    flags,
+    environment,
+    signal,
+    terminal,
     output,
-    environment: deps.environment,
-    signal: deps.signal,
-    progress: (name) => createProgress(deps.stderr, name),
-    async service(nameOrId) {
-      if (uuid.test(nameOrId)) return client.services.get(nameOrId, { signal: deps.signal });
-      for await (const service of client.services.list({ name: nameOrId }, { signal: deps.signal })) return service;
-      const detail = `there is no service ${nameOrId}`;
-      throw new NotFound({
-        type: "about:blank",
-        title: detail,
-        status: 404,
-        detail,
-        instance: "",
-        code: "service_not_found",
-        errors: [],
+    note: (text) => void stderr.write(`${text}\n`),
+    get settings() {
+      const { output: _, data: dataDirectory, ...given } = flags;
+      settings ??= findSettings({ ...given, dataDirectory }, environment, deps.defaultDirectory);
+      return settings;
+    },
+    dataDirectory: flags.data ?? (environment.HOLDFAST_DATA || deps.defaultDirectory),
+    get client() {
+      client ??= context.clientOf(signedIn(context.settings.credentials));
+      return client;
+    },
+    get widest() {
+      return context.clientOf(signedIn(context.settings.person));
+    },
+    clientOf(credentials, organization = context.settings.organization) {
+      const { caFile, baseUrl, dataDirectory } = context.settings;
+      const options = transportOptionsOf({ baseUrl, caFile, dataDirectory, organization, credentials });
+      return createClient({ ...options, signal });
+    },
+    async person() {
+      const { credentials, person, username } = context.settings;
+      if (person?.kind === "basic" || credentials === undefined || username === undefined) return context.widest;
+      return context.clientOf({
+        kind: "basic",
+        name: username,
+        secret: await terminal.askSecret(`Password of ${username}`),
       });
     },
+    progress: (name) => createProgress(stderr, name),
+    async service(nameOrId) {
+      if (uuid.test(nameOrId)) return context.client.services.get(nameOrId, { signal });
+      for await (const service of context.client.services.list({ name: nameOrId }, { signal })) return service;
+      throw noService(nameOrId);
+    },
+    serviceId: async (nameOrId) => (uuid.test(nameOrId) ? nameOrId : (await context.service(nameOrId)).id),
+    async confirm(question, yes) {
+      if (yes === true || (await terminal.confirm(question))) return;
+      throw new UsageError(
+        terminal.isInteractive ? "nothing was changed" : `${question} There is no terminal to ask on; --yes agrees`,
+      );
+    },
   };
+  return context;
 }
 
-/** Adds the installation's authority to those that fetch believes. */
-function trust(caFile: string | undefined): void {
-  if (caFile === undefined) return;
-  if (!existsSync(caFile)) throw new UsageError(`there is no file ${caFile} with the authority to trust`);
-  setDefaultCACertificates([...getCACertificates("default"), readFileSync(caFile, "utf8")]);
+function noService(name: string): NotFound {
+  const detail = `there is no service ${name}`;
+  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: "service_not_found" };
+  return new NotFound({ ...problem, errors: [] });
+}
+
+function signedIn(credentials: Credentials | undefined): Credentials {
+  if (credentials !== undefined) return credentials;
+  throw new NotSignedIn(
+    "nothing says who asks: holdfast login, or set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET",
+  );
 }

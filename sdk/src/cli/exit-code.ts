@@ -1,10 +1,16 @@
 import { CommanderError } from "commander";
 import { ApiError, Conflict, Forbidden, NotFound, Unauthenticated, ValidationFailed } from "../errors.ts";
+import { SettingsError } from "../node/profiles.ts";
 import { ServiceFailed, WaitTimedOut } from "../wait.ts";
 
 /** The command was used in a way that it does not have. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+}
+
+/** Nothing says who asks. */
+export class NotSignedIn extends Error {
+  override readonly name = "NotSignedIn";
 }
 
 /** A program that the command started ended with this code. */
@@ -18,38 +24,50 @@ export class ChildEnded extends Error {
   }
 }
 
-/** The command was told to end. */
-export class Terminated extends Error {
-  override readonly name = "AbortError";
+/** Somebody ended the command by Ctrl-C or a signal. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  /** True for a signal that a started program does not get from the terminal. */
+  readonly endsChildren: boolean;
+
+  constructor(message = "interrupted", { endsChildren = false } = {}) {
+    super(message);
+    this.endsChildren = endsChildren;
+  }
 }
 
-/**
- * 0 ok, 1 failed, 2 usage, 3 not signed in or forbidden, 4 not found, 5 conflict, 6 timed out waiting, 7 the target
- * reached Error, 130 interrupted; a started program's own code.
- */
+/** What each exit code means. */
+export const exitCodes: Readonly<Record<number, string>> = {
+  0: "done",
+  1: "failed: no answer, or an error of the platform",
+  2: "the command line or a value in it is wrong, or there was no terminal to ask on",
+  3: "not signed in, or the credential lacks a right",
+  4: "there is no such thing",
+  5: "not in this state: taken, busy with another operation, a quota used up",
+  6: "it was not there when the time to wait was over",
+  7: "the service came to Error",
+  130: "interrupted",
+};
+
+/** By exitCodes; a program that was started gives its own. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof ChildEnded) return error.code;
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof UsageError || error instanceof ValidationFailed) return 2;
-  if (error instanceof Unauthenticated || error instanceof Forbidden) return 3;
+  if (error instanceof UsageError || error instanceof SettingsError || error instanceof ValidationFailed) return 2;
+  if (error instanceof NotSignedIn || error instanceof Unauthenticated || error instanceof Forbidden) return 3;
   if (error instanceof NotFound) return 4;
   if (error instanceof Conflict) return 5;
   if (error instanceof WaitTimedOut) return 6;
   if (error instanceof ServiceFailed) return 7;
-  return isAbort(error) ? 130 : 1;
+  return error instanceof Interrupted ? 130 : 1;
 }
 
 /** What is said on standard error; nothing for what commander or the started program has said. */
 export function messageOf(error: unknown): string | undefined {
   if (error instanceof CommanderError || error instanceof ChildEnded) return undefined;
-  if (isAbort(error)) return "interrupted";
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   const faults = error.problem.errors.map((fault) => `  ${fault.field === "" ? "body" : fault.field}: ${fault.detail}`);
   const request = error.status >= 500 && error.requestId !== "" ? [`  request ${error.requestId}`] : [];
   const head = faults.length > 0 ? error.problem.title : error.message;
   return [`${head} (${error.code})`, ...faults, ...request].join("\n");
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === "AbortError";
 }

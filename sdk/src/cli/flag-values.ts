@@ -22,3 +22,13 @@ export function several(text: string, before: readonly string[] = []): string[] 
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }
+
+/** The first of them, all by default. */
+export async function take<T>(items: AsyncIterable<T>, limit = Infinity): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const item of items) {
+    taken.push(item);
+    if (taken.length >= limit) break;
+  }
+  return taken;
+}

@@ -1,31 +1,36 @@
-import { createInterface } from "node:readline/promises";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Terminated } from "./exit-code.ts";
+import { Interrupted } from "./exit-code.ts";
 import { runCli } from "./run.ts";
+import { createTerminal } from "./terminal.ts";
 
-const interrupted = new AbortController();
+const ending = new AbortController();
 // The terminal and the launcher may both send it, and a started client keeps it for itself.
-process.on("SIGINT", () => interrupted.abort());
-for (const signal of ["SIGTERM", "SIGHUP"] as const)
-  process.on(signal, () => interrupted.abort(new Terminated("terminated")));
+process.on("SIGINT", () => ending.abort(new Interrupted()));
+// The launcher holds the other end of the channel: when it is gone, nobody waits for us any more.
+for (const event of ["SIGTERM", "SIGHUP", "SIGQUIT", "disconnect"])
+  process.on(event, () => ending.abort(new Interrupted("ended from outside", { endsChildren: true })));
 // A reader that has enough, such as head, is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
 
 process.exitCode = await runCli(process.argv.slice(2), {
   environment: process.env,
-  defaultDirectory: fileURLToPath(new URL("../../../.holdfast", import.meta.url)),
-  signal: interrupted.signal,
+  defaultDirectory: installationAbove(process.cwd()) ?? fileURLToPath(new URL("../../../.holdfast", import.meta.url)),
+  signal: ending.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  async confirm(question) {
-    if (!process.stdin.isTTY) return false;
-    const lines = createInterface({ input: process.stdin, output: process.stderr });
-    try {
-      return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
-    } finally {
-      lines.close();
-    }
-  },
+  terminal: createTerminal(process.stdin, process.stderr),
 });
-// The channel to the launcher would keep this process alive.
+// The channel to the launcher, and a standard input that nobody ends, would keep this process alive.
 if (process.connected) process.disconnect();
+process.stdin.unref?.();
+
+/** The local installation of this directory, or of one above it. */
+function installationAbove(start: string): string | undefined {
+  for (let directory = start; ; directory = dirname(directory)) {
+    const candidate = join(directory, ".holdfast");
+    if (existsSync(join(candidate, "admin.json"))) return candidate;
+    if (directory === dirname(directory)) return undefined;
+  }
+}

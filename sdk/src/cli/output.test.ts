@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createOutput, renderTable } from "./output.ts";
+import { createOutput, type Format } from "./output.ts";
+import { renderObject, renderTable } from "./table.ts";
 
 describe("output", () => {
   test("a table has a column for each name, padded to the widest cell", () => {
@@ -16,14 +17,35 @@ describe("output", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });
 
-  test("json has everything and no text for people", () => {
+  test("on a terminal the widest columns are cut until all fit, and words have colours", () => {
+    const rows = [{ name: "a-very-long-name-of-a-service", status: "Running", hostname: "orders.local" }];
+    const style = { columns: 36, colour: false };
+    const lines = renderTable(rows, ["name", "status", "hostname"], style).split("\n");
+    expect(lines[1]).toBe("a-very-long-…  Running  orders.local");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(36);
+    expect(renderTable(rows, ["status"], { ...style, colour: true })).toContain("\u001b[32mRunning\u001b[39m");
+    expect(renderObject({ status: "Error" }, ["status"], { ...style, colour: true })).toContain("\u001b[31mError");
+  });
+
+  const writeAs = async (format: Format, screen: { isTTY?: boolean; columns?: number }, environment = {}) => {
     let text = "";
-    const output = createOutput("json", (part) => {
-      text += part;
-    });
-    output.list([{ a: 1, b: 2 }], ["a"]);
+    const output = await createOutput(format, { ...screen, write: (part) => (text += part) }, environment);
+    output.list([{ a: 1, status: "Running" }], ["status"]);
     output.say("hello");
-    expect(JSON.parse(text)).toEqual([{ a: 1, b: 2 }]);
-    expect(() => createOutput("yaml", () => undefined)).toThrow("--output is json or table");
+    output.entry({ b: 2 }, "b is 2");
+    return text;
+  };
+
+  test("json and yaml have everything and no text for people", async () => {
+    expect(await writeAs("json", { isTTY: true })).toBe(
+      `${JSON.stringify([{ a: 1, status: "Running" }], null, 2)}\n{"b":2}\n`,
+    );
+    expect(await writeAs("yaml", { isTTY: true })).toBe("- a: 1\n  status: Running\n---\nb: 2\n");
+  });
+
+  test("what is piped, or is not to have colour, has none", async () => {
+    expect(await writeAs("table", { isTTY: true, columns: 80 })).toContain("\u001b[");
+    expect(await writeAs("table", {})).toBe("STATUS\nRunning\nhello\nb is 2\n");
+    expect(await writeAs("table", { isTTY: true }, { NO_COLOR: "1" })).not.toContain("\u001b[");
   });
 });

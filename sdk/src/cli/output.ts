@@ -1,76 +1,61 @@
-import { UsageError } from "./exit-code.ts";
+import { renderObject, renderTable, type TableStyle } from "./table.ts";
 
 /** Where a command's result goes. */
 export interface Output {
-  /** One object: its fields one a line, or JSON. */
+  readonly format: Format;
+  /** One object: its fields one a line; all of it in other formats. */
   show(value: object, fields?: readonly string[]): void;
-  /** Several objects: a table of these columns, or JSON with everything. */
+  /** Several objects: a table of these columns; all of them in other formats. */
   list(values: readonly object[], columns: readonly string[]): void;
-  /** Text for people; goes nowhere under --output json. */
+  /** One of many that come over time: a line of text; a line of JSON or a document of YAML. */
+  entry(value: object, text: string): void;
+  /** Text for people; goes nowhere in other formats. */
   say(text: string): void;
   /** A result that is a text of its own, in every format. */
   print(text: string): void;
 }
 
-export type Format = "json" | "table";
+export const formats = ["table", "json", "yaml"] as const;
+export type Format = (typeof formats)[number];
 
-export function createOutput(format: string, write: (text: string) => void): Output {
-  if (format !== "json" && format !== "table") throw new UsageError(`--output is json or table, not ${format}`);
-  const json = (value: unknown) => write(`${JSON.stringify(value, null, 2)}\n`);
+/** A stream to write to, with what a terminal tells about itself. */
+export interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Colour, and lines cut to the width, only on a terminal; NO_COLOR is heard. */
+export async function createOutput(format: Format, screen: Screen, environment: Environment): Promise<Output> {
+  const isTerminal = screen.isTTY === true;
+  const style: TableStyle = {
+    columns: isTerminal ? screen.columns : undefined,
+    colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
+  };
+  const write = (text: string) => void screen.write(text);
+  const common = { format, print: (text: string) => write(`${text}\n`) };
+  if (format === "table") {
+    return {
+      ...common,
+      show: (value, fields) => write(renderObject(value, fields, style)),
+      list: (values, columns) => write(renderTable(values, columns, style)),
+      entry: (_value, text) => write(`${text}\n`),
+      say: (text) => write(`${text}\n`),
+    };
+  }
+  const encode = format === "json" ? (value: unknown) => `${JSON.stringify(value, null, 2)}\n` : await yamlEncoder();
   return {
-    show: (value, fields) => (format === "json" ? json(value) : write(renderObject(value, fields))),
-    list: (values, columns) => (format === "json" ? json(values) : write(renderTable(values, columns))),
-    say: (text) => void (format === "table" && write(`${text}\n`)),
-    print: (text) => write(`${text}\n`),
+    ...common,
+    show: (value) => write(encode(value)),
+    list: (values) => write(encode(values)),
+    entry: (value) => write(format === "json" ? `${JSON.stringify(value)}\n` : `---\n${encode(value)}`),
+    say: () => undefined,
   };
 }
 
-/** Columns padded to their widest cell. */
-export function renderTable(values: readonly object[], columns: readonly string[]): string {
-  const rows = [
-    columns.map((column) => titleOf(column)),
-    ...values.map((value) => columns.map((column) => cell(value, column))),
-  ];
-  const widths = columns.map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((text, index) => text.padEnd(widths[index] ?? 0))
-          .join("  ")
-          .trimEnd()}\n`,
-    )
-    .join("");
-}
-
-/** Columns are named as REST or as Connect spells them. */
-function titleOf(column: string): string {
-  return column
-    .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
-    .replaceAll("_", " ")
-    .toUpperCase();
-}
-
-function renderObject(value: object, fields: readonly string[] = Object.keys(value)): string {
-  const width = Math.max(...fields.map((field) => field.length));
-  return fields.map((field) => `${field.padEnd(width)}  ${cell(value, field)}\n`).join("");
-}
-
-function cell(value: object, column: string): string {
-  const content = (value as Readonly<Record<string, unknown>>)[column];
-  return printable(textOf(content));
-}
-
-/** One line of text that cannot speak to the terminal. */
-export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what a terminal obeys
-  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
-}
-
-function textOf(content: unknown): string {
-  if (content === null || content === undefined || content === "") return "-";
-  if (Array.isArray(content)) return content.length === 0 ? "-" : content.map(textOf).join(", ");
-  if (typeof content !== "object") return typeof content === "string" ? content : JSON.stringify(content);
-  const entries = Object.entries(content);
-  return entries.length === 0 ? "-" : entries.map(([key, value]) => `${key}=${textOf(value)}`).join(" ");
+async function yamlEncoder(): Promise<(value: unknown) => string> {
+  const { stringify } = await import("yaml");
+  return (value) => stringify(value);
 }

@@ -9,9 +9,17 @@ export interface PrivateFiles {
   remove(): void;
 }
 
-/** A new directory of mode 0700 that goes with the command. */
+/** A new directory of mode 0700 that goes with the process, if nobody removes it before. */
 export function createTemporaryFiles(): PrivateFiles {
-  return filesIn(mkdtempSync(join(tmpdir(), "holdfast-connect-")));
+  const files = filesIn(mkdtempSync(join(tmpdir(), "holdfast-connect-")));
+  process.once("exit", files.remove);
+  return {
+    ...files,
+    remove() {
+      files.remove();
+      process.off("exit", files.remove);
+    },
+  };
 }
 
 /** A directory that stays, for files that a printed command names. */

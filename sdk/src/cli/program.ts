@@ -1,40 +1,58 @@
-import { Command } from "commander";
-import { addAdminCommands } from "./admin-commands.ts";
-import { addAccessCommands } from "./access-commands.ts";
+import { Option } from "commander";
+import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
-import { addEngineCommands } from "./engine-commands.ts";
-import { addReadCommands } from "./read-commands.ts";
-import { addServicesCommands } from "./services-commands.ts";
+import { exitCodes } from "./exit-code.ts";
+import { nounGroups, nouns } from "./nouns.ts";
+import { formats } from "./output.ts";
 
-/** The `holdfast` command. Its parser throws instead of ending the process. */
-export function createProgram(deps: CliDeps): Command {
-  const program = new Command("holdfast")
+const notes = `Who asks: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else the
+installation of this directory. Flags go over the environment, the environment over the profile.
+
+A platform of your own: holdfast up, holdfast clean.
+
+Exit codes:
+${Object.entries(exitCodes)
+  .map(([code, meaning]) => `  ${code.padEnd(5)}${meaning}`)
+  .join("\n")}`;
+
+/** The `holdfast` command without its nouns' verbs. Its parser throws instead of ending the process. */
+export function createRoot(deps: CliDeps): CliCommand {
+  const root = new CliCommand(deps, "holdfast")
     .description("Managed data services on your own machines.")
-    .option("--output <format>", "json or table", "table")
+    .addOption(new Option("--output <format>", "how results are written").choices(formats).default("table"))
+    .option("--profile <profile>", "the profile to use, over HOLDFAST_PROFILE")
     .option("--base-url <url>", "the API, over HOLDFAST_BASE_URL")
     .option("--ca-file <path>", "authority to trust, over HOLDFAST_CA_FILE")
-    .option("--organization <id>", "the organization to act in, over HOLDFAST_ORGANIZATION")
+    .option("--organization <organization>", "the organization to act in, over HOLDFAST_ORGANIZATION")
     .option("--data <directory>", "data of a local installation, over HOLDFAST_DATA")
-    .addHelpText(
-      "after",
-      "\nCredentials: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, else those of the local installation." +
-        "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not signed in or forbidden, 4 not found, 5 conflict, 6 timed out, 7 Error, 130 interrupted." +
-        "\nLocal installation: holdfast up, holdfast clean.",
-    );
-  addServicesCommands(program, deps);
-  addEngineCommands(program, deps);
-  addReadCommands(program, deps);
-  addAccessCommands(program, deps);
-  addAdminCommands(program, deps);
-  harden(program, deps);
-  return program;
-}
-
-/** What commander does not hand down to subcommands that were made before. */
-function harden(command: Command, deps: CliDeps): void {
-  command
+    .helpCommand("help [command]", "help for a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => deps.stdout.write(text), writeErr: (text) => deps.stderr.write(text) })
-    .showHelpAfterError("(--help shows how)");
-  for (const child of command.commands) harden(child, deps);
+    .showHelpAfterError("(--help shows how)")
+    .example("services create orders --type postgresql --wait")
+    .example("services connect orders")
+    .example("events --follow --output json");
+  for (const { title, nouns: members } of nounGroups) {
+    root.commandsGroup(`${title}:`);
+    for (const { name, summary } of members) root.command(name).description(summary);
+  }
+  root.addHelpText("after", notes);
+  return root;
+}
+
+/** The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read. */
+export async function createProgram(args: readonly string[], deps: CliDeps): Promise<CliCommand> {
+  const root = createRoot(deps);
+  const [first, second] = root.parseOptions([...args]).operands;
+  await addVerbs(root, first === "help" ? second : first);
+  return root;
+}
+
+/** Reads the file of a noun; does nothing for what is none. */
+export async function addVerbs(root: CliCommand, name: string | undefined): Promise<CliCommand | undefined> {
+  const noun = nouns.find((each) => each.name === name);
+  const command = root.commands.find((each) => each.name() === name) as CliCommand | undefined;
+  if (noun === undefined || command === undefined) return undefined;
+  (await noun.load())(command);
+  return command;
 }

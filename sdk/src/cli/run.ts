@@ -4,8 +4,14 @@ import { createProgram } from "./program.ts";
 
 /** Runs one command line, without node and script; resolves to the exit code. */
 export async function runCli(args: readonly string[], deps: CliDeps): Promise<number> {
+  // What the shells' scripts ask; no command for people.
+  if (args[0] === "complete" && args[1] === "--") {
+    const { answerShell } = await import("./completion/answer-shell.ts");
+    return answerShell(args.slice(2), deps);
+  }
   try {
-    await createProgram(deps).parseAsync(args, { from: "user" });
+    const program = await createProgram(args, deps);
+    await program.parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     const message = messageOf(error);

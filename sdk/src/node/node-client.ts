@@ -3,7 +3,7 @@ import { type Client, createClient } from "../client.ts";
 import type { TransportOptions } from "../transport.ts";
 import { createAuthorityFetch } from "./authority-fetch.ts";
 import { type Environment, SettingsError } from "./profiles.ts";
-import { type GivenSettings, readSettings, type Settings } from "./settings.ts";
+import { type FoundSettings, type GivenSettings, readSettings } from "./settings.ts";
 
 export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
   /** `process.env` when left out. */
@@ -26,11 +26,11 @@ export function createNodeClient(options: NodeClientOptions = {}): Client {
 }
 
 /** What createClient wants to know of these settings; reads the file of authorities. */
-export function transportOptionsOf(settings: Settings): TransportOptions {
+export function transportOptionsOf(settings: Omit<FoundSettings, "person" | "username">): TransportOptions {
   const { baseUrl, credentials, organization, caFile } = settings;
   return {
     baseUrl,
-    credentials,
+    ...(credentials !== undefined && { credentials }),
     ...(organization !== undefined && { organization }),
     ...(caFile !== undefined && { fetch: createAuthorityFetch(readAuthorities(caFile)) }),
   };

@@ -16,11 +16,19 @@ export interface GivenSettings {
 }
 
 /** Which installation, and who asks. */
-export interface Settings {
-  readonly baseUrl: string;
+export interface Settings extends FoundSettings {
   readonly credentials: Credentials;
-  /** The person, where a local installation or a profile knows one beside a key; else the same credentials. */
   readonly person: Credentials;
+}
+
+/** The same, where it may be that nobody is signed in. */
+export interface FoundSettings {
+  readonly baseUrl: string;
+  readonly credentials?: Credentials | undefined;
+  /** The person, where a local installation or a profile knows one beside a key; else the same credentials. */
+  readonly person?: Credentials | undefined;
+  /** Name of the person whose credentials these are, or of the one who was signed in. */
+  readonly username: string | undefined;
   /** PEM file of the authorities to trust instead of the usual ones. */
   readonly caFile: string | undefined;
   readonly organization: string | undefined;
@@ -35,6 +43,7 @@ interface Source {
   readonly person?: Credentials | undefined;
   readonly caFile?: string | undefined;
   readonly organization?: string | undefined;
+  readonly username?: string | undefined;
   readonly dataDirectory?: string | undefined;
   /** Why it has nothing, though it was named. */
   readonly missing?: string;
@@ -45,6 +54,17 @@ interface Source {
  * `defaultDirectory`. A profile or data directory ranks where it is named. Throws SettingsError when something is missing.
  */
 export function readSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): Settings {
+  const { credentials, person, ...found } = findSettings(given, environment, defaultDirectory);
+  if (credentials === undefined || person === undefined) {
+    throw new SettingsError(
+      "no credential: set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, or sign in to a profile",
+    );
+  }
+  return { ...found, credentials, person };
+}
+
+/** The same, but without a credential when there is none: for signing in. Throws SettingsError when no installation is named. */
+export function findSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): FoundSettings {
   const sources: readonly Source[] = [
     given,
     ...profileNamed(given.profile, environment),
@@ -75,6 +95,7 @@ export function readSettings(given: GivenSettings, environment: Environment, def
     credentials,
     person,
     organization,
+    username: (signedIn ?? usable.find((source) => source.username))?.username,
     caFile: usable.find((source) => source.caFile)?.caFile,
     dataDirectory: usable.find((source) => source.dataDirectory !== undefined)?.dataDirectory,
   };
@@ -119,7 +140,7 @@ function installationIn(directory: string | undefined): Source[] {
 function sourceOf(profile: Profile): Source {
   const { base_url: baseUrl, ca_file: caFile, organization, username, password } = profile;
   const person = username && password ? basic(username, password) : undefined;
-  return { baseUrl, caFile, organization, person, credentials: credentialsOf(profile) };
+  return { baseUrl, caFile, organization, username, person, credentials: credentialsOf(profile) };
 }
 
 function credentialsOf(profile: Omit<Profile, "base_url">): Credentials | undefined {

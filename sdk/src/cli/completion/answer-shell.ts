@@ -1,0 +1,35 @@
+import { readProfiles } from "../../node/profiles.ts";
+import { type CliDeps, type GlobalFlags, openContext } from "../context.ts";
+import { createRoot } from "../program.ts";
+import { printable } from "../table.ts";
+import { complete } from "./complete.ts";
+
+/** Nobody waits longer for a list. */
+const withinMs = 3_000;
+
+/**
+ * Writes what can stand in the place of the last word, a line each: the word, a tab, a few words about it. Whatever goes
+ * wrong, there is nothing to suggest: a shell has no place for errors. Resolves to the exit code.
+ */
+export async function answerShell(words: readonly string[], deps: CliDeps): Promise<number> {
+  const silent = { write: () => undefined };
+  const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(withinMs)]);
+  const quiet = { ...deps, stdout: silent, stderr: silent, signal };
+  const root = createRoot(quiet);
+  try {
+    const suggestions = await complete(root, words, async () => {
+      const context = await openContext(root.opts<GlobalFlags>(), quiet);
+      return {
+        // Profiles can be had without a credential.
+        get client() {
+          return context.client;
+        },
+        profiles: () => Object.keys(readProfiles(deps.environment).profiles),
+      };
+    });
+    for (const { value, about } of suggestions) deps.stdout.write(`${value}\t${printable(about)}\n`);
+    return 0;
+  } catch {
+    return 1;
+  }
+}

@@ -1,0 +1,116 @@
+import type { Client } from "../../client.ts";
+import { take } from "../flag-values.ts";
+import { organizationOf } from "../organization.ts";
+import type { Suggestion } from "./complete.ts";
+
+/** Where names come from. */
+export interface Names {
+  readonly client: Client;
+  profiles(): readonly string[];
+}
+
+type Source = (names: Names, operands: readonly string[]) => Promise<Suggestion[]>;
+
+const most = 200;
+
+function fromCatalog(pick: (catalog: Awaited<ReturnType<Client["catalog"]>>) => Suggestion[]): Source {
+  return async ({ client }) => pick(await client.catalog());
+}
+
+async function suggest<T>(items: AsyncIterable<T>, name: (item: T) => string, about: (item: T) => string) {
+  return (await take(items, most)).map((item) => ({ value: name(item), about: about(item) }));
+}
+
+const services: Source = ({ client }) =>
+  suggest(
+    client.services.list(),
+    ({ name }) => name,
+    ({ status, database_type: type }) => `${type}, ${status}`,
+  );
+
+/** What arguments and flags stand for, by their name: `<service>`, `--service`. */
+const sources: Readonly<Record<string, Source>> = {
+  service: services,
+  user: async ({ client }, [service = ""]) =>
+    suggest(
+      client.databaseUsers.list(await idOf(client, service)),
+      ({ username }) => username,
+      ({ role }) => role,
+    ),
+  database: async ({ client }, [service = ""]) =>
+    suggest(
+      client.databases.list(await idOf(client, service)),
+      ({ name }) => name,
+      ({ owner }) => owner,
+    ),
+  changes: async ({ client }, [service = ""]) =>
+    Object.entries((await client.configuration.get(await idOf(client, service))).parameters).map(
+      ([name, { value }]) => ({
+        value: name,
+        about: value,
+      }),
+    ),
+  key: ({ client }) =>
+    suggest(
+      client.apiKeys.list(),
+      ({ id }) => id,
+      ({ name }) => name,
+    ),
+  token: ({ client }) =>
+    suggest(
+      client.tokens.list(),
+      ({ id }) => id,
+      ({ scopes }) => scopes.join(" "),
+    ),
+  webhook: ({ client }) =>
+    suggest(
+      client.webhooks.list(),
+      ({ id }) => id,
+      ({ url }) => url,
+    ),
+  delivery: async ({ client }, [webhook = ""]) =>
+    (await client.webhooks.deliveries(webhook)).map((delivery) => ({
+      value: delivery.id,
+      about: `${delivery.event_type} ${delivery.response_status ?? "no answer"}`,
+    })),
+  organization: ({ client }) =>
+    suggest(
+      client.organizations.list(),
+      ({ id }) => id,
+      ({ name }) => name,
+    ),
+  member: async ({ client }) =>
+    suggest(
+      client.members.list(await organizationOf(client)),
+      ({ user_id: id }) => id,
+      ({ role }) => role,
+    ),
+  scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
+  profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
+  type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),
+  plan: fromCatalog(({ plans }) =>
+    plans.map(({ plan_name: value, vcpu, memory_gb: memory }) => ({ value, about: `${vcpu} vCPU, ${memory} GB` })),
+  ),
+  zone: fromCatalog(({ zones }) => zones.map(({ zone: value, title }) => ({ value, about: title }))),
+  storageTier: fromCatalog(({ storage_tiers: tiers }) =>
+    tiers.map(({ storage_tier: value, medium }) => ({ value, about: medium })),
+  ),
+  engineVersion: fromCatalog(({ engines }) =>
+    engines.flatMap(({ versions, title }) => versions.map(({ version: value }) => ({ value, about: title }))),
+  ),
+};
+
+/** Live names for an argument or a flag; none when nothing is known of it. */
+export async function suggestNames(
+  kind: string,
+  operands: readonly string[],
+  open: () => Promise<Names>,
+): Promise<Suggestion[]> {
+  const source = sources[kind];
+  return source === undefined ? [] : source(await open(), operands);
+}
+
+async function idOf(client: Client, name: string): Promise<string> {
+  for await (const service of client.services.list({ name })) return service.id;
+  return name;
+}

@@ -1,0 +1,68 @@
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { localModule } from "../local-module.ts";
+import { type AdminList, showAdminList } from "./admin-lists.ts";
+
+const service = "OperatorService";
+const operators: AdminList = {
+  service,
+  method: "ListOperators",
+  plural: "operators",
+  columns: ["username", "createdAt", "updatedAt"],
+};
+
+interface Operator {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What the local installation gives for `admin operator rotate`. */
+interface LocalOperator {
+  /** False when the files of the installation know another operator. */
+  keepOperatorPassword(dataDirectory: string, operator: Operator): boolean;
+}
+
+/** Who may run the platform. No organization can make one. */
+export function addOperators(admin: CliCommand): void {
+  const operator = admin.command("operator").description("people who may run the platform");
+  operator
+    .command("create <name>")
+    .description("make an operator; the password is shown this once")
+    .example("admin operator create olga")
+    .does(async ({ person, output }, username: string) =>
+      output.show(await (await person()).admin<Operator>(service, "CreateOperator", { username })),
+    );
+  operator
+    .command("list")
+    .description("all operators")
+    .example("admin operator list")
+    .does((context) => showAdminList(context, operators, {}, 1_000));
+  operator
+    .command("rotate <operator>")
+    .description("give an operator a new password, shown this once; the old one ends at once")
+    .option("--yes", "do not ask")
+    .example("admin operator rotate olga")
+    .does(async (context, username: string, { yes }: { yes?: boolean }) => {
+      await context.confirm(`Give ${username} a new password? The old one ends at once.`, yes);
+      const rotated = await (await context.person()).admin<Operator>(service, "RotateOperator", { username });
+      if (await keep(context, rotated)) context.note("admin.json has the new password");
+      else context.output.show(rotated);
+    });
+  operator
+    .command("revoke <operator>")
+    .description("end an operator's rights at once")
+    .option("--yes", "do not ask")
+    .example("admin operator revoke olga")
+    .does(async ({ person, output, confirm }, username: string, { yes }: { yes?: boolean }) => {
+      await confirm(`End the rights of ${username}?`, yes);
+      await (await person()).admin(service, "RevokeOperator", { username });
+      output.say(`${username} is no operator any more`);
+    });
+}
+
+/** The installation's own operator is in its files, which the next start reads again. */
+async function keep({ settings }: Context, operator: Operator): Promise<boolean> {
+  if (settings.dataDirectory === undefined) return false;
+  const local = await localModule<LocalOperator>("operator-password.ts");
+  return local !== undefined && local.keepOperatorPassword(settings.dataDirectory, operator);
+}

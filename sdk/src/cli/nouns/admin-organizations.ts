@@ -1,0 +1,77 @@
+import type { CliCommand } from "../command.ts";
+import { given, several, wholeNumber } from "../flag-values.ts";
+import { type AdminList, showAdminList } from "./admin-lists.ts";
+
+const most = 1_000;
+const service = "OrganizationService";
+const organizations: AdminList = {
+  service,
+  method: "ListOrganizations",
+  plural: "organizations",
+  columns: ["id", "name", "quota", "createdAt"],
+};
+const apiKeys: AdminList = {
+  service,
+  method: "ListApiKeys",
+  plural: "apiKeys",
+  columns: ["id", "name", "organizationId", "scopes", "expiresAt", "createdAt"],
+};
+
+export function addAdminOrganizations(admin: CliCommand): void {
+  const orgs = admin.command("orgs").description("organizations");
+  orgs
+    .command("list")
+    .description("all organizations")
+    .example("admin orgs list")
+    .does((context) => showAdminList(context, organizations, {}, most));
+  orgs
+    .command("create <name>")
+    .description("make an organization")
+    .option("--services <count>", "how many services it may have", wholeNumber)
+    .example("admin orgs create acme --services 20")
+    .does(async ({ person, output }, name: string, { services }: { services?: number }) => {
+      const quota = services === undefined ? {} : { quota: { services } };
+      const made = await (await person()).admin<object>(service, "CreateOrganization", { name, ...quota });
+      output.show(made, organizations.columns);
+    });
+}
+
+interface KeyFlags {
+  readonly scope?: string[];
+  readonly expiresAt?: string;
+}
+
+export function addAdminKeys(admin: CliCommand): void {
+  const keys = admin.command("keys").description("API keys of organizations");
+  keys
+    .command("list")
+    .description("all keys, without their secrets")
+    .option("--of <organization>", "of one organization")
+    .example("admin keys list")
+    .does((context, { of }: { of?: string }) => showAdminList(context, apiKeys, given({ organizationId: of }), most));
+  keys
+    .command("create <organization> <name>")
+    .description("make a key; its secret is shown this once")
+    .option("--scope <scope>", "such as services:read (repeat); all rights of an owner when none is named", several)
+    .option("--expires-at <time>", "RFC 3339")
+    .example("admin keys create 019a... first")
+    .does(async ({ person, output }, organizationId: string, name: string, { scope, expiresAt }: KeyFlags) => {
+      const request = { organizationId, name, ...given({ scopes: scope, expiresAt }) };
+      const { apiKey, secret } = await (await person()).admin<{ apiKey: object; secret: string }>(
+        service,
+        "CreateApiKey",
+        request,
+      );
+      output.show({ ...apiKey, secret });
+    });
+  keys
+    .command("revoke <key>")
+    .description("end a key at once")
+    .option("--yes", "do not ask")
+    .example("admin keys revoke hfk_...")
+    .does(async ({ person, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
+      await confirm(`End the key ${id}? What uses it is refused at once.`, yes);
+      await (await person()).admin(service, "RevokeApiKey", { id });
+      output.say(`${id} is revoked`);
+    });
+}

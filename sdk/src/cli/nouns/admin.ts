@@ -1,0 +1,51 @@
+import type { CliCommand } from "../command.ts";
+import { addAdminLists } from "./admin-lists.ts";
+import { addOperators } from "./admin-operators.ts";
+import { addAdminKeys, addAdminOrganizations } from "./admin-organizations.ts";
+import { addRecovery } from "./admin-recovery.ts";
+
+/** Calls of holdfast.admin.v1, which takes platform operators only. */
+export function addAdmin(admin: CliCommand): void {
+  addAdminLists(admin);
+
+  admin
+    .command("orphans")
+    .description("machines that nothing owns; without --sweep it only looks")
+    .option("--sweep", "stop those with data for 7 days, remove the others")
+    .option("--yes", "do not ask")
+    .example("admin orphans")
+    .example("admin orphans --sweep")
+    .does(async ({ person, output, confirm }, { sweep, yes }: { sweep?: boolean; yes?: boolean }) => {
+      if (sweep === true) await confirm("Stop or remove all machines that nothing owns?", yes);
+      const request = { dryRun: sweep !== true };
+      const { orphans = [] } = await (await person()).admin<{ orphans?: object[] }>(
+        "FleetService",
+        "SweepOrphans",
+        request,
+      );
+      output.list(orphans, ["machineId", "hasData", "action", "keptUntil"]);
+    });
+
+  admin
+    .command("drain <controller>")
+    .description("have a controller give up its keys and agents")
+    .example("admin drain 019a...")
+    .does(async ({ person, output }, controllerId: string) => {
+      await (await person()).admin("ControlService", "DrainController", { controllerId });
+      output.say(`${controllerId} gives up its keys`);
+    });
+
+  admin
+    .command("release-hold <kind>")
+    .description("confirm that what is held back may go on")
+    .example("admin release-hold restored")
+    .does(async ({ person, output }, kind: string) => {
+      await (await person()).admin("ControlService", "ReleaseHold", { kind });
+      output.say(`${kind} is released`);
+    });
+
+  addAdminOrganizations(admin);
+  addAdminKeys(admin);
+  addOperators(admin);
+  addRecovery(admin);
+}

@@ -1,0 +1,28 @@
+import type { CliCommand } from "../command.ts";
+import { take, wholeNumber } from "../flag-values.ts";
+
+const columns = ["time", "actor", "source", "action", "object_kind", "object_id", "result"];
+
+interface AuditFlags {
+  readonly actor?: string;
+  readonly object?: string;
+  readonly action?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: number;
+}
+
+export function addAudit(audit: CliCommand): void {
+  audit
+    .option("--actor <actor>", "such as user:anna or api_key:hfk_...")
+    .option("--object <id>", "about one object")
+    .option("--action <action>", "such as managed-service.create")
+    .option("--since <time>", "RFC 3339")
+    .option("--until <time>", "RFC 3339")
+    .option("--limit <count>", "at most so many", wholeNumber, 100)
+    .example("audit --limit 20")
+    .example("audit --actor user:anna --since 2026-01-31T00:00:00Z")
+    .does(async ({ client, output }, { actor, object, action, since, until, limit }: AuditFlags) =>
+      output.list(await take(client.auditLog({ actor, object, action, since, until }), limit), columns),
+    );
+}

@@ -1,0 +1,21 @@
+import type { CliCommand } from "../command.ts";
+
+export function addCatalog(catalog: CliCommand): void {
+  catalog
+    .example("catalog")
+    .example("catalog --output yaml")
+    .does(async ({ client, output }) => {
+      const offer = await client.catalog();
+      if (output.format !== "table") return output.show(offer);
+      const engines = offer.engines.map((engine) => ({
+        ...engine,
+        versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not here)`)),
+      }));
+      output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
+      output.say("");
+      output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "monthly_cost"]);
+      output.say("");
+      output.list(offer.storage_tiers, ["storage_tier", "medium", "use", "monthly_cost_per_gb"]);
+      output.say(`\nPrices in ${offer.currency} a month. Zones: ${offer.zones.map(({ zone }) => zone).join(", ")}.`);
+    });
+}

@@ -1,0 +1,37 @@
+import type { Configuration } from "../../types.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+
+const columns = ["name", "value", "default", "status", "reason"];
+
+export function addConfig(config: CliCommand): void {
+  config
+    .command("get <service>")
+    .description("parameters with their values")
+    .example("config get orders")
+    .does(async (context, name: string) =>
+      show(context, await context.client.configuration.get(await context.serviceId(name))),
+    );
+
+  config
+    .command("set <service> <changes...>")
+    .description("name=value sets a parameter, name alone gives it its default back")
+    .example("config set orders work_mem=16MB max_connections=200")
+    .example("config set orders work_mem")
+    .does(async (context, name: string, changes: string[]) => {
+      const parameters = Object.fromEntries(
+        changes.map((change) => {
+          const equals = change.indexOf("=");
+          return equals < 0 ? [change, null] : [change.slice(0, equals), change.slice(equals + 1)];
+        }),
+      );
+      show(context, await context.client.configuration.update(await context.serviceId(name), parameters));
+    });
+}
+
+function show({ output }: Context, { parameters }: Configuration): void {
+  output.list(
+    Object.entries(parameters).map(([name, state]) => ({ name, ...state })),
+    columns,
+  );
+}

@@ -1,0 +1,45 @@
+import type { CliCommand } from "../command.ts";
+import { given, several, take, wholeNumber } from "../flag-values.ts";
+
+const columns = ["id", "name", "scopes", "expires_at", "last_used_at", "last_used_from"];
+
+export function addKeys(keys: CliCommand): void {
+  keys
+    .command("create <name>")
+    .description("make a key; its secret is shown this once")
+    .requiredOption("--scope <scope>", "a right that it has, such as services:read (repeat)", several)
+    .option("--expires-at <time>", "RFC 3339")
+    .example("keys create dashboard --scope services:read")
+    .example("keys create deploy --scope services:read --scope services:write --expires-at 2027-01-31T00:00:00Z")
+    .does(async ({ client, output }, name: string, flags: { scope: string[]; expiresAt?: string }) =>
+      output.show(
+        await client.apiKeys.create({ name, scopes: flags.scope, ...given({ expires_at: flags.expiresAt }) }),
+      ),
+    );
+
+  keys
+    .command("list")
+    .description("all keys, without their secrets")
+    .example("keys list")
+    .does(async ({ client, output }) => output.list(await take(client.apiKeys.list()), columns));
+
+  keys
+    .command("rotate <key>")
+    .description("give a key a new secret, shown this once")
+    .option("--overlap-hours <hours>", "how long the old one works on", wholeNumber, 0)
+    .example("keys rotate hfk_... --overlap-hours 24")
+    .does(async ({ client, output }, id: string, { overlapHours }: { overlapHours: number }) =>
+      output.show(await client.apiKeys.rotate(id, overlapHours)),
+    );
+
+  keys
+    .command("delete <key>")
+    .description("end a key at once")
+    .option("--yes", "do not ask")
+    .example("keys delete hfk_...")
+    .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Delete the key ${id}? What uses it is refused at once.`, yes);
+      await client.apiKeys.delete(id);
+      output.say(`${id} is deleted`);
+    });
+}

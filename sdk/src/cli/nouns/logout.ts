@@ -1,0 +1,28 @@
+import { Unauthenticated } from "../../errors.ts";
+import type { CliCommand } from "../command.ts";
+import { NotSignedIn } from "../exit-code.ts";
+import { findProfile, forgetSession } from "../profiles.ts";
+
+export function addLogout(logout: CliCommand): void {
+  logout
+    .example("logout")
+    .example("logout --profile work")
+    .does(async (context) => {
+      const found = findProfile(context);
+      const { name, profile } = found;
+      if (profile.token === undefined && profile.api_key_id === undefined)
+        throw new NotSignedIn(`${name} is signed out`);
+      // A key is of the organization and lives on; a session is of this profile alone.
+      if (profile.username !== undefined && profile.token !== undefined) {
+        const client = context.clientOf({ kind: "bearer", token: profile.token });
+        try {
+          await client.tokens.delete((await client.me()).id);
+        } catch (error) {
+          // It is over by time, or was ended before.
+          if (!(error instanceof Unauthenticated)) throw error;
+        }
+      }
+      forgetSession(context, found);
+      context.note(`${name} is signed out`);
+    });
+}

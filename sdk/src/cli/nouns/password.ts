@@ -1,0 +1,17 @@
+import type { CliCommand } from "../command.ts";
+import { askNewPassword } from "./login.ts";
+
+export function addPassword(password: CliCommand): void {
+  password
+    .option("--username <name>", "who you are; the profile knows, or you are asked")
+    .example("password")
+    .example("password --username anna < passwords.txt")
+    .does(async (context, flags: { username?: string }) => {
+      const { terminal, settings } = context;
+      const name = flags.username ?? settings.username ?? (await terminal.ask("User name"));
+      const current = await terminal.askSecret("Current password");
+      const client = context.clientOf({ kind: "basic", name, secret: current });
+      await client.users.changePassword(current, await askNewPassword(context));
+      context.note("your password is changed");
+    });
+}

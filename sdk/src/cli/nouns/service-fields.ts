@@ -1,0 +1,32 @@
+/** Columns of services in tables. */
+export const serviceColumns = [
+  "name",
+  "status",
+  "database_type",
+  "version",
+  "plan_name",
+  "hostname",
+  "port",
+  "created_at",
+];
+
+/** What is shown of one. */
+export const serviceFields = [
+  "id",
+  "name",
+  "status",
+  "database_type",
+  "version",
+  "plan_name",
+  "storage_size_gb",
+  "storage_tier",
+  "zone",
+  "hostname",
+  "port",
+  "allowed_cidrs",
+  "deletion_protection",
+  "expires_at",
+  "tags",
+  "created_at",
+  "error",
+];

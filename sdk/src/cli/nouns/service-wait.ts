@@ -1,0 +1,58 @@
+import { Option } from "commander";
+import type { ManagedService } from "../../types.ts";
+import { ServiceFailed, waitFor } from "../../wait.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { wholeNumber } from "../flag-values.ts";
+import { serviceFields } from "./service-fields.ts";
+
+export interface WaitFlags {
+  readonly wait?: boolean;
+  readonly timeout: number;
+}
+
+const targets = ["Running", "Stopped", "gone"] as const;
+type Target = (typeof targets)[number];
+
+/** Adds --wait and --timeout. */
+export function withWait(command: CliCommand): CliCommand {
+  return command
+    .option("--wait", "wait until it is done")
+    .option("--timeout <seconds>", "give up waiting after", wholeNumber, 900);
+}
+
+export function addServiceWait(services: CliCommand): void {
+  services
+    .command("wait <service>")
+    .description("wait until it is Running, Stopped or gone")
+    .addOption(new Option("--for <status>", "what to wait for").choices(targets).default("Running"))
+    .option("--timeout <seconds>", "give up after", wholeNumber, 900)
+    .example("services wait orders")
+    .example("services wait orders --for gone --timeout 60")
+    .does(async (context, name: string, flags: { for: Target; timeout: number }) => {
+      const service = await waitForService(context, await context.service(name), flags.for, flags.timeout);
+      if (service !== undefined) context.output.show(service, serviceFields);
+    });
+}
+
+/** Shows each step meanwhile; undefined when it is gone. Throws WaitTimedOut and ServiceFailed. */
+export async function waitForService(
+  context: Context,
+  service: ManagedService,
+  target: Target,
+  timeoutSeconds: number,
+): Promise<ManagedService | undefined> {
+  const progress = context.progress(service.name);
+  try {
+    return await waitFor(context.client.services, service.id, target, {
+      timeoutMs: timeoutSeconds * 1000,
+      signal: context.signal,
+      onProgress: (summary) => progress.update(summary),
+    });
+  } catch (error) {
+    if (error instanceof ServiceFailed) error.message = `${service.name}: ${error.message}`;
+    throw error;
+  } finally {
+    progress.end();
+  }
+}

@@ -1,0 +1,44 @@
+import { createInterface } from "node:readline";
+import type { ReadStream, WriteStream } from "node:tty";
+import { Interrupted, UsageError } from "./exit-code.ts";
+
+/** Who answers questions: a person at the terminal, else the lines of standard input. */
+export interface Terminal {
+  readonly isInteractive: boolean;
+  /** What the person types, or the next line. Throws UsageError when there is no more. */
+  ask(question: string): Promise<string>;
+  /** The same, without showing it. */
+  askSecret(question: string): Promise<string>;
+  /** Asks a person; false where there is none. */
+  confirm(question: string): Promise<boolean>;
+}
+
+export function createTerminal(input: ReadStream, screen: WriteStream): Terminal {
+  let lines: AsyncIterator<string> | undefined;
+
+  async function nextLine(question: string): Promise<string> {
+    lines ??= createInterface({ input, terminal: false })[Symbol.asyncIterator]();
+    const { done, value } = await lines.next();
+    if (done === true) throw new UsageError(`${question}: standard input has no line for it`);
+    return value;
+  }
+
+  async function askPerson(prompt: string, silent: boolean): Promise<string> {
+    const { read } = await import("read");
+    try {
+      return await read({ prompt, silent, input, output: screen });
+    } catch (error) {
+      throw error instanceof Error && error.message === "canceled" ? new Interrupted() : error;
+    } finally {
+      // The Enter of a secret is not shown either.
+      if (silent) screen.write("\n");
+    }
+  }
+
+  return {
+    isInteractive: input.isTTY,
+    ask: (question) => (input.isTTY ? askPerson(`${question}:`, false) : nextLine(question)),
+    askSecret: (question) => (input.isTTY ? askPerson(`${question}:`, true) : nextLine(question)),
+    confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askPerson(`${question} [y/N]`, false)).trim()),
+  };
+}
