@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
@@ -250,7 +250,8 @@ const gateway = createGateway({
   baseUrl: config.baseUrl,
   log,
   clock,
-  newId,
+  // Of a request, which nobody sorts: UUIDs of version 7 cost ten times as much.
+  newId: randomUUID,
 });
 const { hostname } = new URL(config.baseUrl);
 const apiIdentity = await createRenewedIdentity({

@@ -20,22 +20,23 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
     );
     return { name: field.localName, wanted: wanted as ReadonlySet<unknown>, status: also.http };
   });
-  const bodies = new WeakMap<object, string>();
-  const bodyOf = (value: object) => {
-    const known = bodies.get(value);
-    if (known !== undefined) return known;
-    const body = encode(value);
-    if (Object.isFrozen(value)) bodies.set(value, body);
-    return body;
-  };
+  const kept = new WeakMap<object, KeptAnswer>();
   return (value) => {
+    const known = kept.get(value);
+    if (known !== undefined) return known;
+    const answer = answerOf(value);
+    if (Object.isFrozen(value)) kept.set(value, answer);
+    return answer;
+  };
+
+  function answerOf(value: object): KeptAnswer {
     const status = statuses.find(({ name, wanted }) => wanted.has((value as Members)[name]))?.status ?? rest.status;
     const headers: Record<string, string> = {};
     if (location !== undefined && status !== 200) headers.location = location(value as Members);
     if (status === 204) return { status, headers, body: "", secret };
     headers["content-type"] = "application/json";
-    return { status, headers, body: bodyOf(value), secret };
-  };
+    return { status, headers, body: encode(value), secret };
+  }
 }
 
 /** Compiles "/managed-services/{id}" into a path made of fields of the answer. */

@@ -6,9 +6,15 @@ export const bodyTimeoutMs = 30_000;
 
 const none = new Uint8Array();
 
+/** False when the request says that it has none. */
+export function hasBody(request: HttpRequest): boolean {
+  if ("stream" in request) return !request.stream.endAfterHeaders;
+  const length = request.headers["content-length"];
+  return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
+}
+
 /** Reads the body; throws BODY_TOO_LARGE past the limit, UNSUPPORTED_MEDIA_TYPE for one that is not JSON. */
 export async function readBody(request: HttpRequest, limit: number): Promise<Uint8Array> {
-  if (!mayHaveBody(request)) return none;
   if (Number(headerOf(request, "content-length") ?? 0) > limit) throw tooLarge(limit);
   const bytes = await collect(request, limit);
   if (bytes.length === 0) return none;
@@ -27,12 +33,6 @@ export async function readBody(request: HttpRequest, limit: number): Promise<Uin
     );
   }
   return bytes;
-}
-
-function mayHaveBody(request: HttpRequest): boolean {
-  if ("stream" in request) return !request.stream.endAfterHeaders;
-  const length = request.headers["content-length"];
-  return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
 }
 
 function collect(request: HttpRequest, limit: number): Promise<Uint8Array> {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type AnswerHeaders, problemAnswer } from "./problem.ts";
@@ -17,23 +17,22 @@ export interface Exchange {
   readonly query: string;
   /** Address of the peer. Headers that claim another one are not believed. */
   readonly source: string;
-  /** Headers of the answer, whatever it will be. */
-  readonly answerHeaders: Readonly<Record<string, string>>;
-  setHeader(name: string, value: string): void;
+  /** Headers of the answer, whatever it will be; names in lower case. */
+  readonly answerHeaders: Record<string, string | readonly string[]>;
 }
 
 export function openExchange(request: HttpRequest, response: HttpResponse, requestId: string): Exchange {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const source = request.socket?.remoteAddress ?? "";
-  const answerHeaders: Record<string, string> = {};
   return {
     request,
     response,
     requestId,
-    answerHeaders,
-    setHeader(name, value) {
-      answerHeaders[name] = value;
+    answerHeaders: {
+      "request-id": requestId,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
     },
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? "" : url.slice(mark + 1),
@@ -49,21 +48,15 @@ export function headerOf(request: HttpRequest, name: string): string | undefined
 
 /** Sends a whole answer. HEAD gets the headers of GET and no body. */
 export function send(
-  { request, response, requestId, answerHeaders }: Exchange,
+  { request, response, answerHeaders }: Exchange,
   status: number,
   headers: AnswerHeaders,
   body: string,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  const all: Record<string, string | string[]> = {
-    "request-id": requestId,
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    ...answerHeaders,
-    ...(headers as Record<string, string | string[]>),
-  };
-  if (status !== 204) all["content-length"] = String(Buffer.byteLength(body));
-  (response as ServerResponse).writeHead(status, all);
+  for (const name in headers) answerHeaders[name] = headers[name] ?? "";
+  if (status !== 204) answerHeaders["content-length"] = String(Buffer.byteLength(body));
+  (response as ServerResponse).writeHead(status, answerHeaders as OutgoingHttpHeaders);
   if (request.method === "HEAD" || status === 204) response.end();
   else response.end(body);
 }

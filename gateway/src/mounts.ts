@@ -22,11 +22,7 @@ export function createDispatch(
   onUnknown: (exchange: Exchange, mount: Mount, error: unknown) => void,
 ): (exchange: Exchange) => Promise<void> {
   return async (exchange) => {
-    const host = (exchange.request.headers.host ?? exchange.request.headers[":authority"] ?? "")
-      .toString()
-      .replace(/:\d+$/, "")
-      .toLowerCase();
-    const mount = mounts.find((candidate) => fits(candidate, exchange, host));
+    const mount = mounts.find((candidate) => fits(candidate, exchange));
     if (mount === undefined) throw new Error("no mount takes the path; the last one should take all");
     try {
       await mount.handle(exchange);
@@ -38,7 +34,13 @@ export function createDispatch(
   };
 }
 
-function fits(mount: Mount, exchange: Exchange, host: string): boolean {
-  if (mount.hosts !== undefined && !mount.hosts.includes(host)) return false;
-  return exchange.path.startsWith(mount.prefix) && mount.accepts?.(exchange) !== false;
+function fits({ hosts, prefix, accepts }: Mount, exchange: Exchange): boolean {
+  if (hosts !== undefined && !hosts.includes(hostOf(exchange))) return false;
+  return exchange.path.startsWith(prefix) && (accepts === undefined || accepts(exchange));
+}
+
+/** Name of the host that is asked for, without the port. */
+function hostOf({ request }: Exchange): string {
+  const host = request.headers.host ?? request.headers[":authority"] ?? "";
+  return host.toString().replace(/:\d+$/, "").toLowerCase();
 }

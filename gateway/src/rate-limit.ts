@@ -14,28 +14,43 @@ export interface RateLimit {
   take(principal: Principal, setHeader: (name: string, value: string) => void): void;
 }
 
+interface Count {
+  requests: number;
+}
+
 const keptMax = 50_000;
 
 export function createRateLimit({ requests, windowMs }: RateLimitOptions, clock: Clock): RateLimit {
-  let counts = new Map<string, number>();
+  let counts = new Map<string, Count>();
+  /** The same counts by who the authenticator says it is, which is one object for many requests. */
+  let known = new WeakMap<Principal, Count>();
   let endsAt = 0;
   const limit = String(requests);
+
+  function countOf(principal: Principal): Count {
+    const name = `${principal.kind}:${principal.id}`;
+    const count = counts.get(name) ?? { requests: 0 };
+    if (counts.size < keptMax) counts.set(name, count);
+    known.set(principal, count);
+    return count;
+  }
+
   return {
-    take({ kind, id }, setHeader) {
+    take(principal, setHeader) {
       if (requests === 0) return;
       const now = clock.monotonicMs();
       if (now >= endsAt) {
         counts = new Map();
+        known = new WeakMap();
         endsAt = now + windowMs;
       }
-      const key = `${kind}:${id}`;
-      const count = (counts.get(key) ?? 0) + 1;
-      if (count > 1 || counts.size < keptMax) counts.set(key, count);
+      const count = known.get(principal) ?? countOf(principal);
+      count.requests += 1;
       const resetS = Math.ceil((endsAt - now) / 1_000);
       setHeader("ratelimit-limit", limit);
-      setHeader("ratelimit-remaining", String(Math.max(0, requests - count)));
+      setHeader("ratelimit-remaining", String(Math.max(0, requests - count.requests)));
       setHeader("ratelimit-reset", String(resetS));
-      if (count <= requests) return;
+      if (count.requests <= requests) return;
       const detail = `This credential has made ${requests} requests in ${windowMs / 1_000} seconds.`;
       throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: resetS });
     },

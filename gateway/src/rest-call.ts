@@ -1,37 +1,42 @@
 import type { Call, Idempotency, Principal } from "@holdfast/common/call.ts";
 import { clientSignal, type Exchange } from "./exchange.ts";
 
-/** A call of REST, with the headers that its handler sets. */
-export interface RestCall extends Call {
-  readonly answerHeaders: Readonly<Record<string, string>>;
-}
-
 interface Parts {
-  readonly exchange: Exchange;
   readonly principal: Principal | undefined;
   readonly idempotency: Idempotency | undefined;
   readonly ifMatch: string | undefined;
   readonly minRevision: bigint | undefined;
 }
 
-export function openRestCall({ exchange, principal, idempotency, ifMatch, minRevision }: Parts): RestCall {
-  const answerHeaders: Record<string, string> = {};
-  let signal: AbortSignal | undefined;
-  return {
-    requestId: exchange.requestId,
-    principal,
-    source: exchange.source,
-    // Most reads are answered from memory and never look at it.
-    get signal() {
-      signal ??= clientSignal(exchange);
-      return signal;
-    },
-    idempotency,
-    ifMatch,
-    minRevision,
-    answerHeaders,
-    setHeader(name, value) {
-      answerHeaders[name.toLowerCase()] = value;
-    },
-  };
+/** A call of REST, with the headers that its handler sets. A class, so that what few calls ask for costs the others nothing. */
+export class RestCall implements Call {
+  readonly requestId: string;
+  readonly principal: Principal | undefined;
+  readonly source: string;
+  readonly idempotency: Idempotency | undefined;
+  readonly ifMatch: string | undefined;
+  readonly minRevision: bigint | undefined;
+  readonly answerHeaders: Record<string, string> = {};
+  private readonly exchange: Exchange;
+  private left: AbortSignal | undefined;
+
+  constructor(exchange: Exchange, { principal, idempotency, ifMatch, minRevision }: Parts) {
+    this.requestId = exchange.requestId;
+    this.source = exchange.source;
+    this.principal = principal;
+    this.idempotency = idempotency;
+    this.ifMatch = ifMatch;
+    this.minRevision = minRevision;
+    this.exchange = exchange;
+  }
+
+  /** Made when it is asked for: most reads are answered from memory and nobody can wait for them. */
+  get signal(): AbortSignal {
+    this.left ??= clientSignal(this.exchange);
+    return this.left;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.answerHeaders[name.toLowerCase()] = value;
+  }
 }

@@ -1,7 +1,7 @@
 import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type BuildAnswer, compileAnswer } from "./answer.ts";
-import { readBody } from "./body.ts";
+import { hasBody, readBody } from "./body.ts";
 import { compileEvents, type SendEvents } from "./events.ts";
 import { type Exchange, headerOf, send } from "./exchange.ts";
 import type { GatewayDeps } from "./gateway.ts";
@@ -14,7 +14,7 @@ import { createFaults, type Faults } from "./json/faults.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 import { problemAnswer } from "./problem.ts";
 import { presentedBy, readIfMatch, readRevision, revisionWaitMs } from "./request-headers.ts";
-import { openRestCall, type RestCall } from "./rest-call.ts";
+import { RestCall } from "./rest-call.ts";
 import { createRoutes, type Match } from "./routes.ts";
 import type { Validation } from "./validation.ts";
 
@@ -69,9 +69,10 @@ export function createRest(
     const { target, match } = targetOf(exchange);
     const { method } = target;
     const presented = presentedBy(exchange, match.variables[target.subject]);
-    const principal = await gate.admit(method, presented, exchange.setHeader);
-    const bytes = await readBody(request, method.maxBodyBytes);
-    const body = bytes.length === 0 ? emptyBody : parseBody(bytes);
+    const principal = await gate.admit(method, presented, (name, value) => {
+      exchange.answerHeaders[name] = value;
+    });
+    const body = hasBody(request) ? parseBody(await readBody(request, method.maxBodyBytes)) : emptyBody;
     const key = target.rest.verb === "POST" ? headerOf(request, "idempotency-key") : undefined;
     if (key === undefined) return once(exchange, target, match, principal, body);
     return keyed(exchange, target, match, principal, body, key);
@@ -91,7 +92,7 @@ export function createRest(
     }
     const output = await target.method.handle(input, call);
     const { status, headers, body: text } = target.answer(output);
-    send(exchange, status, { ...headers, ...call.answerHeaders }, text);
+    send(exchange, status, Object.assign(call.answerHeaders, headers), text);
   }
 
   function prepare(
@@ -108,7 +109,7 @@ export function createRest(
     const ifMatch = readIfMatch(headerOf(request, "if-match"), faults);
     const minRevision = readRevision(headerOf(request, "holdfast-revision"), faults);
     if (faults.list.length > 0) throw invalidRequest(faults);
-    return { input, call: openRestCall({ exchange, principal, idempotency, ifMatch, minRevision }) };
+    return { input, call: new RestCall(exchange, { principal, idempotency, ifMatch, minRevision }) };
   }
 
   /** A POST with an Idempotency-Key: refusals are answers too, and kept like them. */

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { RequestHandler } from "./gateway.ts";
@@ -46,6 +47,8 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
 
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
+  /** The newest answer of each connection that speaks HTTP/1.1. */
+  const answers = new Map<Socket, ServerResponse>();
   let closing = false;
 
   server.on("connection", (socket: Socket) => {
@@ -67,9 +70,10 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
   });
   server.on("request", (request, response) => {
     if (request.httpVersionMajor === 1) {
+      const { socket } = request;
+      if (!answers.has(socket)) socket.once("close", () => answers.delete(socket));
+      answers.set(socket, response as unknown as ServerResponse);
       if (closing) response.setHeader("connection", "close");
-      // Its answer began before the end was known, so the client would keep the connection.
-      response.once("finish", () => closing && request.socket.end());
     }
     handler(request, response);
   });
@@ -88,6 +92,11 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
       closing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
+      for (const [socket, answer] of answers) {
+        if (answer.writableFinished) socket.end();
+        // It began before the end was known, so the client would keep the connection.
+        else answer.once("finish", () => socket.end());
+      }
       const cut = setTimeout(() => {
         for (const session of sessions) session.destroy();
         for (const socket of sockets) socket.destroy();

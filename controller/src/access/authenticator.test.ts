@@ -5,6 +5,7 @@ import { createSealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { type ApiKey, hashPurposes, type Maker, type Token, type User } from "./credential.ts";
+import { createKnownCallers } from "./known-callers.ts";
 import { createMemberships, type Membership, membershipId } from "./membership.ts";
 import type { Organization } from "./organization.ts";
 import { createPasswordCheck } from "./password-check.ts";
@@ -78,6 +79,10 @@ function setUp() {
     organizations: organizations.collection,
     memberships: createMemberships(memberships.collection),
     passwords,
+    known: createKnownCallers(
+      [apiKeys, tokens, users, organizations, memberships].map(({ collection }) => collection),
+      clock,
+    ),
     used: (id) => used.push(id),
     sealer,
     clock,
@@ -163,6 +168,30 @@ test.each([
   const refusal = await at.ask(authorization).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(HoldfastError);
   expect((refusal as HoldfastError).key).toBe("UNAUTHENTICATED");
+});
+
+test("a hash is paid once a second, and again at once when anything has changed", async () => {
+  const authorization = basic("hfk_good", "s3cret");
+  const first = await at.ask(authorization);
+  expect(await at.ask(authorization)).toBe(first);
+  expect(at.used).toHaveLength(2);
+  now += 1_000;
+  const second = await at.ask(authorization);
+  expect(second).not.toBe(first);
+  now -= 5_000;
+  expect(await at.ask(authorization)).not.toBe(second);
+  at.apiKeys.delete("hfk_good");
+  await expect(at.ask(authorization)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+});
+
+test("what changes while a password is checked is not forgotten by it", async () => {
+  await person("anna", "correct horse battery");
+  at.join("anna", "owner");
+  const authorization = basic("anna", "correct horse battery");
+  const asking = at.ask(authorization);
+  at.join("anna", "viewer");
+  await asking;
+  expect([...(await at.ask(authorization)).scopes]).not.toContain("organization:*");
 });
 
 test("an organization that the credential is not of is named as the fault", async () => {

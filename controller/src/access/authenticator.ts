@@ -5,6 +5,7 @@ import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { type ApiKey, hashPurposes, type Maker, operatorScopes, type Token, type User } from "./credential.ts";
 import { equalHash } from "./equal-hash.ts";
+import type { KnownCallers } from "./known-callers.ts";
 import type { Memberships } from "./membership.ts";
 import type { Organization } from "./organization.ts";
 import type { PasswordCheck } from "./password-check.ts";
@@ -17,10 +18,17 @@ export interface AuthenticatorDeps {
   readonly organizations: Collection<Organization>;
   readonly memberships: Memberships;
   readonly passwords: PasswordCheck;
+  readonly known: KnownCallers;
   /** Told of each key and token that was good. */
   readonly used: (id: string, organizationId: string, source: string) => void;
   readonly sealer: Sealer;
   readonly clock: Clock;
+}
+
+/** A caller, and when what was presented ends; null for never. */
+interface Checked {
+  readonly principal: Principal;
+  readonly endsAt: number | null;
 }
 
 /**
@@ -29,58 +37,62 @@ export interface AuthenticatorDeps {
  * them; passwords of people have a slow one (password-check.ts).
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
+  async function check(credentials: PresentedCredentials): Promise<Principal> {
+    const keep = deps.known.keeper();
+    const checked = await checkedOf(credentials, deps);
+    if (checked === undefined)
+      throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer good.");
+    const { principal, endsAt } = checked;
+    const { organization } = credentials;
+    if (organization !== undefined && organization !== principal.organizationId) throw foreign();
+    keep(credentials, principal, endsAt);
+    return principal;
+  }
+
   return {
     async authenticate(credentials) {
-      const principal = await principalOf(credentials, deps);
-      if (principal === undefined)
-        throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer good.");
-      const { organizationId } = principal;
-      if (credentials.organization !== undefined && credentials.organization !== organizationId) throw foreign();
-      if (principal.kind !== "user" && organizationId !== undefined)
-        deps.used(principal.id, organizationId, credentials.source);
+      const principal = deps.known.get(credentials) ?? (await check(credentials));
+      if (principal.kind !== "user" && principal.organizationId !== undefined)
+        deps.used(principal.id, principal.organizationId, credentials.source);
       return principal;
     },
   };
 }
 
-async function principalOf(
+async function checkedOf(
   { authorization = "", organization, source }: PresentedCredentials,
   deps: AuthenticatorDeps,
-): Promise<Principal | undefined> {
+): Promise<Checked | undefined> {
   const space = authorization.indexOf(" ");
   const scheme = authorization.slice(0, space).toLowerCase();
   const value = authorization.slice(space + 1).trim();
-  if (scheme === "bearer") return tokenPrincipal(value, deps);
+  if (scheme === "bearer") return checkToken(value, deps);
   if (scheme !== "basic") return undefined;
   const decoded = Buffer.from(value, "base64").toString("utf8");
   const colon = decoded.indexOf(":");
   if (colon === -1) return undefined;
   const [name, secret] = [decoded.slice(0, colon), decoded.slice(colon + 1)];
-  if (name.startsWith("hfk_")) return keyPrincipal(name, secret, deps);
+  if (name.startsWith("hfk_")) return checkKey(name, secret, deps);
   if (name.length > 64 || secret.length > 256) return undefined;
   const user = await deps.passwords.verify(name, secret, source);
-  return user === undefined ? undefined : userPrincipal(user.object, organization, deps);
+  return user && { principal: userPrincipal(user.object, organization, deps), endsAt: null };
 }
 
-function keyPrincipal(id: string, secret: string, deps: AuthenticatorDeps): Principal | undefined {
+function checkKey(id: string, secret: string, deps: AuthenticatorDeps): Checked | undefined {
   const key = deps.apiKeys.get(id)?.object;
   // The hash is computed for unknown ids too, so that time tells nothing about which exist.
   const presented = deps.sealer.keyedHash(hashPurposes.apiKey, secret);
   const current = equalHash(key?.spec.secretHash, presented);
   const previous = equalHash(key?.spec.previous?.secretHash, presented);
   if (key === undefined || !isLive(key, deps)) return undefined;
-  if (!current && (!previous || isOver(key.spec.previous?.expiresAt ?? 0, deps.clock))) return undefined;
-  return {
-    kind: "api_key",
-    id,
-    name: id,
-    organizationId: key.metadata.organizationId,
-    scopes: new Set(key.spec.scopes),
-    expiresAt: key.spec.expiresAt,
-  };
+  const { scopes, expiresAt } = key.spec;
+  const endsAt = current ? expiresAt : Math.min(key.spec.previous?.expiresAt ?? 0, expiresAt ?? Infinity);
+  if (!current && (!previous || isOver(endsAt, deps.clock))) return undefined;
+  const { organizationId } = key.metadata;
+  return { principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt }, endsAt };
 }
 
-function tokenPrincipal(text: string, deps: AuthenticatorDeps): Principal | undefined {
+function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined {
   if (!text.startsWith("hft_")) return undefined;
   const presented = deps.sealer.keyedHash(hashPurposes.token, text);
   const id = tokenIdOf(text);
@@ -93,7 +105,11 @@ function tokenPrincipal(text: string, deps: AuthenticatorDeps): Principal | unde
   if (scopes === undefined) return undefined;
   const { id: tokenId, name, organizationId } = token.metadata;
   const { resources, expiresAt } = token.spec;
-  return { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...(resources && { resources }) };
+  const limits = resources && { resources };
+  return {
+    principal: { kind: "token", id: tokenId, name, organizationId, scopes, expiresAt, ...limits },
+    endsAt: expiresAt,
+  };
 }
 
 /** What the token may do now; undefined when its maker may nothing any more. */

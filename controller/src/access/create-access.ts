@@ -12,6 +12,7 @@ import { createAuditApi } from "./audit-api.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { mayTouch, organizationOf } from "./caller.ts";
 import type { Cursors } from "./cursor.ts";
+import { createKnownCallers } from "./known-callers.ts";
 import { createLastUse } from "./last-use.ts";
 import { createMemberships } from "./membership.ts";
 import { createOrganizationApi } from "./organization-api.ts";
@@ -80,6 +81,7 @@ export function createAccess(deps: {
       organizations,
       memberships,
       passwords,
+      known: createKnownCallers([apiKeys, tokens, users, organizations, collections.memberships], clock),
       used: lastUse.note,
       sealer,
       clock,
