@@ -15,6 +15,12 @@ export type { Tokens } from "./tokens.ts";
 export type { CallOptions, Credentials, TransportOptions } from "./transport.ts";
 export type * from "./types.ts";
 export type { Users } from "./users.ts";
+export {
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookHeaders,
+  WebhookVerificationFailed,
+} from "./verify-webhook.ts";
 export { ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
 export type * from "./webhook-types.ts";
 export type { Webhooks } from "./webhooks.ts";

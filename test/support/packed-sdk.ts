@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** The directory of the SDK's package. */
+export const sdkDirectory = join(import.meta.dirname, "..", "..", "sdk");
+
+/** What `npm pack` makes of the SDK; resolves to the tarball's path in the directory. */
+export async function packSdk(directory: string): Promise<string> {
+  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", directory], { cwd: sdkDirectory });
+  // Scripts of the package may have written before npm's own answer.
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }];
+  return join(directory, filename);
+}
+
+/** A project of a user with the tarball as its only package; no registry is asked. */
+export async function installSdk(tarball: string, directory: string): Promise<void> {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));
+  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: directory });
+}
