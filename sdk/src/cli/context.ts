@@ -83,25 +83,22 @@ export async function openContext(flags: GlobalFlags, deps: CliDeps): Promise<Co
     },
     dataDirectory: flags.data ?? (environment.HOLDFAST_DATA || deps.defaultDirectory),
     get client() {
-      client ??= context.clientOf(signedIn(context.settings.credentials));
+      client ??= context.clientOf(signedIn(context.settings.credentials), context.settings.organization);
       return client;
     },
     get widest() {
-      return context.clientOf(signedIn(context.settings.person));
+      return context.clientOf(signedIn(context.settings.person), context.settings.organization);
     },
-    clientOf(credentials, organization = context.settings.organization) {
+    clientOf(credentials, organization) {
       const { caFile, baseUrl, dataDirectory } = context.settings;
       const options = transportOptionsOf({ baseUrl, caFile, dataDirectory, organization, credentials });
       return createClient({ ...options, signal });
     },
     async person() {
-      const { credentials, person, username } = context.settings;
-      if (person?.kind === "basic" || credentials === undefined || username === undefined) return context.widest;
-      return context.clientOf({
-        kind: "basic",
-        name: username,
-        secret: await terminal.askSecret(`Password of ${username}`),
-      });
+      const { person, username, organization } = context.settings;
+      if (person?.kind === "basic" || username === undefined) return context.widest;
+      const secret = await terminal.askSecret(`Password of ${username}`);
+      return context.clientOf({ kind: "basic", name: username, secret }, organization);
     },
     progress: (name) => createProgress(stderr, name),
     async service(nameOrId) {

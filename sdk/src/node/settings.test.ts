@@ -11,7 +11,7 @@ import {
   selectProfile,
   SettingsError,
 } from "./profiles.ts";
-import { type GivenSettings, readSettings } from "./settings.ts";
+import { findSettings, type GivenSettings, readSettings } from "./settings.ts";
 
 let directory = "";
 
@@ -135,5 +135,13 @@ describe("settings", () => {
     expect(() => settings({ HOLDFAST_API_KEY_ID: "hfk_1" })).toThrow("without HOLDFAST_API_KEY_SECRET");
     removeProfile({ XDG_CONFIG_HOME: directory }, "p");
     expect(() => settings()).toThrow("set HOLDFAST_BASE_URL");
+  });
+
+  test("nobody signed in is no fault for who is about to sign in", () => {
+    const { username, ...where } = { base_url: "https://p:1", organization: "o", username: "anna" };
+    saveProfile({ XDG_CONFIG_HOME: directory }, "p", { ...where, username });
+    const found = findSettings({ profile: "p" }, { XDG_CONFIG_HOME: directory });
+    expect(found).toMatchObject({ baseUrl: "https://p:1", organization: "o", username, credentials: undefined });
+    expect(() => settings({}, { profile: "p" })).toThrow("no credential");
   });
 });

@@ -80,16 +80,12 @@ export function findSettings(given: GivenSettings, environment: Environment, def
   const index = usable.findIndex(({ credentials, person }) => credentials !== undefined || person !== undefined);
   const signedIn = usable[index];
   // The organization beside a credential that is not used is not meant.
-  const organization = usable.slice(0, index + 1).find((source) => source.organization)?.organization;
+  const counted = signedIn === undefined ? usable : usable.slice(0, index + 1);
+  const organization = counted.find((source) => source.organization)?.organization;
   const person = signedIn?.person ?? signedIn?.credentials;
   // A key is of one organization; who names another one is a person of several.
   const isOther = organization !== undefined && organization !== signedIn?.organization;
   const credentials = (isOther ? person : undefined) ?? signedIn?.credentials ?? person;
-  if (credentials === undefined || person === undefined) {
-    throw new SettingsError(
-      "no credential: set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, or sign in to a profile",
-    );
-  }
   return {
     baseUrl,
     credentials,

@@ -68,7 +68,8 @@ export async function askNewPassword({ terminal }: Context): Promise<string> {
 /** A token with all rights that the person has in the organization; nothing keeps the password. */
 async function openSession(context: Context, username: string, password: string, seconds: number): Promise<Session> {
   const credentials = { kind: "basic", name: username, secret: password } as const;
-  const { organization_id: acting, organizations } = await context.clientOf(credentials).me();
+  const named = context.flags.organization ?? (context.environment.HOLDFAST_ORGANIZATION || undefined);
+  const { organization_id: acting, organizations } = await context.clientOf(credentials, named).me();
   const organization = acting ?? (await choose(context, organizations));
   if (organization === undefined) return { username };
   const client = context.clientOf(credentials, organization);

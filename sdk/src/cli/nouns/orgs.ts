@@ -18,7 +18,7 @@ export function addOrgs(orgs: CliCommand): void {
     .does(async ({ person, output }, name: string) => {
       const made = await (await person()).organizations.create(name);
       output.show(made, columns);
-      output.say(`\nTo act in it: --organization ${made.id}, or HOLDFAST_ORGANIZATION`);
+      output.say(`\nTo act in it: --organization ${made.id}, or HOLDFAST_ORGANIZATION, or holdfast login`);
     });
 
   orgs
