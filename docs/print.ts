@@ -1,5 +1,5 @@
 /**
- * Prints the pages that follow from tables in the code: life cycles, errors, settings. `--check` writes nothing and fails
+ * Prints the pages that follow from tables in the code: life cycles, errors, settings, commands. `--check` writes nothing and fails
  * when a page is not what the tables say.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -10,6 +10,7 @@ import { type EventDefinition, eventTypes } from "../controller/src/event/event-
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
+import { cliPage } from "./cli-page.ts";
 
 interface Table {
   readonly name: string;
@@ -104,6 +105,7 @@ const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 const pages: Readonly<Record<string, string>> = {
   "states/managed-service.md": statesPage(managedServiceLifecycle),
   "states/task.md": statesPage(taskLifecycle),
+  "cli.md": await cliPage(),
   "errors.md": errorsPage(),
   "events.md": eventsPage(),
   "settings.md": settingsPage(),

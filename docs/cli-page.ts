@@ -1,0 +1,118 @@
+import type { CliCommand } from "../sdk/src/cli/command.ts";
+import { exitCodes } from "../sdk/src/cli/exit-code.ts";
+import { nounGroups } from "../sdk/src/cli/nouns.ts";
+import { addVerbs, createRoot } from "../sdk/src/cli/program.ts";
+
+const introduction = `
+\`./bin/holdfast.js\` in a checkout; link it as \`holdfast\` where you like. \`holdfast NOUN VERB --help\` says the same as this page.
+
+## Where it goes and who asks
+
+After \`npm start\` nothing needs to be set: the credentials are in \`.holdfast/admin.json\` of this directory or of one above it.
+Elsewhere, sign in once; the session is kept in a profile, in a file that only you can read (\`$XDG_CONFIG_HOME/holdfast\`):
+
+\`\`\`
+holdfast login --base-url https://holdfast.example.com --ca-file ca.pem --profile work
+holdfast profile use work
+\`\`\`
+
+Flags go over the environment, the environment over the profile in use, that over the installation of this directory.
+
+| variable | flag | what |
+| --- | --- | --- |
+| \`HOLDFAST_BASE_URL\` | \`--base-url\` | the API |
+| \`HOLDFAST_API_KEY_ID\`, \`HOLDFAST_API_KEY_SECRET\` | | a key, or a person's user name and password |
+| \`HOLDFAST_TOKEN\` | | a token; it goes over a key |
+| \`HOLDFAST_CA_FILE\` | \`--ca-file\` | PEM file of the authorities to trust, instead of the usual ones |
+| \`HOLDFAST_ORGANIZATION\` | \`--organization\` | id of the organization to act in |
+| \`HOLDFAST_PROFILE\` | \`--profile\` | the profile to use |
+| \`HOLDFAST_DATA\` | \`--data\` | data directory of an installation on this host |
+
+No flag takes a secret. Passwords and secrets are asked for, unseen; without a terminal each is a line of standard input. Secrets are
+printed only by commands whose job that is: those that make a credential, \`users password\`, \`services connect --conninfo\` (a file).
+
+## Results
+
+On a terminal: tables as wide as it, with colours (\`NO_COLOR\` turns them off). Piped: the same without colours, nothing cut.
+\`--output json\` and \`--output yaml\` give every field as the API names it; what follows (\`--follow\`) is an object a line, or a document.
+\`--wait\` shows the step that is being done. What destroys asks first; \`--yes\` agrees, and without a terminal it is needed.
+`;
+
+/** Every command with its arguments, flags and examples, from the commands themselves. */
+export async function cliPage(): Promise<string> {
+  const silent = { write: () => undefined };
+  const root = createRoot({
+    environment: {},
+    defaultDirectory: "",
+    signal: new AbortController().signal,
+    stdout: silent,
+    stderr: silent,
+    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+  });
+  const sections: string[] = [];
+  for (const { title, nouns } of nounGroups) {
+    sections.push(`## ${title}`, "");
+    for (const { name } of nouns) {
+      const noun = await addVerbs(root, name);
+      if (noun !== undefined) sections.push(...nounSection(noun));
+    }
+  }
+  const codes = Object.entries(exitCodes).map(([code, meaning]) => `| ${code} | ${meaning} |`);
+  return [
+    "# The command line",
+    introduction,
+    "| exit code | meaning |",
+    "| --- | --- |",
+    ...codes,
+    "",
+    "`services connect` ends with the code of psql or valkey-cli.",
+    "",
+    ...sections,
+  ].join("\n");
+}
+
+function nobody(): Promise<never> {
+  return Promise.reject(new Error("nobody is asked"));
+}
+
+function nounSection(noun: CliCommand): string[] {
+  const rows = leavesOf(noun).flatMap((command) => {
+    const flags = command.options.map(({ flags: spelled, description }) => `\`${cell(spelled)}\` ${cell(description)}`);
+    const [path, args] = [pathOf(command), command.registeredArguments.map(argumentText).join(" ")];
+    return [
+      `| \`${[path, args].filter(Boolean).join(" ")}\` | ${cell(command.description())} | ${flags.join("<br>")} |`,
+    ];
+  });
+  const examples = leavesOf(noun).flatMap(({ examples: lines }) => lines);
+  return [
+    `### ${noun.name()}: ${noun.description()}`,
+    "",
+    "| command | what | flags |",
+    "| --- | --- | --- |",
+    ...rows,
+    "",
+    "```",
+    ...examples,
+    "```",
+    "",
+  ];
+}
+
+/** Commands that do something. */
+function leavesOf(command: CliCommand): CliCommand[] {
+  return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
+}
+
+function pathOf(command: Pick<CliCommand, "name" | "parent">): string {
+  const { parent } = command;
+  return parent === null || parent.parent === null ? command.name() : `${pathOf(parent)} ${command.name()}`;
+}
+
+function argumentText(argument: CliCommand["registeredArguments"][number]): string {
+  const name = argument.variadic ? `${argument.name()}...` : argument.name();
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
