@@ -23,13 +23,14 @@ import { createEgressClient } from "./egress/egress-client.ts";
 import { ownAddresses } from "./egress/own-addresses.ts";
 import { createResolveName } from "./egress/resolve-name.ts";
 import { createFleet } from "./fleet/create-fleet.ts";
-import { createHistory, type History } from "./history/history.ts";
+import { createHistory } from "./history/history.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
 import { createDirectoryStore } from "./objects/directory-store.ts";
 import { directoryOf } from "./objects/object-store.ts";
 import { createPayloads } from "./objects/payloads.ts";
 import { createOutbox } from "./outbox/outbox.ts";
+import type { OutboxEntry } from "./outbox/outbox-entry.ts";
 import { createAuthority } from "./pki/create-authority.ts";
 import { createRenewedIdentity } from "./pki/renewed-identity.ts";
 import { reconciledOf } from "./reconciled.ts";
@@ -101,11 +102,8 @@ const [agentHost, agentPort] = hostAndPort(agentListen);
 const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
 const shards = createShards({ store, membership, log });
 const ownership = shards;
-const moved: Pick<History, "insert"> = {
-  async insert(entries) {
-    await history.insert(entries);
-    dispatcher.wake();
-  },
+const moved = {
+  insert: (entries: readonly OutboxEntry[], asOf: bigint): Promise<void> => dispatcher.insert(entries, asOf),
 };
 const outbox = createOutbox({ store, history: moved, ownership, clock, ids: newId, random, log });
 const begin = () => createUnitOfWork(store, { outbox, sealer, clock, ids: newId });
@@ -123,11 +121,10 @@ const egress = createEgressClient({
   ),
   resolve: createResolveName(),
 });
-const { deliveries } = history;
 const { webhooks } = collections;
 const dispatcher = createDeliveryDispatcher({
   webhooks,
-  deliveries,
+  history,
   egress,
   ownership,
   begin,
