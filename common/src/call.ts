@@ -1,4 +1,5 @@
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { FieldFault } from "./errors.ts";
 
 /** Who calls. Made by the authenticator only, never from a header. */
 export interface Principal {
@@ -69,14 +70,28 @@ export type Handler<M extends DescMethod> = M["methodKind"] extends "server_stre
 /** Implementation of one service: every method, by its local name. */
 export type Handlers<S extends DescService> = { readonly [N in keyof S["method"]]: Handler<S["method"][N]> };
 
+/**
+ * What is wrong with the values of an input that the protos cannot say, such as a plan that is not in the catalogue. It is
+ * asked before the handler, and told in one answer with the faults of shape; what those name already is not told twice.
+ */
+export type Check<M extends DescMethod> = (input: MessageShape<M["input"]>, call: Call) => readonly FieldFault[];
+
+/** Checks of some of a service's methods, by their local names. */
+export type Checks<S extends DescService> = { readonly [N in keyof S["method"]]?: Check<S["method"][N]> };
+
 /** A service with its implementation, its types forgotten; made by `serve`. */
 export interface ServedService {
   readonly service: DescService;
   readonly handlers: Readonly<Record<string, (input: never, call: Call) => unknown>>;
+  readonly checks: Readonly<Record<string, (input: never, call: Call) => readonly FieldFault[]>>;
 }
 
-export function serve<S extends DescService>(service: S, handlers: Handlers<S>): ServedService {
-  return { service, handlers: handlers as ServedService["handlers"] };
+export function serve<S extends DescService>(service: S, handlers: Handlers<S>, checks: Checks<S> = {}): ServedService {
+  return {
+    service,
+    handlers: handlers as ServedService["handlers"],
+    checks: checks as ServedService["checks"],
+  };
 }
 
 /** Turns an Authorization header into a principal; throws UNAUTHENTICATED. */

@@ -14,11 +14,11 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
   const secret = hasSecret(output, new Set());
   const location = rest.location === undefined ? undefined : compileLocation(rest.location, output);
   const statuses = rest.also.map((also) => {
-    const field = fieldOf(output, also.field);
-    const wanted = new Set(
-      also.in.map((text) => field.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
+    const { last, read } = compilePath(also.field, output);
+    const wanted = new Set<unknown>(
+      also.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
     );
-    return { name: field.localName, wanted: wanted as ReadonlySet<unknown>, status: also.http };
+    return { isSo: (value: object) => wanted.has(read(value)), status: also.http };
   });
   const kept = new WeakMap<object, KeptAnswer>();
   return (value) => {
@@ -30,9 +30,9 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
   };
 
   function answerOf(value: object): KeptAnswer {
-    const status = statuses.find(({ name, wanted }) => wanted.has((value as Members)[name]))?.status ?? rest.status;
+    const status = statuses.find(({ isSo }) => isSo(value))?.status ?? rest.status;
     const headers: Record<string, string> = {};
-    if (location !== undefined && status !== 200) headers.location = location(value as Members);
+    if (location !== undefined && status !== 200) headers.location = location(value);
     if (status === 204) return { status, headers, body: "", secret };
     headers["content-type"] = "application/json";
     return { status, headers, body: encode(value), secret };
@@ -40,16 +40,29 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
 }
 
 /** Compiles "/managed-services/{id}" into a path made of fields of the answer. */
-function compileLocation(template: string, output: DescMessage): (value: Members) => string {
-  const parts = template.split(/\{([^}]*)\}/).map((text, index) => (index % 2 === 0 ? text : fieldOf(output, text)));
-  return (value) =>
-    parts.map((part) => (typeof part === "string" ? part : encodeURIComponent(textOf(value[part.localName])))).join("");
+function compileLocation(template: string, output: DescMessage): (value: object) => string {
+  const parts = template
+    .split(/\{([^}]*)\}/)
+    .map((text, index) => (index % 2 === 0 ? text : compilePath(text, output).read));
+  return (value) => parts.map((part) => (typeof part === "string" ? part : textOf(part(value)))).join("");
 }
 
-function fieldOf(message: DescMessage, name: string): DescField {
-  const field = message.fields.find((candidate) => candidate.name === name);
-  if (field === undefined) throw new Error(`${message.typeName} has no field ${name}`);
-  return field;
+/** A field by its dotted path, and what reads it; undefined where the message around it is absent. */
+function compilePath(path: string, output: DescMessage): { last: DescField; read: (value: object) => unknown } {
+  const [name, ...inner] = path.split(".");
+  const field = output.fields.find((candidate) => candidate.name === name);
+  if (field === undefined) throw new Error(`${output.typeName} has no field ${name}`);
+  const own = (value: object) => (value as Members)[field.localName];
+  if (inner.length === 0) return { last: field, read: own };
+  if (field.fieldKind !== "message") throw new Error(`${field} has no fields of its own`);
+  const { last, read } = compilePath(inner.join("."), field.message);
+  return {
+    last,
+    read(value) {
+      const member = own(value);
+      return member === undefined ? undefined : read(member as object);
+    },
+  };
 }
 
 function hasSecret(message: DescMessage, seen: Set<DescMessage>): boolean {
@@ -63,5 +76,5 @@ function hasSecret(message: DescMessage, seen: Set<DescMessage>): boolean {
 /** A field of a path is a text. */
 function textOf(value: unknown): string {
   if (typeof value !== "string") throw new Error("a field of a location is not a text");
-  return value;
+  return encodeURIComponent(value);
 }

@@ -1,5 +1,6 @@
 import { type DescField, type DescMethod, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import type { Call, ServedService } from "@holdfast/common/call.ts";
+import type { FieldFault } from "@holdfast/common/errors.ts";
 import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { type AlsoStatus, BodyKind, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
@@ -15,6 +16,8 @@ export interface ApiMethod {
   readonly maxBodyBytes: number;
   /** Undefined for what only gRPC has. */
   readonly rest: RestRule | undefined;
+  /** What is wrong with the values beyond the rules of the protos; undefined when these say all. */
+  readonly check: ((input: Message, call: Call) => readonly FieldFault[]) | undefined;
   handle(input: Message, call: Call): Promise<object>;
 }
 
@@ -54,6 +57,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         readOnly: rules.readOnly,
         maxBodyBytes: rules.maxBodyBytes || defaultMaxBodyBytes,
         rest: restRule(description),
+        check: served.checks[description.localName] as ApiMethod["check"],
         handle: (input: Message, call: Call) => handler(input as never, call) as Promise<object>,
       };
     }),

@@ -108,8 +108,10 @@ export function createRest(
     const { request } = exchange;
     const ifMatch = readIfMatch(headerOf(request, "if-match"), faults);
     const minRevision = readRevision(headerOf(request, "holdfast-revision"), faults);
+    const call = new RestCall(exchange, { principal, idempotency, ifMatch, minRevision });
+    if (target.method.check !== undefined) faults.add(target.method.check(input, call));
     if (faults.list.length > 0) throw invalidRequest(faults);
-    return { input, call: new RestCall(exchange, { principal, idempotency, ifMatch, minRevision }) };
+    return { input, call };
   }
 
   /** A POST with an Idempotency-Key: refusals are answers too, and kept like them. */

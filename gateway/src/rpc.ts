@@ -64,9 +64,6 @@ export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate
         if (mask !== undefined)
           checkMask(input, (message as Message & Record<string, unknown>)[mask] as FieldMask | undefined, faults);
         validation.check(input, message, none, faults);
-        if (faults.list.length > 0) throw invalidRequest(faults);
-        if (minRevision !== undefined && method.readOnly) await deps.reached(minRevision, revisionWaitMs);
-        context.responseHeader.set("request-id", exchange.requestId);
         const call: Call = {
           requestId: exchange.requestId,
           principal,
@@ -78,6 +75,10 @@ export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate
           minRevision,
           setHeader: (name, value) => context.responseHeader.set(name, value),
         };
+        if (method.check !== undefined) faults.add(method.check(message, call));
+        if (faults.list.length > 0) throw invalidRequest(faults);
+        if (minRevision !== undefined && method.readOnly) await deps.reached(minRevision, revisionWaitMs);
+        context.responseHeader.set("request-id", exchange.requestId);
         return await method.handle(message, call);
       } catch (thrown) {
         const error = HoldfastError.from(thrown);

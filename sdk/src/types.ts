@@ -189,6 +189,8 @@ export interface ParameterState {
 
 export interface Configuration {
   readonly parameters: Readonly<Record<string, ParameterState>>;
+  /** What brings a change to the engine, until it is over. */
+  readonly operation: Operation | null;
 }
 
 /** null resets a parameter. */

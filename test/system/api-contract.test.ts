@@ -66,6 +66,14 @@ describe("the API's contract", () => {
     it("tells all faults in one answer", async () => {
       const body = { name: "Bad Name", database_type: 1, plan_name: "", storage_size_gb: -1, surprise: true };
       expect(await faults(body)).toEqual(["/database_type", "/name", "/plan_name", "/storage_size_gb", "/surprise"]);
+      const foreign = { plan_name: "tier-3", zone: "mars", storage_tier: "tape", parameters: { no_such: "1" } };
+      expect(await faults({ ...valid, ...foreign, storage_size_gb: -1 })).toEqual([
+        "/parameters/no_such",
+        "/plan_name",
+        "/storage_size_gb",
+        "/storage_tier",
+        "/zone",
+      ]);
     });
 
     it("tells what is missing", async () => {

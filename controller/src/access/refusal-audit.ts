@@ -64,7 +64,7 @@ export function auditRefusals(served: ServedService, record: (entry: NewAudit) =
       }
     };
   }
-  return { service: served.service, handlers };
+  return { ...served, handlers };
 }
 
 function objectIdOf(input: Readonly<Record<string, unknown>>): string {

@@ -16,6 +16,7 @@ import { type ManagedServiceObject, primaryOf } from "../managed-service/managed
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../managed-service/service-verbs.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
+import { operationMessage } from "../operation/operation-message.ts";
 import { whenChanged } from "../store/when-changed.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
@@ -34,7 +35,7 @@ export interface ConfigurationApiDeps {
   readonly newId: () => string;
 }
 
-/** How long an answer waits for the engine to take the settings (api.md, section 3). */
+/** How long an answer waits for the engine to take the settings; past that it is 202 with the operation. */
 const waitMs = 15_000;
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -55,18 +56,26 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     return engine;
   }
 
-  function message(service: ManagedServiceObject): Configuration {
+  /** `operation` is the one that brings a change to the engine, when it is not over. */
+  function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
     const instance = deps.fleet.observation(primaryOf(service).id)?.instance;
     const shown = shownParameters({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
     const parameters = Object.entries(shown).map(([name, { value, default: standard, status, reason }]) => [
       name,
       { value, default: standard, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
     ]);
-    return create(ConfigurationSchema, { parameters: Object.fromEntries(parameters) });
+    return create(ConfigurationSchema, {
+      parameters: Object.fromEntries(parameters),
+      ...(operation === undefined ? {} : { operation: operationMessage(operation) }),
+    });
   }
 
   const handlers: Handlers<typeof ConfigurationService> = {
-    getConfiguration: async ({ serviceId }, call) => message(access.require(serviceId, call).object),
+    getConfiguration: async ({ serviceId }, call) => {
+      const { object } = access.require(serviceId, call);
+      const operation = (await access.inProgress(object, call.signal))?.object;
+      return message(object, operation?.spec.type === "configure" ? operation : undefined);
+    },
 
     updateConfiguration: async ({ serviceId, parameters: change }, call) => {
       const operationId = await retryConflict(call.signal, async () => {
@@ -74,7 +83,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
         refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
-        const parameters = changedParameters(service.object.spec, change, engineOf(service.object));
+        const { parameters } = changedParameters(service.object.spec, change, engineOf(service.object));
         const { after, operation } = beginOperation(
           service.object,
           "configure",
@@ -95,15 +104,20 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         await deps.services.reached(await unit.commit(call.signal), 1_000);
         return service.object.status.state === "Running" ? operation.metadata.id : undefined;
       });
-      if (operationId !== undefined) {
-        const over = () => {
-          const operation = deps.operations.get(operationId)?.object;
-          return operation !== undefined && isOver(operation);
-        };
-        await whenChanged(deps.operations, operationId, over, waitMs, call.signal);
-      }
-      return message(access.require(serviceId, call).object);
+      const operation = () => deps.operations.get(operationId ?? "")?.object;
+      const isDone = () => {
+        const current = operation();
+        return current !== undefined && isOver(current);
+      };
+      if (operationId === undefined || (await whenChanged(deps.operations, operationId, isDone, waitMs, call.signal)))
+        return message(access.require(serviceId, call).object);
+      return message(access.require(serviceId, call).object, operation());
     },
   };
-  return serve(ConfigurationService, handlers);
+  return serve(ConfigurationService, handlers, {
+    updateConfiguration: ({ serviceId, parameters }, call) => {
+      const service = access.find(serviceId, call)?.object;
+      return service === undefined ? [] : changedParameters(service.spec, parameters, engineOf(service)).faults;
+    },
+  });
 }

@@ -1,8 +1,9 @@
-import { type FieldFault, HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
+import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
+import { type CheckedParameters, checkedParameters, parameterFault } from "../catalog/parameter-choice.ts";
 import type { ManagedServiceSpec } from "../managed-service/managed-service.ts";
 
 const gib = 1024 ** 3;
@@ -16,33 +17,23 @@ export interface ShownParameter {
   readonly reason: string | undefined;
 }
 
-/** Pure: the parameters after a change, or INVALID_REQUEST naming each bad value; then nothing is changed. */
+/** Pure: the parameters after a change, and each of its values that is wrong; with one of these nothing may be changed. */
 export function changedParameters(
   spec: ManagedServiceSpec,
   change: Readonly<Record<string, Value>>,
   engine: EngineOffer,
-): Readonly<Record<string, string>> {
-  const parameters = { ...spec.parameters };
+): CheckedParameters {
+  const set: Record<string, string> = {};
+  const kept = { ...spec.parameters };
   const faults: FieldFault[] = [];
   for (const [name, { kind }] of Object.entries(change)) {
-    const fault = (code: string, detail: string) =>
-      faults.push({ field: `parameters.${name}`, pointer: pointerOf(`parameters.${name}`), code, detail });
-    if (kind.case === "stringValue") {
-      const checked = engine.checkParameter(spec.version, name, kind.value);
-      if (checked.ok) parameters[name] = checked.value;
-      else fault(checked.code, checked.detail);
-    } else if (kind.case === "nullValue") {
-      const known = engine.parameters(spec.version).some((parameter) => parameter.name === name);
-      if (known) delete parameters[name];
-      else fault("unknown_parameter", "is no parameter of this engine version");
-    } else {
-      fault("wrong_type", "must be a text or null");
-    }
+    if (kind.case === "stringValue") set[name] = kind.value;
+    else if (kind.case !== "nullValue") faults.push(parameterFault(name, "wrong_type", "must be a text or null"));
+    else if (engine.parameters(spec.version).some((parameter) => parameter.name === name)) delete kept[name];
+    else faults.push(parameterFault(name, "unknown_parameter", "is no parameter of this engine version"));
   }
-  if (faults.length === 0) return parameters;
-  throw new HoldfastError("INVALID_REQUEST", faults.map(({ field, detail }) => `${field} ${detail}`).join("; "), {
-    errors: faults,
-  });
+  const checked = checkedParameters(engine, spec.version, set);
+  return { parameters: { ...kept, ...checked.parameters }, faults: [...faults, ...checked.faults] };
 }
 
 /** Pure: every parameter with its value and whether the engine runs with it. */

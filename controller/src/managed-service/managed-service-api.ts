@@ -23,13 +23,13 @@ import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
 import { managedServiceMessage, nodeMessage } from "./managed-service-message.ts";
-import { newService } from "./new-service.ts";
+import { newService, newServiceFaults } from "./new-service.ts";
 import type { ServiceAccess } from "./service-access.ts";
 import { listFilter } from "./service-filter.ts";
 import type { ServiceLogs } from "./service-logs.ts";
 import { newShortId } from "./service-names.ts";
 import { taskSummaryOf } from "./task-summary.ts";
-import { updateService } from "./update-service.ts";
+import { updateService, updateServiceFaults } from "./update-service.ts";
 import { requestVerb, type Verb } from "./service-verbs.ts";
 
 export interface ManagedServiceApiDeps {
@@ -192,7 +192,10 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       return taskSummaryOf(object, (await access.inProgress(object, call.signal))?.object);
     },
   };
-  return serve(ManagedServiceService, handlers);
+  return serve(ManagedServiceService, handlers, {
+    createManagedService: (request) => newServiceFaults(request, { catalog: deps.catalog, engines: deps.engines() }),
+    updateManagedService: updateServiceFaults,
+  });
 }
 
 function etag(service: ManagedServiceObject): string {

@@ -1,13 +1,14 @@
+import assert from "node:assert";
 import type { FieldFault } from "@holdfast/common/errors.ts";
-import { HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
 import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { type CatalogData, defaultStorageTier } from "../catalog/catalog.ts";
+import type { CatalogData } from "../catalog/catalog.ts";
+import { chooseFromCatalog } from "../catalog/catalog-choice.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newOperation, type OperationObject } from "../operation/operation.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
-import { reservedNames } from "./reserved-names.ts";
+import { reservedNameFault } from "./reserved-names.ts";
 
 /** What a new service is made of besides the request. */
 export interface NewServiceContext {
@@ -23,7 +24,7 @@ export interface NewServiceContext {
   readonly defaultAllowedCidrs: readonly string[];
 }
 
-/** Pure: the service and its first operation, or INVALID_REQUEST naming every field that is wrong. */
+/** Pure: the service and its first operation, of a request without faults. */
 export function newService(
   request: CreateManagedServiceRequest,
   context: NewServiceContext,
@@ -57,50 +58,23 @@ export function newService(
   return { service, operation };
 }
 
+/** Pure: every field that the protos let pass and the catalogue, or the API's own paths, do not. */
+export function newServiceFaults(
+  request: CreateManagedServiceRequest,
+  { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
+): readonly FieldFault[] {
+  const name = reservedNameFault(request.name);
+  return [
+    ...(name === undefined ? [] : [name]),
+    ...chooseFromCatalog(request, catalog, engines).faults,
+    ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
+  ];
+}
+
 function specOf(request: CreateManagedServiceRequest, context: NewServiceContext): ManagedServiceSpec {
   const { catalog, engines, now } = context;
-  const faults: FieldFault[] = [];
-  const fault = (field: string, code: string, detail: string) =>
-    faults.push({ field, pointer: pointerOf(field), code, detail });
-  const oneOf = (names: readonly string[]) => `must be one of ${names.join(", ")}`;
-
-  if (reservedNames.has(request.name))
-    fault("name", "reserved", "is a word of the API's own paths; choose another name");
-  const engine = engines.find(({ databaseType }) => databaseType === request.databaseType);
-  if (engine === undefined) fault("database_type", "unknown", oneOf(engines.map(({ databaseType }) => databaseType)));
-  const version = request.version ?? engine?.defaultVersion ?? "";
-  const offered = engine?.versions.find((candidate) => candidate.version === version);
-  if (engine !== undefined && offered === undefined) {
-    fault("version", "unknown", oneOf(engine.versions.map((candidate) => candidate.version)));
-  } else if (offered?.available === false) {
-    fault("version", "unavailable", `cannot run here: ${offered.reason ?? "its image is missing"}`);
-  }
-  if (!catalog.plans.some(({ planName }) => planName === request.planName)) {
-    fault("plan_name", "unknown", oneOf(catalog.plans.map(({ planName }) => planName)));
-  }
-  const storageTier = request.storageTier ?? defaultStorageTier;
-  if (!catalog.storageTiers.some((tier) => tier.storageTier === storageTier)) {
-    fault("storage_tier", "unknown", oneOf(catalog.storageTiers.map((tier) => tier.storageTier)));
-  }
-  const zone = request.zone ?? catalog.zones[0]?.zone ?? "";
-  if (!catalog.zones.some((candidate) => candidate.zone === zone)) {
-    fault("zone", "unknown", oneOf(catalog.zones.map((candidate) => candidate.zone)));
-  }
-  const networks = canonicalCidrs(request.allowedCidrs?.values ?? context.defaultAllowedCidrs);
-  faults.push(...networks.faults);
-  const parameters: Record<string, string> = {};
-  for (const [name, text] of Object.entries(request.parameters)) {
-    const checked = engine?.checkParameter(version, name, text);
-    if (checked === undefined) continue;
-    if (checked.ok) parameters[name] = checked.value;
-    else fault(`parameters.${name}`, checked.code, checked.detail);
-  }
-  if (faults.length > 0 || engine === undefined) {
-    throw new HoldfastError("INVALID_REQUEST", faults.map(({ field, detail }) => `${field} ${detail}`).join("; "), {
-      errors: faults,
-    });
-  }
-
+  const { engine, version, storageTier, zone, parameters } = chooseFromCatalog(request, catalog, engines);
+  assert(engine !== undefined, "what is asked for was checked against the catalogue");
   const hostname = hostnameOf(request.name, context.shortId, zone, context.domain);
   const ttlHours = request.ttlHours ?? null;
   return {
@@ -110,7 +84,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     storageSizeGb: request.storageSizeGb,
     storageTier,
     zone,
-    allowedCidrs: networks.cidrs,
+    allowedCidrs: canonicalCidrs(request.allowedCidrs?.values ?? context.defaultAllowedCidrs).cidrs,
     parameters,
     ttlHours,
     expiresAt: expiresAt(ttlHours, now),

@@ -12,6 +12,8 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 
 /** Finds services for a caller: what is not the caller's organization's does not exist. */
 export interface ServiceAccess {
+  /** Undefined when there is none for the caller. */
+  find(id: string, call: Call): Stored<ManagedServiceObject> | undefined;
   /** Throws SERVICE_NOT_FOUND. */
   require(id: string, call: Call): Stored<ManagedServiceObject>;
   /** As `require`, and throws WRONG_STATE unless the service is Running. */
@@ -23,18 +25,22 @@ export function createServiceAccess(deps: {
   services: Collection<ManagedServiceObject>;
   operations: Collection<OperationObject>;
 }): ServiceAccess {
-  const require = (id: string, call: Call) => {
+  const find = (id: string, call: Call) => {
     const organizationId = organizationOf(call);
     const service = deps.services.get(id);
     const isTheirs = service?.object.metadata.organizationId === organizationId;
-    if (service === undefined || !isTheirs || !mayTouch(call, "managed-service", id)) {
+    return isTheirs && mayTouch(call, "managed-service", id) ? service : undefined;
+  };
+  const require = (id: string, call: Call) => {
+    const service = find(id, call);
+    if (service === undefined)
       throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
-    }
     return service;
   };
   const unlessOver = (operation: Stored<OperationObject> | undefined) =>
     operation === undefined || isOver(operation.object) ? undefined : operation;
   return {
+    find,
     require,
     inProgress: async (service, signal) =>
       unlessOver(await findOperation(deps.operations, service.status.operationId, signal)),

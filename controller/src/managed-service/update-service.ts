@@ -1,9 +1,9 @@
-import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
-import { reservedNames } from "./reserved-names.ts";
+import { reservedNameFault } from "./reserved-names.ts";
 
 export interface ServiceUpdate {
   /** The very same object when the request changes nothing. */
@@ -45,23 +45,21 @@ export function updateService(
   };
 }
 
+/** Pure: every field that the protos let pass and that cannot be so. */
+export function updateServiceFaults({ name, allowedCidrs }: UpdateManagedServiceRequest): readonly FieldFault[] {
+  const reserved = name === undefined ? undefined : reservedNameFault(name);
+  return [...(reserved === undefined ? [] : [reserved]), ...canonicalCidrs(allowedCidrs?.values ?? []).faults];
+}
+
 function newName({ name }: UpdateManagedServiceRequest): string {
   if (name === undefined) throw invalid({ field: "name", code: "not_clearable", detail: "must not be null" });
-  if (reservedNames.has(name))
-    throw invalid({ field: "name", code: "reserved", detail: "is a word of the API's own paths; choose another name" });
   return name;
 }
 
 function changeOf(path: string, request: UpdateManagedServiceRequest, now: number): Partial<ManagedServiceSpec> {
   switch (path) {
-    case "allowed_cidrs": {
-      const { cidrs, faults } = canonicalCidrs(request.allowedCidrs?.values ?? []);
-      if (faults.length > 0)
-        throw new HoldfastError("INVALID_REQUEST", "allowed_cidrs has entries that are no networks", {
-          errors: faults,
-        });
-      return { allowedCidrs: cidrs };
-    }
+    case "allowed_cidrs":
+      return { allowedCidrs: canonicalCidrs(request.allowedCidrs?.values ?? []).cidrs };
     case "ttl_hours": {
       const ttlHours = request.ttlHours ?? null;
       return { ttlHours, expiresAt: expiresAt(ttlHours, now) };

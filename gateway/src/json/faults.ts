@@ -12,20 +12,24 @@ export interface Faults {
   at(place: Place | undefined, code: string, detail: string): void;
   /** About a parameter of the path, the query or a header: there is no pointer. */
   parameter(name: string, code: string, detail: string): void;
+  /** Adds what is not about a field that has a fault already. */
+  add(faults: readonly FieldFault[]): void;
   /** True when the field, or what it is in, has a fault already. */
   covers(field: string): boolean;
 }
 
 export function createFaults(): Faults {
   const list: FieldFault[] = [];
+  const covers = (field: string) =>
+    list.some(
+      (fault) => field === fault.field || field.startsWith(`${fault.field}.`) || field.startsWith(`${fault.field}[`),
+    );
   return {
     list,
     at: (place, code, detail) => void list.push({ field: fieldOf(place), pointer: pointerOf(place), code, detail }),
     parameter: (name, code, detail) => void list.push({ field: name, pointer: null, code, detail }),
-    covers: (field) =>
-      list.some(
-        (fault) => field === fault.field || field.startsWith(`${fault.field}.`) || field.startsWith(`${fault.field}[`),
-      ),
+    add: (faults) => void list.push(...faults.filter(({ field }) => !covers(field))),
+    covers,
   };
 }
 

@@ -118,7 +118,7 @@ test("the comments are those of the protos", () => {
 });
 
 test("a method without a scope does not start", () => {
-  const health = { service: Health, handlers: {} };
+  const health = { service: Health, handlers: {}, checks: {} };
   expect(() => describeMethods([health])).toThrow("grpc.health.v1.Health.Check declares no scope");
   const catalog = serve(CatalogService, { getCatalog: async () => ({}) });
   expect(() => describeMethods([{ ...catalog, handlers: {} }])).toThrow("has no implementation");

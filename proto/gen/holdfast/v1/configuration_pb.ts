@@ -11,6 +11,8 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.ts"
 import { file_google_protobuf_json_enumvalue_options } from "@bufbuild/protobuf/wkt/google/protobuf/json_enumvalue_options_pb.js";
 import type { Value, ValueJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Operation, OperationJson } from "./operation_pb.ts";
+import { file_holdfast_v1_operation } from "./operation_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/configuration.proto.
  */
 export const file_holdfast_v1_configuration: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSKfAQoNQ29uZmlndXJhdGlvbhI+CgpwYXJhbWV0ZXJzGAEgAygLMiouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbi5QYXJhbWV0ZXJzRW50cnkaTgoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLmhvbGRmYXN0LnYxLlBhcmFtZXRlclN0YXRlOgI4ASJ+Cg5QYXJhbWV0ZXJTdGF0ZRINCgV2YWx1ZRgBIAEoCRIPCgdkZWZhdWx0GAIgASgJEiwKBnN0YXR1cxgDIAEoDjIcLmhvbGRmYXN0LnYxLlBhcmFtZXRlclN0YXR1cxITCgZyZWFzb24YBCABKAlIAIgBAUIJCgdfcmVhc29uIjYKF0dldENvbmZpZ3VyYXRpb25SZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEAi5gEKGlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASYAoKcGFyYW1ldGVycxgCIAMoCzI3LmhvbGRmYXN0LnYxLlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0LlBhcmFtZXRlcnNFbnRyeUITukgQmgENCAEQyAEiBnIEEAEYPxpJCg9QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEiUKBXZhbHVlGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlOgI4ASrJAQoPUGFyYW1ldGVyU3RhdHVzEiAKHFBBUkFNRVRFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIqChhQQVJBTUVURVJfU1RBVFVTX0FQUExJRUQQARoMsj4JCgdhcHBsaWVkEjoKIFBBUkFNRVRFUl9TVEFUVVNfUEVORElOR19SRVNUQVJUEAIaFLI+EQoPcGVuZGluZ19yZXN0YXJ0EiwKGVBBUkFNRVRFUl9TVEFUVVNfUkVKRUNURUQQAxoNsj4KCghyZWplY3RlZDLiAgoUQ29uZmlndXJhdGlvblNlcnZpY2USnwEKEEdldENvbmZpZ3VyYXRpb24SJC5ob2xkZmFzdC52MS5HZXRDb25maWd1cmF0aW9uUmVxdWVzdBoaLmhvbGRmYXN0LnYxLkNvbmZpZ3VyYXRpb24iSaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCLhIsL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2NvbmZpZ3VyYXRpb24SpwEKE1VwZGF0ZUNvbmZpZ3VyYXRpb24SJy5ob2xkZmFzdC52MS5VcGRhdGVDb25maWd1cmF0aW9uUmVxdWVzdBoaLmhvbGRmYXN0LnYxLkNvbmZpZ3VyYXRpb24iS6q7GBASDnNlcnZpY2VzOndyaXRlgtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSLdAQoNQ29uZmlndXJhdGlvbhI+CgpwYXJhbWV0ZXJzGAEgAygLMiouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbi5QYXJhbWV0ZXJzRW50cnkSLgoJb3BlcmF0aW9uGAIgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQEaTgoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLmhvbGRmYXN0LnYxLlBhcmFtZXRlclN0YXRlOgI4AUIMCgpfb3BlcmF0aW9uIn4KDlBhcmFtZXRlclN0YXRlEg0KBXZhbHVlGAEgASgJEg8KB2RlZmF1bHQYAiABKAkSLAoGc3RhdHVzGAMgASgOMhwuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdHVzEhMKBnJlYXNvbhgEIAEoCUgAiAEBQgkKB19yZWFzb24iNgoXR2V0Q29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQCLmAQoaVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBJgCgpwYXJhbWV0ZXJzGAIgAygLMjcuaG9sZGZhc3QudjEuVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5QhO6SBCaAQ0IARDIASIGcgQQARg/GkkKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSJQoFdmFsdWUYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWU6AjgBKskBCg9QYXJhbWV0ZXJTdGF0dXMSIAocUEFSQU1FVEVSX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGFBBUkFNRVRFUl9TVEFUVVNfQVBQTElFRBABGgyyPgkKB2FwcGxpZWQSOgogUEFSQU1FVEVSX1NUQVRVU19QRU5ESU5HX1JFU1RBUlQQAhoUsj4RCg9wZW5kaW5nX3Jlc3RhcnQSLAoZUEFSQU1FVEVSX1NUQVRVU19SRUpFQ1RFRBADGg2yPgoKCHJlamVjdGVkMqgDChRDb25maWd1cmF0aW9uU2VydmljZRKfAQoQR2V0Q29uZmlndXJhdGlvbhIkLmhvbGRmYXN0LnYxLkdldENvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiJJqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIuEiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbhLtAQoTVXBkYXRlQ29uZmlndXJhdGlvbhInLmhvbGRmYXN0LnYxLlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiKQAaq7GFUSDnNlcnZpY2VzOndyaXRlKicKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEyGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.Configuration
@@ -28,6 +30,13 @@ export type Configuration = Message<"holdfast.v1.Configuration"> & {
    * @generated from field: map<string, holdfast.v1.ParameterState> parameters = 1;
    */
   parameters: { [key: string]: ParameterState };
+
+  /**
+   * What brings a change to the engine, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 2;
+   */
+  operation?: Operation | undefined;
 };
 
 /**
@@ -38,6 +47,13 @@ export type ConfigurationJson = {
    * @generated from field: map<string, holdfast.v1.ParameterState> parameters = 1;
    */
   parameters?: { [key: string]: ParameterStateJson };
+
+  /**
+   * What brings a change to the engine, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 2;
+   */
+  operation?: OperationJson;
 };
 
 /**
@@ -228,7 +244,8 @@ export const ConfigurationService: GenService<{
     output: typeof ConfigurationSchema;
   },
   /**
-   * One bad value rejects all. null resets a parameter. What needs a restart waits for one.
+   * One bad value rejects all. null resets a parameter. What needs a restart waits for one. When the engine has not
+   * taken them after 15 seconds, the answer is 202 and tells the operation.
    *
    * @generated from rpc holdfast.v1.ConfigurationService.UpdateConfiguration
    */

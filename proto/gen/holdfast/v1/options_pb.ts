@@ -54,7 +54,7 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   also: AlsoStatus[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}".
+   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}", "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
    */
@@ -106,7 +106,7 @@ export type MethodRulesJson = {
   also?: AlsoStatusJson[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}".
+   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}", "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
    */
@@ -132,6 +132,8 @@ export const MethodRulesSchema: GenMessage<MethodRules, {jsonType: MethodRulesJs
  */
 export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
   /**
+   * A field of the answer, or one of a message in it: "operation.status".
+   *
    * @generated from field: string field = 1;
    */
   field: string;
@@ -152,6 +154,8 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
  */
 export type AlsoStatusJson = {
   /**
+   * A field of the answer, or one of a message in it: "operation.status".
+   *
    * @generated from field: string field = 1;
    */
   field?: string;

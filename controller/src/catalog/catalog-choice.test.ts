@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { defaultCatalog } from "./catalog.ts";
+import { chooseFromCatalog } from "./catalog-choice.ts";
+import { createEngineOffers } from "./engine-offers.ts";
+
+const engines = createEngineOffers([
+  { engine: "postgresql", version: "17", available: true },
+  { engine: "postgresql", version: "18", available: false, reason: "no image" },
+] as never);
+const choose = (more: object) =>
+  chooseFromCatalog(
+    { databaseType: "postgresql", planName: "tier-1", parameters: {}, ...more },
+    defaultCatalog,
+    engines,
+  );
+
+test("what is left out has the catalogue's default", () => {
+  expect(choose({ parameters: { work_mem: "8MB" } })).toMatchObject({
+    version: "17",
+    storageTier: "maxiops",
+    zone: "local",
+    faults: [],
+  });
+});
+
+test.each([
+  [{ planName: "dev" }, ["plan_name"]],
+  [{ version: "18" }, ["version"]],
+  [{ version: "9", parameters: { work_mem: "8MB" } }, ["version"]],
+  [{ databaseType: "oracle", version: "9", parameters: { a: "b" } }, ["database_type"]],
+  [{ zone: "mars", storageTier: "tape", planName: "" }, ["plan_name", "storage_tier", "zone"]],
+  [{ parameters: { work_mem: "much", no_such: "1" } }, ["parameters.work_mem", "parameters.no_such"]],
+  [{ zone: "mars", parameters: { "a.b/c": "1" } }, ["zone", 'parameters["a.b/c"]']],
+])("%j is told in all of its faults", (more, fields) => {
+  expect(choose(more).faults.map(({ field }) => field)).toEqual(fields);
+});
+
+test("the pointer to a parameter with a dot in its name is one step", () => {
+  expect(choose({ parameters: { "a.b/c": "1" } }).faults[0]?.pointer).toBe("/parameters/a.b~1c");
+});

@@ -1,0 +1,80 @@
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import { type CatalogData, defaultStorageTier } from "./catalog.ts";
+import type { EngineOffer } from "./engine-offer.ts";
+import { checkedParameters } from "./parameter-choice.ts";
+
+/** What a request for a service chooses from the catalogue. */
+export interface CatalogChoice {
+  readonly databaseType: string;
+  readonly version?: string | undefined;
+  readonly planName: string;
+  readonly storageTier?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** The choice with the catalogue's defaults for what was left out. */
+export interface Chosen {
+  /** Undefined when it is none of the catalogue. */
+  readonly engine: EngineOffer | undefined;
+  readonly version: string;
+  readonly storageTier: string;
+  readonly zone: string;
+  /** In their canonical form. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Every field that names what the catalogue has not; the choice can be had only without any. */
+  readonly faults: readonly FieldFault[];
+}
+
+/** Pure. */
+export function chooseFromCatalog(
+  choice: CatalogChoice,
+  catalog: CatalogData,
+  engines: readonly EngineOffer[],
+): Chosen {
+  const faults: FieldFault[] = [];
+  const fault = (field: string, code: string, detail: string) =>
+    faults.push({ field, pointer: `/${field}`, code, detail });
+  const demand = (field: string, name: string, offered: readonly string[]) =>
+    offered.includes(name) || fault(field, "unknown", `must be one of ${offered.join(", ")}`);
+
+  const engine = engines.find(({ databaseType }) => databaseType === choice.databaseType);
+  const version = choice.version ?? engine?.defaultVersion ?? "";
+  const storageTier = choice.storageTier ?? defaultStorageTier;
+  const zone = choice.zone ?? catalog.zones[0]?.zone ?? "";
+  demand(
+    "database_type",
+    choice.databaseType,
+    engines.map(({ databaseType }) => databaseType),
+  );
+  demand(
+    "plan_name",
+    choice.planName,
+    catalog.plans.map(({ planName }) => planName),
+  );
+  demand(
+    "storage_tier",
+    storageTier,
+    catalog.storageTiers.map((tier) => tier.storageTier),
+  );
+  demand(
+    "zone",
+    zone,
+    catalog.zones.map((offered) => offered.zone),
+  );
+  const chosen = { engine, version, storageTier, zone };
+  if (engine === undefined) return { ...chosen, parameters: {}, faults };
+
+  demand(
+    "version",
+    version,
+    engine.versions.map((offered) => offered.version),
+  );
+  const offered = engine.versions.find((candidate) => candidate.version === version);
+  // A version that is not there has no parameters to speak of.
+  if (offered === undefined) return { ...chosen, parameters: {}, faults };
+  if (!offered.available)
+    fault("version", "unavailable", `cannot run here: ${offered.reason ?? "its image is missing"}`);
+  const checked = checkedParameters(engine, version, choice.parameters);
+  return { ...chosen, parameters: checked.parameters, faults: [...faults, ...checked.faults] };
+}
