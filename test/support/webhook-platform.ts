@@ -87,22 +87,11 @@ export async function startWebhookPlatform(): Promise<WebhookPlatform> {
         ...common,
         begin: () => begin(clock),
         webhooks,
-        deliveries,
         egress,
         clock,
         ...(limits && { limits }),
       });
-      const outbox = createOutbox({
-        ...common,
-        history: {
-          async insert(entries) {
-            await history.insert(entries);
-            dispatcher.wake();
-          },
-        },
-        clock,
-        ids: uuidv7,
-      });
+      const outbox = createOutbox({ ...common, history: dispatcher, clock, ids: uuidv7 });
       return {
         async stop() {
           await outbox.stop();

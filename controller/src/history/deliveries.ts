@@ -1,17 +1,16 @@
 import type { EventEntry } from "../outbox/outbox-entry.ts";
 import type { Database } from "./database.ts";
+import { recordAttempts } from "./record-attempts.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
 
 /** Deliveries of events to webhook endpoints: what waits, and what was tried. Written so that a crash anywhere repeats, and loses nothing. */
 export interface Deliveries {
-  /** Events that were not given to the endpoints yet, oldest first. */
-  fanOut(limit: number): Promise<WaitingEvent[]>;
-  /** Makes the deliveries and takes their events off the list, all of it or nothing. Twice is as once. */
-  spread(places: readonly string[], deliveries: readonly NewDelivery[]): Promise<void>;
+  /** Makes deliveries, due at this time, of what was asked for again; resolves to the endpoints that get them. */
+  takeRepeats(dueAt: number): Promise<string[]>;
   /** The first `room` deliveries of each endpoint in the order in which they are due, also those that are due later. */
   next(endpoints: readonly Room[], except: readonly string[]): Promise<WaitingDelivery[]>;
-  /** Keeps what came of attempts and what comes next. Resolves to since when each endpoint fails, null when it does not. */
-  record(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number | null>>;
+  /** Keeps what came of attempts and what comes next. Resolves to since when each endpoint fails, of those that do. */
+  record(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>>;
   /** Drops all that waits for endpoints other than these. */
   keepOnly(webhookIds: readonly string[]): Promise<void>;
   /** Drops all that waits for the endpoint and what is known of its health. */
@@ -22,18 +21,11 @@ export interface Deliveries {
   repeat(webhookId: string, attemptId: string): Promise<boolean>;
 }
 
-export interface WaitingEvent {
-  readonly place: string;
-  /** The only endpoint that gets it; null for all that want it. */
-  readonly webhookId: string | null;
-  readonly event: Pick<EventEntry, "id" | "occurredAt" | "organizationId" | "type" | "objectId">;
-}
-
+/** A delivery of an event that comes into the history with it. */
 export interface NewDelivery {
-  readonly place: string;
+  readonly id: string;
   readonly webhookId: string;
   readonly eventId: string;
-  readonly occurredAt: number;
   readonly dueAt: number;
 }
 
@@ -73,37 +65,15 @@ export interface EndedAttempt extends AttemptRecord {
 
 export function createDeliveries(database: () => Database): Deliveries {
   return {
-    async fanOut(limit) {
-      const rows = await database().query<FanOutRow>(
-        `select w.place, w.webhook_id, e.id, e.type, e.organization_id, e.object_id,
-           ${millisecondsOf("e.occurred_at")} as occurred_at
-         from webhook_fan_out w join event e on e.id = w.event_id and e.occurred_at = w.occurred_at
-         order by w.place limit $1`,
-        [limit],
-      );
-      return rows.map((row) => ({
-        place: row.place,
-        webhookId: row.webhook_id,
-        event: {
-          id: row.id,
-          type: row.type,
-          organizationId: row.organization_id,
-          objectId: row.object_id,
-          occurredAt: Number(row.occurred_at),
-        },
-      }));
-    },
-
-    async spread(places, deliveries) {
-      await database().query(
-        `with taken as (delete from webhook_fan_out where place = any($1::bigint[]) returning place)
+    async takeRepeats(dueAt) {
+      const rows = await database().query<{ webhook_id: string }>(
+        `with taken as (delete from webhook_repeat returning webhook_id, event_id, occurred_at)
          insert into webhook_delivery (webhook_id, event_id, occurred_at, due_at)
-         select d."webhookId", d."eventId", ${timeOf('d."occurredAt"')}, ${timeOf('d."dueAt"')}
-         from jsonb_to_recordset($2::jsonb) as d (
-           "place" bigint, "webhookId" text, "eventId" uuid, "occurredAt" bigint, "dueAt" bigint
-         ) join taken on taken.place = d."place" order by d."place"`,
-        [places, JSON.stringify(deliveries)],
+         select webhook_id, event_id, occurred_at, ${timeOf("$1::bigint")} from taken
+         returning webhook_id`,
+        [dueAt],
       );
+      return [...new Set(rows.map((row) => row.webhook_id))];
     },
 
     async next(endpoints, except) {
@@ -113,10 +83,10 @@ export function createDeliveries(database: () => Database): Deliveries {
          from unnest($1::text[], $2::int[]) as w (webhook_id, room)
          cross join lateral (
            select * from webhook_delivery d
-           where d.webhook_id = w.webhook_id and d.id <> all ($3::uuid[]) order by d.due_at limit w.room
+           where d.webhook_id = w.webhook_id and d.id <> all ($3::uuid[]) order by d.due_at, d.id limit w.room
          ) d
          join event e on e.id = d.event_id and e.occurred_at = d.occurred_at
-         order by d.due_at`,
+         order by d.due_at, d.id`,
         [endpoints.map(({ webhookId }) => webhookId), endpoints.map(({ room }) => room), except],
       );
       return rows.map((row) => ({
@@ -128,14 +98,7 @@ export function createDeliveries(database: () => Database): Deliveries {
       }));
     },
 
-    async record(attempts) {
-      const rows = await database().query<{ webhook_id: string; failing_since: string | null }>(recordStatement, [
-        JSON.stringify(attempts),
-      ]);
-      return new Map(
-        rows.map((row) => [row.webhook_id, row.failing_since === null ? null : Number(row.failing_since)]),
-      );
-    },
+    record: (attempts) => recordAttempts(database(), attempts),
 
     async keepOnly(webhookIds) {
       await database().query(
@@ -176,7 +139,7 @@ export function createDeliveries(database: () => Database): Deliveries {
 
     async repeat(webhookId, attemptId) {
       const rows = await database().query(
-        `insert into webhook_fan_out (event_id, occurred_at, webhook_id)
+        `insert into webhook_repeat (event_id, occurred_at, webhook_id)
          select event_id, event_occurred_at, webhook_id from webhook_attempt where webhook_id = $1 and id = $2
          returning place`,
         [webhookId, attemptId],
@@ -184,44 +147,6 @@ export function createDeliveries(database: () => Database): Deliveries {
       return rows.length > 0;
     },
   };
-}
-
-/** One statement for many attempts: their rows, what comes next of their deliveries, and the health of their endpoints. */
-const recordStatement = `
-  with a as (
-    select * from jsonb_to_recordset($1::jsonb) as a (
-      "id" uuid, "deliveryId" uuid, "webhookId" text, "eventId" uuid, "eventOccurredAt" bigint, "eventType" text,
-      "attempt" int, "responseStatus" int, "errorMessage" text, "deliveredAt" bigint, "beganAt" bigint,
-      "durationMs" int, "nextDueAt" bigint
-    )
-  ), kept as (
-    insert into webhook_attempt (id, occurred_at, webhook_id, event_id, event_occurred_at, event_type, attempt,
-      response_status, error_message, delivered_at, duration_ms)
-    select "id", ${timeOf('"beganAt"')}, "webhookId", "eventId", ${timeOf('"eventOccurredAt"')}, "eventType", "attempt",
-      "responseStatus", "errorMessage", ${timeOf('"deliveredAt"')}, "durationMs"
-    from a on conflict do nothing
-  ), over as (
-    delete from webhook_delivery d using a where d.id = a."deliveryId" and a."nextDueAt" is null
-  ), again as (
-    update webhook_delivery d set attempt = a."attempt" + 1, due_at = ${timeOf('a."nextDueAt"')}
-    from a where d.id = a."deliveryId" and a."nextDueAt" is not null
-  )
-  insert into webhook_health as h (webhook_id, failing_since)
-  select "webhookId", case when bool_or("deliveredAt" is not null) then null else ${timeOf('min("beganAt")')} end
-  from a group by "webhookId"
-  on conflict (webhook_id) do update
-    set failing_since = case when excluded.failing_since is not null
-      then coalesce(h.failing_since, excluded.failing_since) end
-  returning webhook_id, ${millisecondsOf("failing_since")} as failing_since`;
-
-interface FanOutRow {
-  readonly place: string;
-  readonly webhook_id: string | null;
-  readonly id: string;
-  readonly type: string;
-  readonly organization_id: string;
-  readonly object_id: string;
-  readonly occurred_at: string;
 }
 
 interface DeliveryRow {

@@ -98,7 +98,11 @@ test("pages follow each other in both directions", async () => {
 
 test("several controllers that started together migrated once", async () => {
   const steps = await history.database.query<{ step: string }>("select step from schema_version");
-  expect(steps.map(({ step }) => step)).toEqual(["0001-events-audit-task-log.sql", "0002-webhook-deliveries.sql"]);
+  expect(steps.map(({ step }) => step)).toEqual([
+    "0001-events-audit-task-log.sql",
+    "0002-webhook-deliveries.sql",
+    "0003-deliveries-with-their-events.sql",
+  ]);
 });
 
 test("rows go to their month, whatever clock wrote them, and old months go as a whole", async () => {

@@ -2,15 +2,18 @@ import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { AuditEntry, EventEntry, OutboxEntry } from "../outbox/outbox-entry.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
-import { createDeliveries, type Deliveries } from "./deliveries.ts";
+import { createDeliveries, type Deliveries, type NewDelivery } from "./deliveries.ts";
 import { migrate } from "./migrate.ts";
 import { dropOldPartitions, makePartitions } from "./partitions.ts";
 import { insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
 
 /** What happened: events and audit, in a PostgreSQL database. Only this folder knows that. */
 export interface History {
-  /** They are in the history for good when it resolves; what is there already stays as it is. In the order given. */
-  insert(entries: readonly OutboxEntry[]): Promise<void>;
+  /**
+   * They are in the history for good when it resolves; what is there already stays as it is, and brings no delivery. In the
+   * order given. Resolves to the ids of the deliveries that were made.
+   */
+  insert(entries: readonly OutboxEntry[], deliveries?: readonly NewDelivery[]): Promise<string[]>;
   events(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<EventEntry>>;
   audit(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<AuditEntry>>;
   /** What webhook endpoints have to get, and what they got. */
@@ -89,12 +92,13 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
   }
 
   return {
-    async insert(entries) {
+    async insert(entries, deliveries = []) {
       const there = whenReady();
       const events = entries.filter((entry) => entry.entry === "event");
       const audit = entries.filter((entry) => entry.entry === "audit");
-      if (events.length > 0) await insertEvents(there, events);
+      const made = events.length === 0 ? [] : await insertEvents(there, events, deliveries);
       if (audit.length > 0) await insertAudit(there, audit);
+      return made;
     },
     events: async (filter, page) => listEvents(whenReady(), filter, page),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),

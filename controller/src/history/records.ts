@@ -1,11 +1,19 @@
 import type { AuditEntry, EventEntry } from "../outbox/outbox-entry.ts";
 import type { Database } from "./database.ts";
+import type { NewDelivery } from "./deliveries.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
 
-/** What is new is put on the list for webhooks in the same statement, so that no event is missed or told twice. */
-export async function insertEvents(database: Database, events: readonly EventEntry[]): Promise<void> {
-  await database.query(
+/**
+ * Events with the deliveries that they mean, in one statement, so that no event is missed or told twice: what was there already
+ * brings no delivery. Resolves to the ids of the deliveries that were made.
+ */
+export async function insertEvents(
+  database: Database,
+  events: readonly EventEntry[],
+  deliveries: readonly NewDelivery[],
+): Promise<string[]> {
+  const rows = await database.query<{ id: string }>(
     `with added as (
      insert into event (id, occurred_at, organization_id, type, object_kind, object_id, data)
      select e.id, ${timeOf("e.occurred_at")}, e.organization_id, e.type, e.object_kind, e.object_id, e.data
@@ -14,10 +22,15 @@ export async function insertEvents(database: Database, events: readonly EventEnt
      )) with ordinality as e (id, occurred_at, organization_id, type, object_kind, object_id, data, place)
      order by e.place
      on conflict do nothing
-     returning id, occurred_at, sequence)
-     insert into webhook_fan_out (event_id, occurred_at) select id, occurred_at from added order by sequence`,
-    [JSON.stringify(events)],
+     returning id, occurred_at)
+     insert into webhook_delivery (id, webhook_id, event_id, occurred_at, due_at)
+     select d."id", d."webhookId", added.id, added.occurred_at, ${timeOf('d."dueAt"')}
+     from jsonb_to_recordset($2::jsonb) as d ("id" uuid, "webhookId" text, "eventId" uuid, "dueAt" bigint)
+     join added on added.id = d."eventId"
+     returning id`,
+    [JSON.stringify(events), JSON.stringify(deliveries)],
   );
+  return rows.map(({ id }) => id);
 }
 
 export async function insertAudit(database: Database, entries: readonly AuditEntry[]): Promise<void> {

@@ -12,7 +12,7 @@ import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store, WatchHandler } from "../store/store.ts";
 import { createUnitOfWork, type NewAudit } from "../store/unit-of-work.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
-import { outboxPrefix } from "./outbox-entry.ts";
+import { type OutboxEntry, outboxPrefix } from "./outbox-entry.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -34,7 +34,7 @@ afterAll(async () => {
 function open(overrides: { ownership?: typeof soleOwner; store?: Store } = {}): Outbox {
   const deps = {
     store,
-    history,
+    history: { insert: (entries: readonly OutboxEntry[]) => history.insert(entries) },
     ownership: soleOwner,
     clock: systemClock,
     ids: uuidv7,

@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { History } from "../history/history.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Ownership } from "../runtime/ownership.ts";
 import type { Store } from "../store/store.ts";
@@ -24,7 +23,8 @@ export interface Outbox extends OutboxGate {
 
 interface Deps {
   readonly store: Store;
-  readonly history: Pick<History, "insert">;
+  /** Resolves when the entries are in the history for good. `asOf` is the revision of the newest change among them. */
+  readonly history: { insert(entries: readonly OutboxEntry[], asOf: bigint): Promise<unknown> };
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly ids: () => string;
@@ -35,8 +35,8 @@ interface Deps {
 /** What users do waits here for the history; what the platform does to keep services alive has as much room again. */
 const limits = { user: 20_000, platform: 40_000 };
 const batchSize = 100;
-/** A moment to gather what comes together, so that it is one transaction to remove it. */
-const gatherMs = 25;
+/** What the history has is removed from the store a moment later, so that it is one transaction for many. */
+const removeMs = 50;
 const maxSoon = 1_000;
 /** One controller moves, so that entries arrive in the order of their changes. */
 const ownershipKey = "outbox";
@@ -45,6 +45,9 @@ const ownershipKey = "outbox";
 export function createOutbox({ store, history, ownership, clock, ids, random, log }: Deps): Outbox {
   const stopped = new AbortController();
   const entries = createWaitingEntries();
+  /** Keys of entries that the history has and the store still has too. */
+  const done = new Set<string>();
+  let removing: Promise<void> | undefined;
   let soon: OutboxEntry[] = [];
   let dropped = 0;
   let moving: Promise<void> | undefined;
@@ -71,9 +74,8 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     let failures = 0;
     while (!stopped.signal.aborted) {
       try {
-        await delay(failures === 0 ? gatherMs : backOffMs(failures, random, { maxMs: 10_000 }), undefined, {
-          signal: stopped.signal,
-        });
+        if (failures > 0)
+          await delay(backOffMs(failures, random, { maxMs: 10_000 }), undefined, { signal: stopped.signal });
         await insertSoon();
         if (!(await moveBatch())) return;
         if (failures > 0) log.info("outbox moves again", { waiting: entries.size });
@@ -89,7 +91,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
   async function insertSoon(): Promise<void> {
     if (soon.length === 0) return;
     const batch = soon.slice(0, maxSoon);
-    await history.insert(batch);
+    await history.insert(batch, 0n);
     soon = soon.slice(batch.length);
     if (dropped > 0) log.error("audit entries of refused calls were dropped", { dropped });
     dropped = 0;
@@ -102,13 +104,39 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     const right = ownership.begin(ownershipKey);
     if (right === undefined) return soon.length > 0;
     try {
-      await history.insert(batch.map(({ value }): OutboxEntry => JSON.parse(value)));
-      const deletes = batch.map(({ key }) => key);
-      await store.commit({ conditions: [], puts: [], deletes }, stopped.signal);
-      for (const key of deletes) entries.remove(key);
+      const newest = batch.at(-1)?.createRevision ?? 0n;
+      await history.insert(
+        batch.map(({ value }): OutboxEntry => JSON.parse(value)),
+        newest,
+      );
+      for (const { key } of batch) {
+        entries.remove(key);
+        done.add(key);
+      }
+      removing ??= removeDone().finally(() => {
+        removing = undefined;
+      });
       return true;
     } finally {
       right.end();
+    }
+  }
+
+  /** Takes out of the store what the history has. What fails here is moved again some day, which changes nothing. */
+  async function removeDone(): Promise<void> {
+    for (let failures = 0; done.size > 0; ) {
+      const waitMs = failures === 0 ? removeMs : backOffMs(failures, random, { maxMs: 10_000 });
+      await delay(waitMs, undefined, { signal: stopped.signal }).catch(() => undefined);
+      const deletes = [...done].slice(0, batchSize);
+      try {
+        await store.commit({ conditions: [], puts: [], deletes });
+        for (const key of deletes) done.delete(key);
+        failures = 0;
+      } catch (error) {
+        if (stopped.signal.aborted) return;
+        failures += 1;
+        if (failures === 1) log.warn("outbox not cleared", { waiting: done.size, error: String(error) });
+      }
     }
   }
 
@@ -126,7 +154,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
         retryAfterS: 5,
       });
     },
-    auditNow: (entry) => history.insert([complete(entry)]),
+    auditNow: async (entry) => void (await history.insert([complete(entry)], 0n)),
     auditSoon(entry) {
       // The oldest are dropped: a flood of refused calls must not push out what comes after it.
       if (soon.length >= maxSoon) {
@@ -141,6 +169,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
       gaining.close();
       stopped.abort(new Error("the controller stops"));
       await moving;
+      await removing;
       await insertSoon().catch((error) => log.error("audit entries of refused calls were lost", { error }));
     },
   };

@@ -40,7 +40,7 @@ export function createAttemptRecorder(deps: {
     }
   }
 
-  async function persist(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number | null>> {
+  async function persist(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>> {
     for (let failures = 0; ; ) {
       signal.throwIfAborted();
       try {

@@ -1,49 +1,60 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Deliveries, WaitingDelivery } from "../history/deliveries.ts";
+import type { WaitingDelivery } from "../history/deliveries.ts";
+import type { History } from "../history/history.ts";
+import type { OutboxEntry } from "../outbox/outbox-entry.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Ownership } from "../runtime/ownership.ts";
 import { createAttemptRecorder } from "./attempt-recorder.ts";
 import { type AttemptDeps, attemptDelivery } from "./delivery-attempt.ts";
 import { createEndpointSlots, type SlotLimits } from "./endpoint-slots.ts";
+import { newDelivery, planDeliveries } from "./planned-delivery.ts";
 import { type SwitchOffDeps, switchOffIfDead } from "./switch-off.ts";
-import { wantsEvent } from "./webhook.ts";
+import type { WebhookObject } from "./webhook.ts";
 
 /** Brings events to webhook endpoints. All that waits is in the history: whoever comes after a crash goes on with it. */
 export interface DeliveryDispatcher {
-  /** There are new events in the history. */
-  wake(): void;
+  /**
+   * Brings entries into the history, with the deliveries that they mean for endpoints as these were at the revision `asOf` or
+   * later, and begins what has room at once.
+   */
+  insert(entries: readonly OutboxEntry[], asOf: bigint): Promise<void>;
   /** Begins no attempt any more, and gives those in flight a second. */
   stop(): Promise<void>;
 }
 
-interface Deps extends AttemptDeps, SwitchOffDeps {
-  readonly deliveries: Deliveries;
+interface Deps extends AttemptDeps, Omit<SwitchOffDeps, "deliveries"> {
+  readonly history: Pick<History, "insert" | "deliveries">;
   readonly ownership: Ownership;
   readonly random: () => number;
   readonly log: Log;
   readonly limits?: SlotLimits;
 }
 
-/** The controller that moves the outbox delivers too: so it knows at once that there is something. */
+/** The controller that moves the outbox delivers too: so it has in hand what has just come. */
 const ownershipKey = "outbox";
-const fanOutMax = 200;
-/** Redeliveries that another controller took are seen so late. */
+/** Redeliveries are seen so late. */
 const pollMs = 1_000;
 const stopGraceMs = 1_000;
+/** How long the memory of endpoints may lag behind an event before the event waits. */
+const reachedMs = 1_000;
 
-/** It begins by itself. Resolved promises aside, one loop does it all, so that nothing is taken twice. */
+/** It begins by itself. One loop takes from the history, so that nothing is taken twice. */
 export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
-  const { webhooks, deliveries, ownership, clock, log } = deps;
+  const { webhooks, history, ownership, clock, log } = deps;
+  const { deliveries } = history;
   const stopping = new AbortController();
   const cut = new AbortController();
   const running = new Set<Promise<void>>();
   const slots = createEndpointSlots((id) => webhooks.get(id)?.object.metadata.organizationId, deps.limits);
-  const recorder = createAttemptRecorder({ ...deps, signal: cut.signal });
+  const recorder = createAttemptRecorder({ ...deps, deliveries, signal: cut.signal });
   let awake = Promise.withResolvers<void>();
   let ours = false;
+  let repeatsAt = 0;
 
   const wake = () => awake.resolve();
+  const stopped = Promise.withResolvers<void>();
+  stopping.signal.addEventListener("abort", () => stopped.resolve(), { once: true });
   const watching = [ownership.subscribe(wake), webhooks.subscribe(webhookChanged)];
   const looping = loop();
 
@@ -54,6 +65,8 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   }
 
   async function loop(): Promise<void> {
+    // Endpoints that are not known yet must not be passed over.
+    await Promise.race([webhooks.ready, stopped.promise]);
     let failures = 0;
     while (!stopping.signal.aborted) {
       awake = Promise.withResolvers();
@@ -80,76 +93,61 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     try {
       if (!ours) for (const { object } of webhooks.values()) slots.expect(object.metadata.id, 0);
       ours = true;
-      const spread = await spreadEvents();
-      const begun = await beginAttempts();
-      return spread || begun;
+      await takeRepeats();
+      return await beginWaiting();
     } finally {
       right.end();
     }
   }
 
-  /** Makes deliveries of the events that came. */
-  async function spreadEvents(): Promise<boolean> {
-    const waiting = await deliveries.fanOut(fanOutMax);
-    if (waiting.length === 0) return false;
+  async function takeRepeats(): Promise<void> {
     const now = clock.now();
-    const all = [...webhooks.values()].map(({ object }) => object);
-    const made = waiting.flatMap(({ place, webhookId, event }) =>
-      all
-        .filter((webhook) =>
-          webhookId === null ? wantsEvent(webhook, event) : webhook.metadata.id === webhookId && webhook.spec.active,
-        )
-        .map(({ metadata }) => ({
-          place,
-          webhookId: metadata.id,
-          eventId: event.id,
-          occurredAt: event.occurredAt,
-          dueAt: now,
-        })),
-    );
-    await deliveries.spread(
-      waiting.map(({ place }) => place),
-      made,
-    );
-    for (const { webhookId } of made) slots.expect(webhookId, 0);
-    return waiting.length === fanOutMax;
+    if (now < repeatsAt) return;
+    for (const webhookId of await deliveries.takeRepeats(now)) slots.expect(webhookId, now);
+    repeatsAt = now + pollMs;
   }
 
-  /** Begins what is due and has room. */
-  async function beginAttempts(): Promise<boolean> {
+  /** Begins what is due and has room, out of the history. */
+  async function beginWaiting(): Promise<boolean> {
     const rooms = slots.take(clock.now());
     if (rooms.length === 0) return false;
     let next: WaitingDelivery[];
     try {
-      next = await deliveries.next(rooms, slots.inFlight());
+      next = await deliveries.next(rooms, slots.inFlight(rooms));
     } catch (error) {
       for (const { webhookId } of rooms) slots.expect(webhookId, 0);
       throw error;
+    } finally {
+      slots.release(rooms);
     }
     const now = clock.now();
-    const due = next.filter(({ dueAt }) => dueAt <= now);
-    for (const { webhookId, dueAt } of next) if (dueAt > now) slots.expect(webhookId, dueAt);
-    for (const { webhookId, room } of rooms) {
-      // As much as was asked for: there may be more behind it.
-      if (due.filter((delivery) => delivery.webhookId === webhookId).length === room) slots.expect(webhookId, 0);
+    const begun = new Map<string, number>();
+    for (const delivery of next) {
+      const { webhookId, dueAt } = delivery;
+      if (dueAt > now) slots.expect(webhookId, dueAt);
+      else {
+        begun.set(webhookId, (begun.get(webhookId) ?? 0) + 1);
+        slots.begin(webhookId, delivery.id);
+        track(attempt(delivery));
+      }
     }
-    for (const delivery of due) track(attempt(delivery));
-    return due.length > 0;
+    // As much as was asked for: there may be more behind it.
+    for (const { webhookId, room } of rooms) if (begun.get(webhookId) === room) slots.expect(webhookId, 0);
+    return begun.size > 0;
   }
 
   async function attempt(delivery: WaitingDelivery): Promise<void> {
     const { id, webhookId } = delivery;
     const webhook = webhooks.get(webhookId)?.object;
-    // Deleted or switched off meanwhile: what waits for it is dropped.
-    if (webhook === undefined || !webhook.spec.active) return;
-    slots.begin(webhookId, id);
     let succeeded = false;
     try {
+      // Deleted or switched off meanwhile: what waits for it is dropped.
+      if (webhook === undefined || !webhook.spec.active) return await deliveries.forget(webhookId);
       const ended = await attemptDelivery(webhook, delivery, deps, cut.signal);
       const failingSince = await recorder.record(ended);
       succeeded = ended.errorMessage === null;
       if (ended.nextDueAt !== null) slots.expect(webhookId, ended.nextDueAt);
-      await switchOffIfDead(webhookId, failingSince, deps, cut.signal);
+      if (failingSince !== null) await switchOffIfDead(webhookId, failingSince, { ...deps, deliveries }, cut.signal);
     } catch (error) {
       if (cut.signal.aborted) return;
       log.error("delivery not finished", { webhook: webhookId, error });
@@ -160,6 +158,12 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     }
   }
 
+  function webhooksOf(organizationId: string): WebhookObject[] {
+    const all = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId };
+    const { items } = webhooks.page(() => true, all, { maxScanned: Number.POSITIVE_INFINITY });
+    return items.map(({ object }) => object);
+  }
+
   function track(work: Promise<void>): void {
     running.add(work);
     void work.finally(() => running.delete(work));
@@ -167,15 +171,27 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   /** Resolves after the time, or earlier when something woke the loop since its round began. */
   async function waitFor(ms: number): Promise<void> {
-    const timer = new AbortController();
-    const signal = AbortSignal.any([timer.signal, stopping.signal]);
-    const time = delay(ms, undefined, { signal }).catch(() => undefined);
-    await Promise.race([awake.promise, time]);
-    timer.abort();
+    const timer = setTimeout(wake, ms);
+    await Promise.race([awake.promise, stopped.promise]);
+    clearTimeout(timer);
   }
 
   return {
-    wake,
+    async insert(entries, asOf) {
+      const events = entries.filter((entry) => entry.entry === "event");
+      if (events.length > 0) await webhooks.reached(asOf, reachedMs);
+      const now = clock.now();
+      const planned = planDeliveries(events, webhooksOf, { dueAt: now, newId: deps.newId });
+      const made = new Set(await history.insert(entries, planned.map(newDelivery)));
+      for (const delivery of planned) {
+        // What was there already was begun, or is found in the history.
+        if (!made.has(delivery.id)) continue;
+        const { id, webhookId } = delivery;
+        if (!stopping.signal.aborted && slots.tryBegin(webhookId, id, now)) track(attempt(delivery));
+        else slots.expect(webhookId, now);
+      }
+      if (made.size > 0) wake();
+    },
     async stop() {
       for (const watch of watching) watch.close();
       stopping.abort(new Error("the controller stops"));

@@ -19,7 +19,9 @@ test("who was served is the last of the next turn", () => {
   const slots = slotsOf({ total: 1, organization: 1, endpoint: 1, failing: 1 });
   for (const id of ["a1", "b1", "c1"]) slots.expect(id, 0);
   const served = Array.from({ length: 6 }, () => {
-    const { webhookId } = slots.take(0)[0] ?? { webhookId: "" };
+    const rooms = slots.take(0);
+    slots.release(rooms);
+    const { webhookId } = rooms[0] ?? { webhookId: "" };
     slots.expect(webhookId, 0);
     return webhookId;
   });
@@ -30,7 +32,9 @@ test("an endpoint that fails has one attempt in flight until one succeeds", () =
   const slots = slotsOf();
   const rooms = () => {
     slots.expect("a1", 0);
-    return slots.take(0).map(({ room }) => room);
+    const rooms = slots.take(0);
+    slots.release(rooms);
+    return rooms.map(({ room }) => room);
   };
   slots.begin("a1", "x");
   slots.end("a1", "x", false);
@@ -57,4 +61,21 @@ test("an endpoint that went is not looked at again", () => {
   slots.expect("a1", 0);
   slots.remove("a1");
   expect(slots.take(0)).toEqual([]);
+});
+
+test("what has just come begins at once, unless others are before it, are being fetched, or there is no room", () => {
+  const slots = slotsOf();
+  expect(slots.tryBegin("a1", "x", 0)).toBe(true);
+  expect(slots.inFlight([{ webhookId: "a1", room: 1 }])).toEqual(["x"]);
+  slots.expect("a1", 500);
+  expect(slots.tryBegin("a1", "y", 499)).toBe(true);
+  expect(slots.tryBegin("a1", "z", 500)).toBe(false);
+  const rooms = slots.take(500);
+  expect(rooms).toEqual([{ webhookId: "a1", room: 2 }]);
+  expect(slots.tryBegin("a1", "z", 500)).toBe(false);
+  slots.release(rooms);
+  expect(slots.tryBegin("a1", "z", 500)).toBe(true);
+  expect(slots.tryBegin("a1", "u", 500)).toBe(true);
+  expect(slots.tryBegin("a1", "v", 500)).toBe(false);
+  expect(slots.tryBegin("a2", "w", 500)).toBe(true);
 });

@@ -18,12 +18,12 @@ export interface SwitchOffDeps {
 /** Switches the endpoint off, with an event, if it has failed for too long. */
 export async function switchOffIfDead(
   webhookId: string,
-  failingSince: number | null,
+  failingSince: number,
   { begin, webhooks, deliveries, clock }: SwitchOffDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const now = clock.now();
-  if (failingSince === null || now - failingSince < switchOffAfterMs) return;
+  if (now - failingSince < switchOffAfterMs) return;
   await retryConflict(signal, async () => {
     const before = await webhooks.fresh(webhookId, signal);
     if (before === undefined || !before.object.spec.active) return;
