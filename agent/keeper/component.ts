@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
-import type { Cage, CageTrace, Containment } from "./containment.ts";
+import type { Cage, CageTrace, Containment, Role } from "./containment.ts";
 import { sweepTrace } from "./group-cage.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
 import { createLineSplitter } from "./line-splitter.ts";
@@ -23,6 +23,7 @@ export interface Component {
 
 export interface ComponentDeps {
   readonly containment: Containment;
+  readonly role: Role;
   /** User that components run as, when it is another one than this process's. */
   readonly owner: number | undefined;
   /** Directory for the trace of a running component. */
@@ -40,7 +41,7 @@ const longestLineBytes = 64 << 10;
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 export function createComponent(name: string, deps: ComponentDeps): Component {
-  const { containment, owner, runDir, bootMs, now, onChange } = deps;
+  const { containment, role, owner, runDir, bootMs, now, onChange } = deps;
   const traceFile = `${runDir}/${name}.trace`;
   let status: ComponentStatus = {
     name,
@@ -79,7 +80,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
 
   async function launch(wanted: ComponentSpec): Promise<void> {
     await sweep();
-    const [file = "", ...args] = containment.wrap(wanted.argv);
+    const [file = "", ...args] = containment.wrap(wanted.argv, role);
     const log = createSegmentLog({ ...wanted.log, owner });
     const child = spawn(file, args, {
       cwd: wanted.cwd,

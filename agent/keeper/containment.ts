@@ -25,11 +25,14 @@ export interface CageTrace {
   readonly output: string;
 }
 
+/** The agent is the platform's own; everything that it starts is the engine's. */
+export type Role = "agent" | "engine";
+
 /** How this host keeps components apart. */
 export interface Containment {
   readonly kind: "namespace" | "group";
   /** The command line that runs argv contained and unprivileged. */
-  wrap(argv: readonly string[]): string[];
+  wrap(argv: readonly string[], role: Role): string[];
   /** The cage around a process that was just spawned with a wrapped command line. */
   enclose(childPid: number): Promise<Cage>;
 }
@@ -43,10 +46,19 @@ export function chooseContainment(uid: number | undefined, allowNamespaces = tru
   const drop = ["setpriv", ...dropTo(root ? uid : undefined), "--no-new-privs", "--pdeathsig=KILL", "--"];
   // Changing the user clears the signal that unshare asked for, so setpriv asks again behind it.
   const isolate = ["setpriv", "--pdeathsig=KILL", "unshare", ...userMap(root, uid), "--pid", "--fork", "--kill-child"];
-  const wrap = (argv: readonly string[]) => [...isolate, "--mount-proc", ...drop, ...argv];
-  if (allowNamespaces && works(wrap(["true"]))) return { kind: "namespace", wrap, enclose: createNamespaceCage };
-  return { kind: "group", wrap: (argv) => [...drop, ...argv], enclose: createGroupCage };
+  const inside = (argv: readonly string[], role: Role) => [...(role === "engine" ? firstToGo : []), ...drop, ...argv];
+  const wrap = (argv: readonly string[], role: Role) => [...isolate, "--mount-proc", ...inside(argv, role)];
+  if (allowNamespaces && works(wrap(["true"], "engine"))) {
+    return { kind: "namespace", wrap, enclose: createNamespaceCage };
+  }
+  return { kind: "group", wrap: inside, enclose: createGroupCage };
 }
+
+/**
+ * When the machine's memory is exhausted the kernel ends an engine's process, never the agent or the keeper, with which the
+ * whole machine would go: the score counts a fifth of the machine's memory on top of what the process uses.
+ */
+const firstToGo = ["choom", "--adjust=200", "--"];
 
 function dropTo(uid: number | undefined): string[] {
   return uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];

@@ -3,7 +3,7 @@ import type { ComponentSpec, ComponentStatus, KeeperReply, KeeperRequest } from 
 import { createKeeperServer } from "./keeper-server.ts";
 import { createRestarts } from "./restarts.ts";
 
-export interface KeeperDeps extends Omit<ComponentDeps, "onChange"> {
+export interface KeeperDeps extends Omit<ComponentDeps, "role" | "onChange"> {
   readonly socketPath: string;
   /** The agent itself, started first and again whenever it ends. */
   readonly agent: ComponentSpec | undefined;
@@ -26,7 +26,7 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   function component(name: string): Component {
     const known = components.get(name);
     if (known !== undefined) return known;
-    const made = createComponent(name, { ...deps, onChange });
+    const made = createComponent(name, { ...deps, role: name === agent?.name ? "agent" : "engine", onChange });
     components.set(name, made);
     return made;
   }

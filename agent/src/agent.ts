@@ -7,6 +7,7 @@ import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { HelloSchema, ObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineDriver } from "./engines/engine-driver.ts";
 import { bootIdOf } from "./host/boot-id.ts";
+import type { ControlGroup } from "./host/control-group.ts";
 import type { KeeperClient } from "./host/keeper-client.ts";
 import { createEngineProcess, engineComponent } from "./instance/engine-process.ts";
 import { createInstanceFiles, type Directories } from "./instance/instance-files.ts";
@@ -14,6 +15,7 @@ import { createInstanceRound } from "./instance/instance-round.ts";
 import { createInstanceStatus } from "./instance/instance-status.ts";
 import { createInstanceSupervisor } from "./instance/instance-supervisor.ts";
 import { createLogReader } from "./instance/log-reader.ts";
+import { createMemoryWatch } from "./instance/memory-watch.ts";
 import { createProbes } from "./instance/probes.ts";
 import { createServerCertificate } from "./instance/server-certificate.ts";
 import { openJournal } from "./journal/journal.ts";
@@ -28,6 +30,7 @@ export interface AgentDeps {
   readonly directories: Directories;
   readonly controllers: readonly string[];
   readonly keeper: KeeperClient;
+  readonly controlGroup: ControlGroup;
   /** Loads an engine's driver when it is first needed; undefined for an engine that there is none for. */
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly sessionId: string;
@@ -48,6 +51,7 @@ const mostUnsent = 200;
 /** Puts the agent together: the instance and its probes on one side, the controllers' stream and tasks on the other. */
 export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const { machineId, machineStart, directories, controllers, keeper, driverOf, sessionId, clock, random, log } = deps;
+  const memory = createMemoryWatch(deps.controlGroup, clock.now);
   const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
   const files = createInstanceFiles(directories);
   const bootId = bootIdOf(machineStart);
@@ -69,6 +73,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     certificate,
     status,
     logs,
+    memory,
     log,
     async driverOf(engine) {
       const driver = await driverOf(engine);
@@ -76,7 +81,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       return driver;
     },
   });
-  const probes = createProbes({ status, target: round.engine, certificate });
+  const probes = createProbes({ status, target: round.engine, certificate, memory });
   const hurryProbes = probes.hurry;
   const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
 

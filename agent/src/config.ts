@@ -8,6 +8,11 @@ export const settings = {
   runDir: text("HOLDFAST_RUN_DIR", "Directory for sockets, emptied at each start of the machine", "/run/holdfast"),
   dataDir: text("HOLDFAST_DATA_DIR", "Root of the data disk", "/data"),
   keeperSocket: text("HOLDFAST_KEEPER_SOCKET", "Unix socket of the keeper", "/run/holdfast/keeper.sock"),
+  cgroupDir: text(
+    "HOLDFAST_CGROUP_DIR",
+    "Where the machine's own control group shows; empty where it has none",
+    "/sys/fs/cgroup",
+  ),
   softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
   controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrolment, host:port"),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),

@@ -5,6 +5,7 @@ import { createLog } from "@holdfast/common/log.ts";
 import { createAgent } from "./agent.ts";
 import { settings } from "./config.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
+import { createControlGroup } from "./host/control-group.ts";
 import { connectKeeper } from "./host/keeper-client.ts";
 
 const config = readConfig(settings, process.env);
@@ -28,6 +29,7 @@ const agent = await createAgent({
   directories: { stateDir, runDir, dataDir, softwareRoot },
   controllers: config.controllers,
   keeper,
+  controlGroup: createControlGroup(config.cgroupDir),
   driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine) : undefined),
   sessionId: randomUUID(),
   clock: systemClock,

@@ -3,7 +3,15 @@ import { connect as connectTcp, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { ConformanceClient, ConnectOptions } from "@holdfast/agent/engines/engine-conformance.ts";
 import pg from "pg";
-import type { EngineMachine } from "./engine-machine.ts";
+
+/** Where an engine takes connections and how its certificate is checked. */
+export interface EngineEndpoint {
+  /** PEM of the authority to trust. */
+  readonly ca: string;
+  /** Name that the certificate must have. */
+  readonly serverName: string;
+  readonly instance: { readonly spec: { readonly address: string; readonly port: number } };
+}
 
 /** RFC 5803 verifier with a fixed salt, so that a password always has the same one. */
 export function scramVerifier(password: string): string {
@@ -15,9 +23,14 @@ export function scramVerifier(password: string): string {
   return `SCRAM-SHA-256$4096:${salt.toString("base64")}$${stored}:${server}`;
 }
 
+/** Valkey's own form of a password. */
+export function valkeyVerifier(password: string): string {
+  return `#${createHash("sha256").update(password).digest("hex")}`;
+}
+
 /** A session as users have it; the caller ends it. */
 export async function connectPostgresql(
-  machine: EngineMachine,
+  machine: EngineEndpoint,
   options: ConnectOptions & { readonly database?: string; readonly plain?: boolean },
 ): Promise<pg.Client> {
   const { address, port } = machine.instance.spec;
@@ -45,7 +58,7 @@ function boundSocket(from: string): Socket {
   return socket;
 }
 
-export async function postgresqlClient(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient> {
+export async function postgresqlClient(machine: EngineEndpoint, options: ConnectOptions): Promise<ConformanceClient> {
   const client = await connectPostgresql(machine, options);
   const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
   if (options.user === "app_user") {
@@ -66,7 +79,7 @@ export async function postgresqlClient(machine: EngineMachine, options: ConnectO
 
 /** Speaks RESP itself: what is tested is the wire, with TLS checked as a user's client does. */
 export async function connectValkey(
-  machine: EngineMachine,
+  machine: EngineEndpoint,
   options: ConnectOptions & { readonly plain?: boolean },
 ): Promise<{ call(...words: string[]): Promise<unknown>; readonly ended: Promise<void>; close(): Promise<void> }> {
   const { address, port } = machine.instance.spec;
@@ -123,7 +136,7 @@ export async function connectValkey(
   return { call, ended, close };
 }
 
-export async function valkeyClient(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient> {
+export async function valkeyClient(machine: EngineEndpoint, options: ConnectOptions): Promise<ConformanceClient> {
   const { call, ended, close } = await connectValkey(machine, options);
   return {
     async write(key, value) {

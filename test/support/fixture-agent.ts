@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createAgent } from "@holdfast/agent/agent.ts";
 import { settings } from "@holdfast/agent/config.ts";
+import { createControlGroup } from "@holdfast/agent/host/control-group.ts";
 import { connectKeeper } from "@holdfast/agent/host/keeper-client.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
@@ -20,6 +21,7 @@ const agent = await createAgent({
   directories: { stateDir, runDir, dataDir, softwareRoot },
   controllers: config.controllers,
   keeper,
+  controlGroup: createControlGroup(config.cgroupDir),
   driverOf: async (engine) => (engine === "fixture" ? driver : undefined),
   sessionId: randomUUID(),
   clock: systemClock,

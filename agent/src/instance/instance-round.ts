@@ -2,12 +2,13 @@ import { mkdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type EngineDriver, EngineRefused, type Instance } from "../engines/engine-driver.ts";
+import { type EngineDriver, type EngineFailure, EngineRefused, type Instance } from "../engines/engine-driver.ts";
 import { syncConfigFiles } from "./config-files.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { Applied, InstanceFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { LogReader } from "./log-reader.ts";
+import type { MemoryWatch } from "./memory-watch.ts";
 import { currentRejections, effectiveParameters, noHistory, rejectChanges } from "./parameter-history.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
 import { failureWords, verdictOf } from "./verdict.ts";
@@ -32,6 +33,7 @@ export interface RoundDeps {
   readonly certificate: ServerCertificate;
   readonly status: InstanceStatus;
   readonly logs: LogReader;
+  readonly memory: MemoryWatch;
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly log: Log;
 }
@@ -49,7 +51,7 @@ const observeTimeoutMs = 3_000;
 const observeRetryMs = 100;
 
 export function createInstanceRound(deps: RoundDeps): InstanceRound {
-  const { files, process, certificate, status, logs, driverOf, log } = deps;
+  const { files, process, certificate, status, logs, memory, driverOf, log } = deps;
   let applied: Applied | undefined;
   let ready: { readonly lifetime: AbortSignal; readonly driven: DrivenInstance } | undefined;
 
@@ -60,7 +62,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
 
   async function halt(driver: EngineDriver, instance: Instance): Promise<void> {
     ready = undefined;
-    status.dropChecks("liveness", "storage", "certificate", "configuration");
+    status.dropChecks("liveness", "storage", "memory", "certificate", "configuration");
     if (!process.isEmpty) status.become("stopping");
     await process.stop(driver, instance);
     status.become("stopped");
@@ -93,6 +95,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     // Before the start: an agent that is killed in between must not restart what it finds running.
     await save({ ...before, restartCount: String(spec.restartCount) });
     const mark = await logs.end();
+    const memoryMark = await memory.mark();
     signals.urgent.throwIfAborted();
     status.become("starting");
     await process.stop(driver, instance);
@@ -103,7 +106,11 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       await becomeReady({ driver, instance }, signals.changed);
     } catch (error) {
       if (!process.isEmpty || signals.urgent.aborted) throw error;
-      await takeBack(driver, spec, instance, await wordsSince(mark), signals);
+      const words = await wordsSince(mark);
+      const failure: EngineFailure = (await memory.endedSince(memoryMark))
+        ? { cause: "memory", message: "", parameter: undefined }
+        : driver.explainFailure(words);
+      await takeBack(driver, spec, instance, failure, words, signals);
       return;
     }
     await save({ ...(applied ?? before), lastGood: { ...instance.spec.parameters } });
@@ -114,11 +121,11 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     driver: EngineDriver,
     spec: InstanceSpec,
     tried: Instance,
+    failure: EngineFailure,
     words: string,
     signals: RoundSignals,
   ): Promise<void> {
     const before = applied ?? { restartCount: "0", ...noHistory };
-    const failure = driver.explainFailure(words);
     const elsewhere =
       failure.cause === "disk_full" || failure.cause === "port_busy" || failure.cause === "data_damaged";
     const history = elsewhere ? undefined : rejectChanges(tried.spec.parameters, before, failure);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import { measureDisk } from "../host/disk-space.ts";
+import type { MemoryWatch } from "./memory-watch.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
 import { storageCheck } from "./storage-check.ts";
@@ -11,9 +12,10 @@ export interface ProbesDeps {
   /** What runs and takes connections, as far as is known; undefined when nothing does. */
   readonly target: () => { driver: EngineDriver; instance: Instance } | undefined;
   readonly certificate: ServerCertificate;
+  readonly memory: MemoryWatch;
 }
 
-/** Looks at the engine, its disk and its certificate, each in a loop of its own: one that hangs hides none of the others. */
+/** Looks at the engine, its disk, its memory and its certificate, each in a loop of its own: one that hangs hides none of the others. */
 export interface Probes {
   run(signal: AbortSignal): Promise<void>;
   /** The next look at the engine is due now. */
@@ -24,9 +26,10 @@ const livenessEveryMs = 5_000;
 const livenessTimeoutMs = 3_000;
 const missesUntilUnhealthy = 2;
 const storageEveryMs = 15_000;
+const memoryEveryMs = 5_000;
 const certificateEveryMs = 5_000;
 
-export function createProbes({ status, target, certificate }: ProbesDeps): Probes {
+export function createProbes({ status, target, certificate, memory }: ProbesDeps): Probes {
   let misses = 0;
   let wake = new AbortController();
 
@@ -76,6 +79,12 @@ export function createProbes({ status, target, certificate }: ProbesDeps): Probe
     }
   }
 
+  /** Every time, so that no end is missed; told while there is an engine. */
+  async function lookAtMemory(): Promise<void> {
+    const check = await memory.check();
+    if (target() !== undefined) status.checked(check);
+  }
+
   async function lookAtCertificate(): Promise<void> {
     if (target() !== undefined) status.checked(certificate.check());
   }
@@ -93,6 +102,7 @@ export function createProbes({ status, target, certificate }: ProbesDeps): Probe
       await Promise.all([
         every(livenessEveryMs, lookAtEngine, signal),
         every(storageEveryMs, lookAtDisk, signal),
+        every(memoryEveryMs, lookAtMemory, signal),
         every(certificateEveryMs, lookAtCertificate, signal),
       ]);
     },

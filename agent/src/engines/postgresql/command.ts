@@ -7,7 +7,8 @@ export function command(instance: Instance): EngineCommand {
   const configuration = `config_file=${instance.paths.config}/postgresql.conf`;
   return {
     argv: [program(instance, "postgres"), "-D", directory, "-c", configuration],
-    env: { LC_ALL: "C", TZ: "UTC" },
+    // Out of memory it is a session that the kernel ends rather than the postmaster, which then recovers by itself.
+    env: { LC_ALL: "C", TZ: "UTC", PG_OOM_ADJUST_FILE: "/proc/self/oom_score_adj", PG_OOM_ADJUST_VALUE: "400" },
     cwd: directory,
   };
 }

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectValkey } from "../../../../test/support/engine-clients.ts";
+import { connectValkey, valkeyVerifier } from "../../../../test/support/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
 import { createValkeyDriver } from "./driver.ts";
 
@@ -46,7 +45,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
     let machine: EngineMachine;
 
     beforeAll(async () => {
-      const verifier = `#${createHash("sha256").update("secret").digest("hex")}`;
+      const verifier = valkeyVerifier("secret");
       const users = Object.entries(roles).map(([username, role]) =>
         create(EngineUserSchema, { username, role, verifier }),
       );

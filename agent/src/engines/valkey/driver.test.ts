@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import { connectValkey, valkeyClient } from "../../../../test/support/engine-clients.ts";
+import { connectValkey, valkeyClient, valkeyVerifier } from "../../../../test/support/engine-clients.ts";
 import { createEngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
 import { conformsToEngineDriver } from "../engine-conformance.ts";
 import { createValkeyDriver } from "./driver.ts";
@@ -9,7 +8,7 @@ for (const version of ["8.1", "9"]) {
     name: `valkey ${version}`,
     skip: hasEngine("valkey", version) ? undefined : "its node image is not made",
     machine: (settings) => createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, settings),
-    verifierOf: (password) => `#${createHash("sha256").update(password).digest("hex")}`,
+    verifierOf: valkeyVerifier,
     connect: valkeyClient,
     connectPlain: (machine, options) => connectValkey(machine, { ...options, plain: true }),
     live: ["maxmemory-policy", "allkeys-lru"],
