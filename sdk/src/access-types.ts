@@ -7,6 +7,9 @@ export interface OrganizationFigures {
   readonly members: number;
   readonly api_keys: number;
   readonly tokens: number;
+  readonly webhooks: number;
+  /** Of all services together. */
+  readonly storage_gb: number;
 }
 
 export interface Organization {

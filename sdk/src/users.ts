@@ -1,5 +1,5 @@
 import type { CreatedUser } from "./access-types.ts";
-import type { CallOptions, Transport } from "./transport.ts";
+import { type CallOptions, pathOf, type Transport } from "./transport.ts";
 
 /** People, and their passwords. */
 export class Users {
@@ -17,6 +17,11 @@ export class Users {
   /** Sets the password with the one-time token; needs no credential. */
   setUp(token: string, password: string, options?: CallOptions): Promise<void> {
     return this.#transport.request("POST", "/users/setup", { ...options, body: { token, password } });
+  }
+
+  /** A new setup token for who lost theirs or forgot the password; what was there before is worth nothing from now on. */
+  reset(userId: string, options?: CallOptions): Promise<CreatedUser> {
+    return this.#transport.request("POST", pathOf("users", userId, "reset"), options);
   }
 
   /** Of the caller. Every session of the old password ends at once. */
