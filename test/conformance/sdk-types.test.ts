@@ -162,13 +162,14 @@ interface Inputs {
 }
 type WrongInputs = { [K in keyof Inputs]: Inputs[K] extends true ? never : K }[keyof Inputs];
 
-/** Does not compile while a type of the SDK is not that of the protos; the error names the method or the input. */
-const wrong: Record<WrongAnswers | WrongInputs, never> = {};
+/** Do not compile while a type of the SDK is not that of the protos; the error names the method or the input. */
+const wrongAnswers: Record<WrongAnswers, never> = {};
+const wrongInputs: Record<WrongInputs, never> = {};
 
 describe("the SDK's methods", () => {
   test("are as many as the API's, and their types are the protos'", () => {
     expect(Object.keys(calls).toSorted()).toEqual(restMethods.map(({ method }) => method.localName).toSorted());
-    expect(wrong).toEqual({});
+    expect({ ...wrongAnswers, ...wrongInputs }).toEqual({});
   });
 
   test.each(restMethods.map((rest) => [rest.method.localName, rest] as const))("%s", async (name, { method, path }) => {
