@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type CliDeps, type Context, type GlobalFlags, openContext } from "./context.ts";
+import { type CliDeps, type Context, type ContextOptions, type GlobalFlags, openContext } from "./context.ts";
 
 /** A command of `holdfast`: with examples below its help, and with work that gets the context of its run. */
 export class CliCommand extends Command {
@@ -26,9 +26,12 @@ export class CliCommand extends Command {
   }
 
   /** What the command does with its arguments and, after them, its flags. */
-  does<Args extends unknown[]>(work: (context: Context, ...args: Args) => Promise<void>): this {
+  does<Args extends unknown[]>(
+    work: (context: Context, ...args: Args) => Promise<void>,
+    options: ContextOptions = {},
+  ): this {
     return this.action(async (...all) => {
-      const context = await openContext(this.optsWithGlobals<GlobalFlags>(), this.deps);
+      const context = await openContext(this.optsWithGlobals<GlobalFlags>(), this.deps, options);
       await work(context, ...(all.slice(0, -1) as Args));
     });
   }

@@ -92,9 +92,11 @@ function run({ names, args, environment }: Session, more: readonly string[], con
   end();
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code, signal) =>
-      code === 0 ? resolve() : reject(new ChildEnded(code ?? (signal === "SIGINT" ? 130 : 1))),
-    );
+    child.once("exit", (code, signal) => {
+      if (code === 0) resolve();
+      else if (ending.reason instanceof Interrupted && ending.reason.endsChildren) reject(ending.reason);
+      else reject(new ChildEnded(code ?? (signal === "SIGINT" ? 130 : 1)));
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 import { type Client, createClient } from "../client.ts";
 import { NotFound } from "../errors.ts";
 import { transportOptionsOf } from "../node/node-client.ts";
+import { readProfiles } from "../node/profiles.ts";
 import { findSettings, type FoundSettings } from "../node/settings.ts";
 import type { Credentials } from "../transport.ts";
 import type { ManagedService } from "../types.ts";
@@ -62,8 +63,17 @@ export interface Context {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+export interface ContextOptions {
+  /** The profile that is named need not be there yet. */
+  readonly makesProfile?: boolean;
+}
+
 /** Nothing is read and nothing asked of the network before it is needed. */
-export async function openContext(flags: GlobalFlags, deps: CliDeps): Promise<Context> {
+export async function openContext(
+  flags: GlobalFlags,
+  deps: CliDeps,
+  { makesProfile = false }: ContextOptions = {},
+): Promise<Context> {
   const { environment, signal, stdout, stderr, terminal } = deps;
   const output = await createOutput(flags.output, stdout, environment);
   let settings: FoundSettings | undefined;
@@ -77,8 +87,7 @@ export async function openContext(flags: GlobalFlags, deps: CliDeps): Promise<Co
     output,
     note: (text) => void stderr.write(`${text}\n`),
     get settings() {
-      const { output: _, data: dataDirectory, ...given } = flags;
-      settings ??= findSettings({ ...given, dataDirectory }, environment, deps.defaultDirectory);
+      settings ??= openSettings(flags, deps, makesProfile);
       return settings;
     },
     dataDirectory: flags.data ?? (environment.HOLDFAST_DATA || deps.defaultDirectory),
@@ -121,6 +130,18 @@ function noService(name: string): NotFound {
   const detail = `there is no service ${name}`;
   const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: "service_not_found" };
   return new NotFound({ ...problem, errors: [] });
+}
+
+function openSettings(
+  { output: _, data: dataDirectory, profile, ...given }: GlobalFlags,
+  { environment, defaultDirectory }: CliDeps,
+  makesProfile: boolean,
+): FoundSettings {
+  const { profiles } = makesProfile ? readProfiles(environment) : { profiles: undefined };
+  const named = (name: string | undefined) =>
+    name === undefined || profiles === undefined || Object.hasOwn(profiles, name) ? name : undefined;
+  const variables = { ...environment, HOLDFAST_PROFILE: named(environment.HOLDFAST_PROFILE) };
+  return findSettings({ ...given, dataDirectory, profile: named(profile) }, variables, defaultDirectory);
 }
 
 function signedIn(credentials: Credentials | undefined): Credentials {

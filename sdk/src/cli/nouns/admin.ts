@@ -1,5 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import { addAdminLists } from "./admin-lists.ts";
+import { addAuthority } from "./admin-authority.ts";
 import { addOperators } from "./admin-operators.ts";
 import { addAdminKeys, addAdminOrganizations } from "./admin-organizations.ts";
 import { addRecovery } from "./admin-recovery.ts";
@@ -47,5 +48,6 @@ export function addAdmin(admin: CliCommand): void {
   addAdminOrganizations(admin);
   addAdminKeys(admin);
   addOperators(admin);
+  addAuthority(admin);
   addRecovery(admin);
 }

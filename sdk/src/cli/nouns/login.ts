@@ -23,13 +23,15 @@ export function addLogin(login: CliCommand): void {
     .example("login --base-url https://holdfast.example.com --ca-file ca.pem --profile work")
     .example("login --username anna < password.txt")
     .example("login --api-key hfk_... --profile reports")
-    .does(async (context, flags: LoginFlags) => {
-      const session = await open(context, flags);
-      const name = keepSession(context, session);
-      context.note(`${describe(session)}; profile ${name} is in use`);
-      if (session.username !== undefined && session.token === undefined)
-        context.note("You belong to no organization yet: holdfast orgs create NAME makes one, then log in again.");
-    });
+    .does(signIn, { makesProfile: true });
+}
+
+async function signIn(context: Context, flags: LoginFlags): Promise<void> {
+  const session = await open(context, flags);
+  const name = keepSession(context, session);
+  context.note(`${describe(session)}; profile ${name} is in use`);
+  if (session.username !== undefined && session.token === undefined)
+    context.note("You belong to no organization yet: holdfast orgs create NAME makes one, then log in again.");
 }
 
 async function open(context: Context, flags: LoginFlags): Promise<Session> {
