@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import type { FieldFault } from "./errors.ts";
+import type { FieldFault, HoldfastError } from "./errors.ts";
 
 /** Who calls. Made by the authenticator only, never from a header. */
 export interface Principal {
@@ -92,6 +92,18 @@ export function serve<S extends DescService>(service: S, handlers: Handlers<S>, 
     handlers: handlers as ServedService["handlers"],
     checks: checks as ServedService["checks"],
   };
+}
+
+/** A change that was refused before it came to its method: for who asks, or for what is asked. */
+export interface RefusedCall {
+  readonly method: DescMethod;
+  /** Undefined when the credential was not good. */
+  readonly principal: Principal | undefined;
+  readonly source: string;
+  readonly requestId: string;
+  readonly error: HoldfastError;
+  /** As far as it could be read. */
+  readonly input?: object;
 }
 
 /** Turns an Authorization header into a principal; throws UNAUTHENTICATED. */

@@ -9,7 +9,7 @@ import { uuidv7 } from "uuidv7";
 import { bootstrapAccess } from "./access/bootstrap.ts";
 import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
-import { refusedCall } from "./access/refusal-audit.ts";
+import { createRefusalAudit } from "./access/refusal-audit.ts";
 import { defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
@@ -239,8 +239,7 @@ const gateway = createGateway({
   }),
   authenticator: access.authenticator,
   rateLimit: { requests: config.rateLimit, windowMs: 60_000 },
-  refused: ({ name }, principal, { source, requestId }) =>
-    outbox.auditSoon(refusedCall(name, principal, source, requestId)),
+  refused: createRefusalAudit({ record: outbox.auditSoon, clock, log }),
   keptAnswers,
   reached: collections.reached,
   ready: () => membership.lease()?.live === true,

@@ -3,6 +3,7 @@ import { hasScope } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ApiMethod } from "./method.ts";
+import type { TellRefused } from "./refusals.ts";
 import { createRateLimit, type RateLimitOptions } from "./rate-limit.ts";
 
 /** What a request says about who sends it, over REST or gRPC. */
@@ -13,9 +14,6 @@ export interface Presented extends PresentedCredentials {
   /** Organization that the request itself names, as the paths below /organizations do. */
   readonly subject: string | undefined;
 }
-
-/** Told of each change that was refused for want of a scope. */
-export type Refused = (method: ApiMethod, principal: Principal, presented: Presented) => void;
 
 /** Lets a call through to its method, or throws the reason why not. */
 export interface Gate {
@@ -30,7 +28,7 @@ export interface Gate {
 export interface GateDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit?: RateLimitOptions;
-  readonly refused?: Refused;
+  readonly refused: TellRefused;
   readonly clock: Clock;
 }
 
@@ -45,10 +43,7 @@ export function createGate({ authenticator, rateLimit, refused, clock }: GateDep
   const limit = rateLimit && createRateLimit(rateLimit, clock);
 
   /** Who has several organizations and names none in the header acts in the one that the request is about. */
-  async function callerOf(presented: Presented): Promise<Principal> {
-    const { subject } = presented;
-    const principal = await authenticator.authenticate(presented);
-    if (principal.mustChoose !== true || subject === undefined) return principal;
+  async function callerIn(subject: string, presented: Presented): Promise<Principal> {
     return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
       if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
       throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");
@@ -57,20 +52,30 @@ export function createGate({ authenticator, rateLimit, refused, clock }: GateDep
 
   return {
     async admit(method, presented, setHeader) {
-      if (presented.fetchSite === "cross-site") {
-        throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another site sent this request.");
+      let principal: Principal | undefined;
+      try {
+        if (presented.fetchSite === "cross-site") {
+          throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another site sent this request.");
+        }
+        if (method.scope === "public") return undefined;
+        principal = await authenticator.authenticate(presented);
+        const { subject } = presented;
+        if (principal.mustChoose === true && subject !== undefined) principal = await callerIn(subject, presented);
+        limit?.take(principal, setHeader);
+        checkScope(method, principal);
+        return principal;
+      } catch (thrown) {
+        refused(method, { ...presented, principal, error: HoldfastError.from(thrown) });
+        throw thrown;
       }
-      if (method.scope === "public") return undefined;
-      const principal = await callerOf(presented);
-      limit?.take(principal, setHeader);
-      if (method.scope === signedIn || hasScope(principal.scopes, method.scope)) return principal;
-      if (principal.mustChoose === true && !method.scope.startsWith("platform:")) {
-        throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
-      }
-      if (!method.readOnly) refused?.(method, principal, presented);
-      throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${method.scope}.`, {
-        members: { scope: method.scope },
-      });
     },
   };
+}
+
+function checkScope({ scope }: ApiMethod, { scopes, mustChoose }: Principal): void {
+  if (scope === signedIn || hasScope(scopes, scope)) return;
+  if (mustChoose === true && !scope.startsWith("platform:")) {
+    throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
+  }
+  throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
 }

@@ -1,26 +1,27 @@
-import type { Authenticator, ServedService } from "@holdfast/common/call.ts";
+import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createDocs } from "./docs.ts";
 import { type HttpRequest, type HttpResponse, openExchange, send, sendProblem } from "./exchange.ts";
-import { createGate, type Refused } from "./gate.ts";
+import { createGate, type Gate } from "./gate.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import { describeMethods } from "./method.ts";
 import { createDispatch, type Mount } from "./mounts.ts";
 import { createOpenApi } from "./openapi/openapi.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
+import { createRefusals, type TellRefused } from "./refusals.ts";
 import { createRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
-import { createValidation } from "./validation.ts";
+import { createValidation, type Validation } from "./validation.ts";
 
 export interface GatewayDeps {
   readonly services: readonly ServedService[];
   readonly authenticator: Authenticator;
   /** How many requests one credential may make in a window; none when absent. */
   readonly rateLimit?: RateLimitOptions;
-  /** Told of each change that was refused for want of a scope. */
-  readonly refused?: Refused;
+  /** Told of each change that was refused before its method saw it. */
+  readonly refused?: (refused: RefusedCall) => void;
   readonly keptAnswers: KeptAnswers;
   /** Resolves when reads show this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
@@ -36,6 +37,13 @@ export interface GatewayDeps {
   newId(): string;
 }
 
+/** What REST and gRPC share. */
+export interface Entrance {
+  readonly gate: Gate;
+  readonly validation: Validation;
+  readonly refused: TellRefused;
+}
+
 /** Answers HTTP requests of both versions, REST and gRPC. Never throws. */
 export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 
@@ -43,8 +51,9 @@ export type RequestHandler = (request: HttpRequest, response: HttpResponse) => v
 export function createGateway(deps: GatewayDeps): RequestHandler {
   const methods = describeMethods(deps.services);
   const validation = createValidation();
-  const gate = createGate(deps);
-  const rpc = createRpc(methods, deps, gate, validation);
+  const refused = createRefusals(deps.refused);
+  const gate = createGate({ ...deps, refused });
+  const rpc = createRpc(methods, deps, { gate, validation, refused });
   const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl));
   const docs = createDocs(methods, deps.baseUrl);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
@@ -64,7 +73,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       handle: docs,
       fail,
     },
-    { name: "management", prefix: "/", handle: createRest(methods, deps, gate, validation), fail },
+    { name: "management", prefix: "/", handle: createRest(methods, deps, { gate, validation, refused }), fail },
   ];
 
   /** One document at one path. */

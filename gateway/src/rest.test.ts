@@ -163,6 +163,30 @@ describe("refusals", () => {
     });
   }
 
+  test("changes that do not come to their methods are told, reads are not", async () => {
+    gateway.refused.length = 0;
+    const post = (options: CallOptions) => gateway.call("POST", "/managed-services", options);
+    await post({ body: {}, authorization: null });
+    await post({ body: {}, authorization: reader });
+    await post({ body: {} });
+    await post({ body: {}, headers: { "idempotency-key": "told" } });
+    await post({ text: "{" });
+    await gateway.call("PATCH", "/managed-services/one", { body: { surprise: 1 } });
+    await gateway.call("GET", "/catalog", { authorization: null });
+    await gateway.call("GET", "/managed-services?limit=0");
+    expect(
+      gateway.refused.map(({ method, principal, error }) => `${method.name} ${principal?.id} ${error.code}`),
+    ).toEqual([
+      "CreateManagedService undefined unauthenticated",
+      "CreateManagedService hfk_reader scope_missing",
+      "CreateManagedService hfk_owner invalid_request",
+      "CreateManagedService hfk_owner invalid_request",
+      "CreateManagedService hfk_owner invalid_request",
+      "UpdateManagedService hfk_owner invalid_request",
+    ]);
+    expect(gateway.refused.at(-1)?.input).toMatchObject({ id: "one" });
+  });
+
   test("401 tells both ways to sign in, 405 the methods, 409 its members", async () => {
     expect((await gateway.call("GET", "/catalog", { authorization: null })).headers["www-authenticate"]).toMatch(
       /^Basic .*, Bearer /,

@@ -4,8 +4,7 @@ import { type BuildAnswer, compileAnswer } from "./answer.ts";
 import { hasBody, readBody } from "./body.ts";
 import { compileEvents, type SendEvents } from "./events.ts";
 import { type Exchange, headerOf, send } from "./exchange.ts";
-import type { GatewayDeps } from "./gateway.ts";
-import type { Gate } from "./gate.ts";
+import type { Entrance, GatewayDeps } from "./gateway.ts";
 import { createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
 import { type BuildInput, compileInput, emptyBody, invalidRequest, type ParsedBody, parseBody } from "./input.ts";
 import { createDecoders } from "./json/decode.ts";
@@ -16,7 +15,6 @@ import { problemAnswer } from "./problem.ts";
 import { presentedBy, readIfMatch, readRevision, revisionWaitMs } from "./request-headers.ts";
 import { RestCall } from "./rest-call.ts";
 import { createRoutes, type Match } from "./routes.ts";
-import type { Validation } from "./validation.ts";
 
 interface Target {
   readonly method: ApiMethod;
@@ -32,8 +30,7 @@ interface Target {
 export function createRest(
   methods: readonly ApiMethod[],
   deps: GatewayDeps,
-  gate: Gate,
-  validation: Validation,
+  { gate, validation, refused }: Entrance,
 ): (exchange: Exchange) => Promise<void> {
   const decoders = createDecoders();
   const encoders = createEncoders();
@@ -68,15 +65,24 @@ export function createRest(
     const { request } = exchange;
     const { target, match } = targetOf(exchange);
     const { method } = target;
-    const presented = presentedBy(exchange, match.variables[target.subject]);
+    const presented = presentedBy(exchange, target.subject < 0 ? undefined : match.variables[target.subject]);
     const principal = await gate.admit(method, presented, (name, value) => {
       exchange.answerHeaders[name] = value;
     });
-    const body = hasBody(request) ? parseBody(await readBody(request, method.maxBodyBytes)) : emptyBody;
+    const body = hasBody(request) ? await bodyOf(exchange, method, principal) : emptyBody;
     const key = target.rest.verb === "POST" ? headerOf(request, "idempotency-key") : undefined;
     if (key === undefined) return once(exchange, target, match, principal, body);
     return keyed(exchange, target, match, principal, body, key);
   };
+
+  async function bodyOf(exchange: Exchange, method: ApiMethod, principal: Principal | undefined): Promise<ParsedBody> {
+    try {
+      return parseBody(await readBody(exchange.request, method.maxBodyBytes));
+    } catch (thrown) {
+      refused(method, { ...exchange, principal, error: HoldfastError.from(thrown) });
+      throw thrown;
+    }
+  }
 
   async function once(
     exchange: Exchange,
@@ -110,7 +116,11 @@ export function createRest(
     const minRevision = readRevision(headerOf(request, "holdfast-revision"), faults);
     const call = new RestCall(exchange, { principal, idempotency, ifMatch, minRevision });
     if (target.method.check !== undefined) faults.add(target.method.check(input, call));
-    if (faults.list.length > 0) throw invalidRequest(faults);
+    if (faults.list.length > 0) {
+      const error = invalidRequest(faults);
+      refused(target.method, { ...exchange, principal, error, input });
+      throw error;
+    }
     return { input, call };
   }
 

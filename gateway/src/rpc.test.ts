@@ -53,6 +53,16 @@ describe("calls", () => {
     }
   });
 
+  test("a message over the method's limit is refused before it is read", async () => {
+    for (const transport of transports) {
+      const client = createClient(ManagedServiceService, transport);
+      const error = await client
+        .createManagedService({ ...good, tags: { a: "x".repeat(2 * 1024 * 1024) } }, asOwner)
+        .catch(ConnectError.from);
+      expect(error).toMatchObject({ code: Code.ResourceExhausted });
+    }
+  });
+
   test("the gate is the same as for REST", async () => {
     const client = createClient(ManagedServiceService, transports[0] as never);
     const codeOf = async (headers: Record<string, string>) =>

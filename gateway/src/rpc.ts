@@ -5,16 +5,14 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Gate } from "./gate.ts";
-import type { GatewayDeps } from "./gateway.ts";
+import type { Entrance, GatewayDeps } from "./gateway.ts";
 import { addHealth } from "./health.ts";
 import { invalidRequest } from "./input.ts";
 import { createFaults } from "./json/faults.ts";
-import type { ApiMethod } from "./method.ts";
+import { type ApiMethod, defaultMaxBodyBytes } from "./method.ts";
 import { addReflection } from "./reflection.ts";
 import { readIfMatch, readRevision, revisionWaitMs } from "./request-headers.ts";
 import { toConnectError } from "./rpc-error.ts";
-import type { Validation } from "./validation.ts";
 
 /** The same methods over gRPC, gRPC-Web and Connect, behind the same gate. */
 export interface Rpc {
@@ -25,13 +23,18 @@ export interface Rpc {
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP request of a call" });
 const none: ReadonlySet<string> = new Set();
-export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate: Gate, validation: Validation): Rpc {
+export function createRpc(
+  methods: readonly ApiMethod[],
+  deps: GatewayDeps,
+  { gate, validation, refused }: Entrance,
+): Rpc {
   const exchanges = new WeakMap<object, Exchange>();
   const paths = new Set<string>();
 
   function routes(router: ConnectRouter): void {
     for (const method of methods) {
-      router.rpc(method.description as DescMethod & { methodKind: "unary" }, handlerOf(method) as never);
+      const description = method.description as DescMethod & { methodKind: "unary" };
+      router.rpc(description, handlerOf(method) as never, { readMaxBytes: method.maxBodyBytes });
     }
     addReflection(router, [...new Set(methods.map((method) => method.description.parent))]);
     addHealth(router, deps);
@@ -76,7 +79,11 @@ export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate
           setHeader: (name, value) => context.responseHeader.set(name, value),
         };
         if (method.check !== undefined) faults.add(method.check(message, call));
-        if (faults.list.length > 0) throw invalidRequest(faults);
+        if (faults.list.length > 0) {
+          const error = invalidRequest(faults);
+          refused(method, { ...exchange, principal, error, input: message });
+          throw error;
+        }
         if (minRevision !== undefined && method.readOnly) await deps.reached(minRevision, revisionWaitMs);
         context.responseHeader.set("request-id", exchange.requestId);
         return await method.handle(message, call);
@@ -92,7 +99,8 @@ export function createRpc(methods: readonly ApiMethod[], deps: GatewayDeps, gate
 
   const handler = connectNodeAdapter({
     routes,
-    readMaxBytes: Math.max(...methods.map((method) => method.maxBodyBytes)),
+    // Of what has no limit of its own: reflection and health.
+    readMaxBytes: defaultMaxBodyBytes,
     maxTimeoutMs: 10 * 60_000,
     contextValues: (request) => createContextValues().set(exchangeKey, exchanges.get(request)),
   });

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { request } from "node:https";
-import type { Authenticator, Idempotency, KeptAnswer, ServedService } from "@holdfast/common/call.ts";
+import type { Authenticator, Idempotency, KeptAnswer, RefusedCall, ServedService } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -17,6 +17,8 @@ export interface TestGateway {
   readonly state: InMemoryState;
   /** Errors that were logged. */
   readonly logged: unknown[];
+  /** Changes that did not come to their methods. */
+  readonly refused: RefusedCall[];
   isReady: boolean;
   call(verb: string, path: string, options?: CallOptions): Promise<TestAnswer>;
   close(): Promise<void>;
@@ -47,6 +49,7 @@ export async function startTestGateway(more: readonly ServedService[] = []): Pro
   const { cert, key } = await createTestCertificate();
   const { state, services } = createInMemoryServices();
   const logged: unknown[] = [];
+  const refused: RefusedCall[] = [];
   const log: Log = {
     debug() {},
     info() {},
@@ -65,6 +68,7 @@ export async function startTestGateway(more: readonly ServedService[] = []): Pro
     services: [...services, ...more],
     authenticator,
     keptAnswers,
+    refused: (call) => void refused.push(call),
     reached: async (revision) => {
       if (revision > 1_000n) throw new HoldfastError("STORE_UNAVAILABLE", "The revision is not here yet.");
     },
@@ -80,6 +84,7 @@ export async function startTestGateway(more: readonly ServedService[] = []): Pro
     ca: cert,
     state,
     logged,
+    refused,
     isReady: true,
     call: (verb, path, options = {}) => callOver(port, cert, verb, path, options),
     close: () => server.close(1_000),

@@ -1,20 +1,55 @@
-import { getOption } from "@bufbuild/protobuf";
-import type { Call, Principal, ServedService } from "@holdfast/common/call.ts";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { Call, RefusedCall, ServedService } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { NewAudit } from "../store/unit-of-work.ts";
-import { actorOf } from "./caller.ts";
 
-/** The audit entry of a change that was refused for want of a scope, before its input was looked at. */
-export function refusedCall(method: string, principal: Principal, source: string, requestId: string): NewAudit {
-  const dot = method.lastIndexOf(".");
+/** So many refusals a minute that nothing else bounds are recorded: without a good credential, and past the rate limit. */
+const unboundedMax = 100;
+const windowMs = 60_000;
+
+/** Records changes that were refused before they came to their method. */
+export function createRefusalAudit({
+  record,
+  clock,
+  log,
+}: {
+  readonly record: (entry: NewAudit) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}): (refused: RefusedCall) => void {
+  let unbounded = 0;
+  let endsAt = 0;
+  return ({ method, principal, source, requestId, error, input = {} }) => {
+    if (principal === undefined || error.key === "RATE_LIMITED") {
+      const now = clock.monotonicMs();
+      if (now >= endsAt) {
+        if (unbounded > unboundedMax) log.warn("refused calls not recorded", { count: unbounded - unboundedMax });
+        unbounded = 0;
+        endsAt = now + windowMs;
+      }
+      unbounded += 1;
+      if (unbounded > unboundedMax) return;
+    }
+    record(refusalOf(method, { principal, source, requestId }, error, input));
+  };
+}
+
+function refusalOf(
+  method: DescMethod,
+  { principal, source, requestId }: Pick<Call, "principal" | "source" | "requestId">,
+  error: HoldfastError,
+  input: object,
+): NewAudit {
   return {
-    organizationId: principal.organizationId ?? "",
-    actor: `${principal.kind}:${principal.name}`,
+    organizationId: principal?.organizationId ?? "",
+    actor: principal === undefined ? "anonymous" : `${principal.kind}:${principal.name}`,
     source,
-    action: `${method.slice(dot + 1)} scope_missing`,
-    objectKind: kindOf(method.slice(0, dot)),
-    objectId: "",
+    action: `${method.name} ${error.code}`,
+    objectKind: kinds[method.parent.typeName] ?? "managed-service",
+    objectId: objectIdOf(input as Readonly<Record<string, unknown>>),
     result: "refused",
     requestId,
   };
@@ -31,10 +66,6 @@ const kinds: Readonly<Record<string, NewAudit["objectKind"]>> = {
   "holdfast.admin.v1.OperatorService": "user",
 };
 
-function kindOf(service: string): NewAudit["objectKind"] {
-  return kinds[service] ?? "managed-service";
-}
-
 /** Wraps a service so that refused mutations are in the audit log beside the ones that were carried out. */
 export function auditRefusals(served: ServedService, record: (entry: NewAudit) => void): ServedService {
   const handlers: Record<string, (input: never, call: Call) => unknown> = {};
@@ -49,17 +80,7 @@ export function auditRefusals(served: ServedService, record: (entry: NewAudit) =
       try {
         return await handler(input, call);
       } catch (error) {
-        const { key } = HoldfastError.from(error);
-        record({
-          organizationId: call.principal?.organizationId ?? "",
-          actor: actorOf(call),
-          source: call.source,
-          action: `${method.name} ${key.toLowerCase()}`,
-          objectKind: kindOf(served.service.typeName),
-          objectId: objectIdOf(input),
-          result: "refused",
-          requestId: call.requestId,
-        });
+        record(refusalOf(method, call, HoldfastError.from(error), input));
         throw error;
       }
     };

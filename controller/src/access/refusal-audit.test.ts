@@ -1,0 +1,63 @@
+import type { RefusedCall } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { expect, test } from "vitest";
+import type { NewAudit } from "../store/unit-of-work.ts";
+import { createRefusalAudit } from "./refusal-audit.ts";
+
+let now = 0;
+const clock = { now: () => now, monotonicMs: () => now };
+const principal = {
+  kind: "api_key",
+  id: "hfk_1",
+  name: "hfk_1",
+  organizationId: "org-1",
+  scopes: new Set([]),
+} as const;
+
+function setUp() {
+  const recorded: NewAudit[] = [];
+  const tell = createRefusalAudit({ record: (entry) => recorded.push(entry), clock, log: createLog("test", "error") });
+  const refuse = (more: Partial<RefusedCall> = {}) =>
+    tell({
+      method: ManagedServiceService.method.startManagedService,
+      principal,
+      source: "192.0.2.1",
+      requestId: "r",
+      error: new HoldfastError("INVALID_REQUEST", "It is not."),
+      ...more,
+    });
+  return { recorded, refuse };
+}
+
+test("a refused change says who asked for what, and why not", () => {
+  const { recorded, refuse } = setUp();
+  refuse({ input: { id: "service-1" } });
+  expect(recorded).toEqual([
+    {
+      organizationId: "org-1",
+      actor: "api_key:hfk_1",
+      source: "192.0.2.1",
+      action: "StartManagedService invalid_request",
+      objectKind: "managed-service",
+      objectId: "service-1",
+      result: "refused",
+      requestId: "r",
+    },
+  ]);
+});
+
+test("what anybody can cause is recorded a hundred times a minute", () => {
+  const { recorded, refuse } = setUp();
+  const error = new HoldfastError("UNAUTHENTICATED", "Who?");
+  for (let i = 0; i < 150; i += 1) refuse({ principal: undefined, error });
+  refuse({ error: new HoldfastError("RATE_LIMITED", "Too many.") });
+  expect(recorded).toHaveLength(100);
+  expect(recorded[0]).toMatchObject({ actor: "anonymous", organizationId: "" });
+  refuse();
+  expect(recorded).toHaveLength(101);
+  now += 60_000;
+  refuse({ principal: undefined, error });
+  expect(recorded).toHaveLength(102);
+});
