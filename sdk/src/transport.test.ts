@@ -1,45 +1,51 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ConnectionFailed, Conflict, NotFound, Unavailable, ValidationFailed } from "./errors.ts";
-import { createTransport, type Transport } from "./transport.ts";
+import { ApiError, ConnectionFailed, Conflict, NotFound, RateLimited, TimedOut, ValidationFailed } from "./errors.ts";
+import { listOf } from "./pages.ts";
+import { createTransport, pathOf, type Transport, type TransportOptions } from "./transport.ts";
 
 let server: Server | undefined;
 
-afterEach(() => void server?.close());
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
 
-type Answer = { status: number; headers?: Record<string, string>; body?: object };
+type Answer = { status: number; headers?: Record<string, string>; body?: object | string };
 
-/** A server that gives these answers in turn, and what it was asked. */
-async function answering(answers: Answer[]): Promise<{ transport: Transport; asked: IncomingMessage[] }> {
+/** A server that gives these answers in turn and then 500, and what it was asked; a function answers by itself. */
+async function answering(
+  answers: (Answer | ((response: ServerResponse) => void))[],
+  options: Partial<TransportOptions> = {},
+): Promise<{ transport: Transport; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   server = createServer((request, response) => {
     asked.push(request);
-    const { status, headers, body } = answers.shift() ?? { status: 500 };
-    response.writeHead(status, {
-      "content-type": status < 400 ? "application/json" : "application/problem+json",
-      connection: "close",
-      ...headers,
-    });
-    response.end(JSON.stringify(body ?? { code: `code_${status}`, detail: "why", status, errors: [] }));
+    const answer = answers.shift() ?? { status: 500 };
+    if (typeof answer === "function") return answer(response);
+    const { status, headers, body = { code: `code_${status}`, detail: "why", status, errors: [] } } = answer;
+    const type = status < 400 ? "application/json" : "application/problem+json";
+    response.writeHead(status, { "content-type": type, connection: "close", ...headers });
+    response.end(status === 204 ? undefined : typeof body === "string" ? body : JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return {
-    transport: createTransport({
-      baseUrl: `http://127.0.0.1:${port}`,
-      credentials: { kind: "basic", name: "n", secret: "ä" },
-    }),
-    asked,
-  };
+  const credentials = { kind: "basic", name: "n", secret: "ä" } as const;
+  return { transport: createTransport({ baseUrl: `http://127.0.0.1:${port}/`, credentials, ...options }), asked };
 }
+
+const failure = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => undefined).catch((error) => error);
 
 describe("transport", () => {
   test("credentials are UTF-8 and queries leave out what is undefined", async () => {
-    const { transport, asked } = await answering([{ status: 200, body: { a: 1 } }]);
+    const { transport, asked } = await answering([{ status: 200, body: { a: 1 } }], { organization: "o" });
     expect(await transport.request("GET", "/x", { query: { a: "b c", b: undefined } })).toEqual({ a: 1 });
     expect(asked[0]?.url).toBe("/x?a=b+c");
-    expect(asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from("n:ä").toString("base64")}`);
+    expect(asked[0]?.headers).toMatchObject({
+      authorization: `Basic ${Buffer.from("n:ä").toString("base64")}`,
+      "holdfast-organization": "o",
+    });
   });
 
   test("a POST is sent again with the same key, and a change's revision goes with reads", async () => {
@@ -54,28 +60,115 @@ describe("transport", () => {
     expect(first?.["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
     expect(second?.["idempotency-key"]).toBe(first?.["idempotency-key"]);
     expect([first?.["holdfast-revision"], read?.["holdfast-revision"]]).toEqual([undefined, "7"]);
+    expect(read).not.toHaveProperty("idempotency-key");
   });
 
-  test("errors are of a class by their status", async () => {
+  test("what no key protects, and what the caller forbids, is sent once", async () => {
+    for (const [options, single] of [
+      [{}, true],
+      [{ retries: 0 }, false],
+    ] as const) {
+      const { transport, asked } = await answering([{ status: 503 }], options);
+      await expect(transport.request("POST", "/x", { single, idempotencyKey: "mine" })).rejects.toBeInstanceOf(
+        ApiError,
+      );
+      expect(asked.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine"]);
+    }
+  });
+
+  test("errors are of a class by their status, whatever answered", async () => {
     const cases = [
+      [400, ValidationFailed],
       [404, NotFound],
       [409, Conflict],
       [422, Conflict],
-      [400, ValidationFailed],
+      [500, ApiError],
     ] as const;
     for (const [status, kind] of cases) {
       const { transport } = await answering([{ status }]);
       await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(kind);
     }
-    const { transport, asked } = await answering([{ status: 503 }]);
-    await expect(transport.request("POST", "/x", { single: true })).rejects.toBeInstanceOf(Unavailable);
+    const { transport } = await answering([{ status: 429, headers: { "retry-after": "60" }, body: "<html>" }]);
+    const error = await failure(transport.request("GET", "/x"));
+    expect(error).toBeInstanceOf(RateLimited);
+    expect(error).toMatchObject({ status: 429, code: "unknown", retryAfterMs: 60_000, message: "HTTP 429" });
+    const fields = [{ field: "name", pointer: "/name", code: "too_long", detail: "is too long" }];
+    const invalid = await answering([{ status: 400, body: { code: "invalid_request", errors: fields } }]);
+    expect(await failure(invalid.transport.request("POST", "/x"))).toMatchObject({ fields });
+  });
+
+  test("a DELETE that worked without an answer has worked, one that never did has not", async () => {
+    const cut = (response: ServerResponse) => void response.destroy();
+    const worked = await answering([cut, { status: 404 }]);
+    await worked.transport.request("DELETE", "/x", { goneIsDone: true });
+    expect(worked.asked).toHaveLength(2);
+    const never = await answering([{ status: 404 }]);
+    await expect(never.transport.request("DELETE", "/x", { goneIsDone: true })).rejects.toBeInstanceOf(NotFound);
+  });
+
+  test("no server is a ConnectionFailed that names it, and so is half an answer", async () => {
+    const none = createTransport({ baseUrl: "http://127.0.0.1:1", retries: 0 });
+    const error = await failure(none.request("GET", "/x"));
+    expect(error).toBeInstanceOf(ConnectionFailed);
+    expect((error as Error).message).toContain("http://127.0.0.1:1 does not answer");
+    const half = (response: ServerResponse) => {
+      response.writeHead(200, { "content-length": 100 });
+      response.write("{", () => response.destroy());
+    };
+    const { transport } = await answering([half], { retries: 0 });
+    await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(ConnectionFailed);
+  });
+
+  test("an attempt ends in time, a call with its signal's reason", async () => {
+    const silent = await answering([() => {}, () => {}], { retries: 0 });
+    await expect(silent.transport.request("GET", "/x", { timeoutMs: 50 })).rejects.toBeInstanceOf(TimedOut);
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const call = silent.transport.request("GET", "/x", { signal: controller.signal });
+    controller.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    const ended = createTransport({ baseUrl: "http://127.0.0.1:1", signal: controller.signal });
+    await expect(ended.request("GET", "/x")).rejects.toBe(reason);
+  });
+
+  test("redirects are not followed: credentials are for one host", async () => {
+    const { transport, asked } = await answering([{ status: 307, headers: { location: "/y" } }], { retries: 0 });
+    await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(ConnectionFailed);
     expect(asked).toHaveLength(1);
   });
 
-  test("no server is a ConnectionFailed that names it", async () => {
-    const transport = createTransport({ baseUrl: "http://127.0.0.1:1", credentials: { kind: "bearer", token: "t" } });
-    const error = await transport.request("GET", "/x").catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(ConnectionFailed);
-    expect((error as Error).message).toContain("http://127.0.0.1:1 does not answer");
+  test("names lead nowhere else", () => {
+    expect(pathOf("a", "b/c", "ü")).toBe("/a/b%2Fc/%C3%BC");
+    for (const part of ["", ".", ".."]) expect(() => pathOf("a", part)).toThrow(TypeError);
+  });
+});
+
+describe("a list", () => {
+  test("is read page by page, as far as it is walked", async () => {
+    const page = (entries: number[], next_cursor: string | null) => ({ status: 200, body: { entries, next_cursor } });
+    const { transport, asked } = await answering([page([1], "a"), page([], "b"), page([2, 3], null), page([4], "c")]);
+    const list = listOf<number>(transport, "/x", "entries", { limit: 2 }, { f: "g" });
+    expect(await list.toArray()).toEqual([1, 2, 3]);
+    expect(asked.map(({ url }) => url)).toEqual([
+      "/x?f=g&limit=2",
+      "/x?f=g&limit=2&cursor=a",
+      "/x?f=g&limit=2&cursor=b",
+    ]);
+    for await (const entry of list) {
+      expect(entry).toBe(4);
+      break;
+    }
+    expect(asked).toHaveLength(4);
+  });
+
+  test("that can be followed ends where nothing more is there", async () => {
+    const { transport } = await answering([
+      { status: 200, body: { events: [1], next_cursor: "a", has_more: true } },
+      { status: 200, body: { events: [2], next_cursor: "b", has_more: false } },
+    ]);
+    const pages = listOf<number>(transport, "/x", "events").pages();
+    expect((await pages.next()).value).toEqual({ entries: [1], nextCursor: "a" });
+    expect((await pages.next()).value).toEqual({ entries: [2], nextCursor: null });
+    expect((await pages.next()).done).toBe(true);
   });
 });

@@ -37,7 +37,7 @@ describe("verifyWebhook", () => {
 
   test("takes either secret while one is rotated", async () => {
     const sentAt = now / 1_000;
-    const rotating = {
+    const rotating: Record<string, string> = {
       ...timed(other),
       "x-platform-signature-next": hex(secret),
       "webhook-signature": `${standard(secret, sentAt)} ${standard(other, sentAt)}`,
