@@ -126,6 +126,7 @@ function openGateway() {
     cursors: createCursors(sealer),
     sealer,
     logs: { page: unused },
+    waiting: { take: unused },
     catalog: unused as never,
     engines: unused,
     defaultAllowedCidrs: [],

@@ -30,6 +30,16 @@ export const settings = {
   processDir: text("HOLDFAST_PROCESS_DIR", "Directory of the process provider's machines", ""),
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
   spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
+  waitingMachines: integer(
+    "HOLDFAST_WAITING_MACHINES",
+    "PostgreSQL machines that run ahead of demand, at least; each takes 40 MB of memory, and none waits where the host is short",
+    2,
+  ),
+  waitingMachinesMax: integer(
+    "HOLDFAST_WAITING_MACHINES_MAX",
+    "Machines that run ahead of demand, at most: as many as were wanted at once within the last hour; 0 for none",
+    20,
+  ),
   imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
   dnsServers: list("HOLDFAST_DNS_SERVERS", "host:port of every authoritative DNS server"),
   bootstrapFile: text(

@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { sweepCredentials } from "./access/credential-upkeep.ts";
 import { createOrganizationRemains } from "./access/organization-remains.ts";
@@ -10,6 +11,8 @@ import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
+import type { MachineKind, WaitingLimits } from "./machine/waiting-plan.ts";
+import { createWaitingWork } from "./machine/waiting-reconciler.ts";
 import { createInstanceDelivery } from "./managed-service/instance-delivery.ts";
 import { createManagedServiceReconciler } from "./managed-service/managed-service-reconciler.ts";
 import { createNameVerification } from "./managed-service/name-verification.ts";
@@ -33,6 +36,9 @@ export interface ReconciledDeps {
   readonly orphans: OrphanSweep;
   readonly authority: InstallationAuthority;
   readonly holds: Holds;
+  /** Does anything stand against deleting, or against taking the store's word? */
+  readonly held: () => boolean;
+  readonly waitingLimits: WaitingLimits;
   readonly keptAnswers: KeptAnswers;
   readonly history: History;
   readonly sealer: Sealer;
@@ -63,6 +69,13 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       caFingerprint: () => deps.authority.fingerprint,
       controllers: () => fleet.controllers,
     }),
+    createWaitingWork({
+      ...deps,
+      machines,
+      always: alwaysWaiting(deps),
+      limits: deps.waitingLimits,
+      size: leastSize(deps),
+    }),
     {
       reconciler: createOperationReconciler({ ...deps, operations, services }),
       keys: () => idsOf(operations),
@@ -85,7 +98,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
 }
 
 function managedServices(deps: ReconciledDeps): Reconciled {
-  const { collections, fleet, holds } = deps;
+  const { collections, fleet } = deps;
   const { services, machines, operations, records, databaseUsers: users } = collections;
   const names = createNameVerification(deps.askNames);
   const reconciler = createManagedServiceReconciler({
@@ -97,7 +110,6 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     users,
     names,
     delivery: createInstanceDelivery(deps),
-    held: () => holds.list().length > 0,
   });
   /** The service whose node a machine is. */
   const ownerOf = (machineId: string) => {
@@ -117,7 +129,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
         else lastOwner.set(machineId, owner);
         onChange(owner);
       };
-      for (const { object } of machines.values()) lastOwner.set(object.metadata.id, object.spec.owner.id);
+      for (const { object } of machines.values()) machineChanged(object.metadata.id);
       const watching = [
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
@@ -132,6 +144,23 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     inputs: (id) => inputsOf(id, deps),
     concurrency: 32,
   };
+}
+
+/** What a new service is likely to be. */
+function alwaysWaiting({ catalog }: ReconciledDeps): MachineKind[] {
+  const engine = engineOf("postgresql");
+  const zone = catalog.zones[0]?.zone;
+  return engine === undefined || zone === undefined
+    ? []
+    : [{ engine: engine.engine, version: engine.defaultVersion, zone }];
+}
+
+/** The smallest that is sold: a machine can grow online, and not shrink. */
+function leastSize({ catalog: { plans, limits } }: ReconciledDeps) {
+  const gib = 1024 ** 3;
+  const [plan] = [...plans].sort((a, b) => a.memoryGb - b.memoryGb);
+  if (plan === undefined) throw new Error("the catalogue has no plans");
+  return { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, diskBytes: limits.storageSizeGbMin * gib };
 }
 
 /** All that a reconcile of the service reads from memory, in one text. */

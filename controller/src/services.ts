@@ -20,6 +20,7 @@ import { createDatabaseUserApi } from "./database-user/database-user-api.ts";
 import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
+import type { WaitingMachines } from "./machine/waiting-machines.ts";
 import { createEngineTasks } from "./managed-service/engine-task.ts";
 import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
 import { createServiceAccess } from "./managed-service/service-access.ts";
@@ -39,6 +40,7 @@ export interface ServicesDeps {
   readonly outbox: Outbox;
   readonly egress: EgressClient;
   readonly orphans: OrphanSweep;
+  readonly waiting: WaitingMachines;
   readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];

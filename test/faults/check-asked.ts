@@ -1,11 +1,12 @@
-import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { openPostgresql, openValkey } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { dumpEtcd } from "../support/etcd-dump.ts";
+import { lastLogLines } from "../support/platform-logs.ts";
 import { grpcAs } from "../support/organizations.ts";
 import type { Platform } from "../support/platform.ts";
 import { asRoot } from "../support/platform-software.ts";
@@ -16,14 +17,42 @@ import type { Asked, AskedService } from "./asked-services.ts";
 
 const run = promisify(execFile);
 const convergeMs = 120_000;
+const waitingWanted = 2;
+
+/** What the platform under faults is started with, beside what users start it with: a number of waiting machines that is known. */
+export const faultSettings: Readonly<Record<string, string>> = {
+  HOLDFAST_WAITING_MACHINES: String(waitingWanted),
+  HOLDFAST_WAITING_MACHINES_MAX: String(waitingWanted),
+};
 
 /** Throws unless everything that was asked for is so, and nothing else exists. */
 export async function checkAsked(platform: Platform, asked: Asked): Promise<void> {
   for (const service of asked.services) await checkService(platform, service);
   await checkList(platform, asked);
-  await checkMachines(platform, asked);
+  const waiting = await waitingMachines(platform);
+  await checkMachines(platform, asked, waiting);
   await checkNames(platform, asked);
-  await checkStore(platform, asked);
+  await checkStore(platform, asked, waiting);
+}
+
+/** Ids of the machines that run ahead of demand, once none is on its way in or out: nobody owns them, and no more than asked for. */
+async function waitingMachines(platform: Platform): Promise<string[]> {
+  const channel = grpcAs(platform, platform.operator);
+  try {
+    const look = async () => {
+      const { machines } = await channel.of(FleetService).listMachines({ page: { limit: 200 } });
+      const unowned = machines.filter(({ ownerKind }) => ownerKind === "");
+      const rest = unowned.every(({ state, desired }) => state === "waiting" && desired === "on");
+      return rest && unowned.length === waitingWanted ? unowned.map(({ id }) => id) : undefined;
+    };
+    return await waitUntil("machines that nobody owns wait, as many as are to", look, {
+      withinMs: convergeMs,
+      everyMs: 200,
+      describe: async () => lastLogLines(platform.directory, 10),
+    });
+  } finally {
+    channel.close();
+  }
 }
 
 async function checkService(platform: Platform, service: AskedService): Promise<void> {
@@ -87,16 +116,11 @@ async function checkList(platform: Platform, asked: Asked): Promise<void> {
   );
 }
 
-async function checkMachines(platform: Platform, asked: Asked): Promise<void> {
-  const nodes = asked
-    .living()
-    .flatMap(({ nodeIds }) => nodeIds)
-    .sort();
-  const running = asked
-    .living()
-    .filter(({ wanted }) => wanted === "Running")
-    .flatMap(({ nodeIds }) => nodeIds)
-    .sort();
+async function checkMachines(platform: Platform, asked: Asked, waiting: readonly string[]): Promise<void> {
+  const living = asked.living();
+  const nodes = [...waiting, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
+  const up = living.filter(({ wanted }) => wanted === "Running");
+  const running = [...waiting, ...up.flatMap(({ nodeIds }) => nodeIds)].sort();
   const channel = grpcAs(platform, platform.operator);
   try {
     const fleet = channel.of(FleetService);
@@ -148,7 +172,7 @@ async function checkNames(platform: Platform, asked: Asked): Promise<void> {
 }
 
 /** No key of what is gone is left, but for records that are kept for a time on purpose. */
-async function checkStore(platform: Platform, asked: Asked): Promise<void> {
+async function checkStore(platform: Platform, asked: Asked, waiting: readonly string[]): Promise<void> {
   const keys = [...(await dumpEtcd(platform.directory)).keys()];
   const below = (kind: string) =>
     keys
@@ -158,7 +182,8 @@ async function checkStore(platform: Platform, asked: Asked): Promise<void> {
   const living = asked.living();
   const ids = living.map(({ id }) => id).sort();
   expectSame("keys of services", below("managed-service"), ids);
-  expectSame("keys of machines", below("machine"), living.flatMap(({ nodeIds }) => nodeIds).sort());
+  const machines = [...waiting, ...living.flatMap(({ nodeIds }) => nodeIds)];
+  expectSame("keys of machines", below("machine"), machines.sort());
   expectSame(
     "keys of names",
     below("name/managed-service")

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { faultSettings } from "./check-asked.ts";
 import { runFaults } from "./run-faults.ts";
 
 // A fixed seed, so that the suite asks for the same each time; `npm run faults` tries others for longer.
@@ -9,7 +10,7 @@ const kills = 42;
 describe("random kills", () => {
   let platform: Platform;
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ environment: faultSettings });
   });
   afterAll(() => platform?.remove());
 

@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { startPlatform } from "../support/platform.ts";
 import { lastLogLines } from "../support/platform-logs.ts";
+import { faultSettings } from "./check-asked.ts";
 import { runFaults } from "./run-faults.ts";
 
 const { values } = parseArgs({
@@ -15,7 +16,7 @@ if (!Number.isInteger(kills) || kills < 1 || !Number.isInteger(seed))
 const startedAt = Date.now();
 const say = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(8)}  ${line}`);
 say(`seed ${seed}, ${kills} kills`);
-const platform = await startPlatform();
+const platform = await startPlatform({ environment: faultSettings });
 try {
   const result = await runFaults(platform, { seed, kills, say });
   say(`all is as asked for: ${JSON.stringify(result)}`);

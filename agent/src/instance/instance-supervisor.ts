@@ -134,6 +134,9 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   return {
     async hold(spec, signal) {
       await load();
+      if (wanted !== undefined && spec.serviceId !== wanted.serviceId) {
+        throw new TaskFailed("invalid_task", "this machine holds the data of another service");
+      }
       if (wanted !== undefined && spec.generation < wanted.generation) {
         throw new TaskFailed("superseded", `generation ${spec.generation} is older than ${wanted.generation}`);
       }

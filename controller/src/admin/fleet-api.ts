@@ -97,8 +97,8 @@ function machineMessage({ metadata, spec, status }: MachineObject) {
   const expiresAt = status.certificate?.expiresAt;
   return {
     id: metadata.id,
-    ownerKind: spec.owner.kind,
-    ownerId: spec.owner.id,
+    ownerKind: spec.owner?.kind ?? "",
+    ownerId: spec.owner?.id ?? "",
     state: status.state,
     desired: metadata.deletionRequestedAt === undefined ? spec.power : "gone",
     address: status.address,

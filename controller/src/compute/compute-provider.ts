@@ -40,6 +40,11 @@ export interface MachineSpec {
   /** Engine and version decide the image: `postgresql` `17`. */
   readonly engine: string;
   readonly version: string;
+  /**
+   * Made before anybody wants it: it takes only what the host can spare, and may be refused or delayed (ComputePending) where
+   * one that is wanted would not be.
+   */
+  readonly ahead?: boolean;
 }
 
 export interface MachineFacts {
@@ -48,6 +53,8 @@ export interface MachineFacts {
   /** Address that clients and peers reach it by. */
   readonly address: string;
   readonly diskBytes: number;
+  /** CPU and memory that it has, or has from its next start on. */
+  readonly plan: MachinePlan;
   /** False only when no engine can ever have written there. */
   readonly hasData: boolean;
   /** Raised by one for each start, so that a restart is seen. */

@@ -122,7 +122,9 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
     },
     async issueServer(peer, csr) {
       const machine = await check(peer);
-      const names = machine.object.spec.serverNames;
+      // Memory may be a moment behind the claim that gave a waiting machine its names.
+      const known = machine.object.spec.serverNames;
+      const names = known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
       if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
       return authority.issueServer(csr, names);
     },

@@ -1,6 +1,6 @@
 import { next } from "@holdfast/common/machine.ts";
 import { expect, it } from "vitest";
-import { machineLifecycle, type MachineState } from "./machine-lifecycle.ts";
+import { type MachineState, machineLifecycle } from "./machine-lifecycle.ts";
 
 const states = [...new Set(machineLifecycle.rows.flatMap(([from, , to]) => [from, to]))];
 
@@ -18,9 +18,13 @@ it.each(states)("leads from %s to destruction, and from there nowhere but to a f
   expect(reachableFrom(state)).toContain("destroying");
 });
 
-it.each(states.filter((state) => state !== "destroying" && state !== "running"))(
-  "takes a running machine for running in %s",
-  (state) => {
-    expect(next(machineLifecycle, state, "foundRunning")?.[2]).toBe("running");
-  },
-);
+const living = states.filter((state) => state !== "destroying");
+
+it.each(living.filter((state) => state !== "running"))("takes a running machine for running in %s", (state) => {
+  expect(next(machineLifecycle, state, "foundRunning")?.[2]).toBe("running");
+});
+
+it("lets only a machine that waits be claimed, and one that is claimed never wait again", () => {
+  expect(living.filter((state) => next(machineLifecycle, state, "claimed") !== undefined)).toEqual(["waiting"]);
+  expect(next(machineLifecycle, "claimed", "foundWaiting")).toBeUndefined();
+});

@@ -2,7 +2,8 @@ import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/mach
 
 /**
  * States of a machine. They are output: what was ordered last, or what the provider was found to have; a plan reads the
- * provider, never these.
+ * provider, never these. One that waits runs, its agent is connected, and nobody owns it; its claim is in the transaction
+ * that makes it somebody's, and ends when it is as large as its owner asked for.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const machineLifecycle = defineMachine("machine", [
@@ -11,12 +12,14 @@ export const machineLifecycle = defineMachine("machine", [
   ["pending",    "startOrdered",   "starting",   "none"],
   ["pending",    "foundStopped",   "stopped",    "none"],
   ["pending",    "foundRunning",   "running",    "none"],
+  ["pending",    "foundWaiting",   "waiting",    "none"],
   ["pending",    "failed",         "failed",     "warn"],
   ["pending",    "destroyOrdered", "destroying", "none"],
 
   ["creating",   "startOrdered",   "starting",   "none"],
   ["creating",   "foundStopped",   "stopped",    "none"],
   ["creating",   "foundRunning",   "running",    "none"],
+  ["creating",   "foundWaiting",   "waiting",    "none"],
   ["creating",   "failed",         "failed",     "warn"],
   ["creating",   "destroyOrdered", "destroying", "none"],
 
@@ -24,6 +27,7 @@ export const machineLifecycle = defineMachine("machine", [
   ["stopped",    "startOrdered",   "starting",   "none"],
   ["stopped",    "stopOrdered",    "stopping",   "none"],
   ["stopped",    "foundRunning",   "running",    "none"],
+  ["stopped",    "foundWaiting",   "waiting",    "none"],
   ["stopped",    "failed",         "failed",     "warn"],
   ["stopped",    "destroyOrdered", "destroying", "none"],
 
@@ -31,6 +35,7 @@ export const machineLifecycle = defineMachine("machine", [
   ["starting",   "stopOrdered",    "stopping",   "none"],
   ["starting",   "foundStopped",   "stopped",    "none"],
   ["starting",   "foundRunning",   "running",    "none"],
+  ["starting",   "foundWaiting",   "waiting",    "none"],
   ["starting",   "failed",         "failed",     "warn"],
   ["starting",   "destroyOrdered", "destroying", "none"],
 
@@ -39,12 +44,31 @@ export const machineLifecycle = defineMachine("machine", [
   ["running",    "stopOrdered",    "stopping",   "none"],
   ["running",    "foundStopped",   "stopped",    "none"],
   ["running",    "failed",         "failed",     "warn"],
+  ["running",    "foundWaiting",   "waiting",    "none"],
   ["running",    "destroyOrdered", "destroying", "none"],
+
+  ["waiting",    "claimed",        "claimed",    "none"],
+  ["waiting",    "createDelayed",  "creating",   "none"],
+  ["waiting",    "died",           "starting",   "warn"],
+  ["waiting",    "stopOrdered",    "stopping",   "none"],
+  ["waiting",    "foundStopped",   "stopped",    "none"],
+  ["waiting",    "foundRunning",   "running",    "none"],
+  ["waiting",    "failed",         "failed",     "warn"],
+  ["waiting",    "destroyOrdered", "destroying", "none"],
+
+  ["claimed",    "createDelayed",  "creating",   "none"],
+  ["claimed",    "died",           "starting",   "warn"],
+  ["claimed",    "stopOrdered",    "stopping",   "none"],
+  ["claimed",    "foundStopped",   "stopped",    "none"],
+  ["claimed",    "foundRunning",   "running",    "none"],
+  ["claimed",    "failed",         "failed",     "warn"],
+  ["claimed",    "destroyOrdered", "destroying", "none"],
 
   ["stopping",   "createDelayed",  "creating",   "none"],
   ["stopping",   "startOrdered",   "starting",   "none"],
   ["stopping",   "foundStopped",   "stopped",    "none"],
   ["stopping",   "foundRunning",   "running",    "none"],
+  ["stopping",   "foundWaiting",   "waiting",    "none"],
   ["stopping",   "failed",         "failed",     "warn"],
   ["stopping",   "destroyOrdered", "destroying", "none"],
 
@@ -53,6 +77,7 @@ export const machineLifecycle = defineMachine("machine", [
   ["failed",     "stopOrdered",    "stopping",   "none"],
   ["failed",     "foundStopped",   "stopped",    "none"],
   ["failed",     "foundRunning",   "running",    "none"],
+  ["failed",     "foundWaiting",   "waiting",    "none"],
   ["failed",     "destroyOrdered", "destroying", "none"],
 
   ["destroying", "failed",         "failed",     "warn"],

@@ -9,6 +9,7 @@ const running: MachineFacts = {
   state: "running",
   address: "127.99.0.1",
   diskBytes: 10,
+  plan: { vcpu: 1, memoryBytes: 1 },
   hasData: true,
   starts: 1,
 };
@@ -60,6 +61,7 @@ describe("the plan of a machine", () => {
     ["stops what is to be off",                     machine("off"),       observed(running),                         ["stop"]],
     ["leaves off what is off",                      machine("off"),       observed(stopped),                         []],
     ["grows a disk that is too small",              machine("on"),        observed({ ...running, diskBytes: 5 }),    ["growDisk"]],
+    ["gives a machine the plan of its owner",       machine("on"),        observed({ ...running, plan: { vcpu: 2, memoryBytes: 1 } }), ["resize"]],
     ["destroys what is to be deleted",              machine("on", true),  observed(running),                         ["destroy", "forget"]],
     ["forgets what is gone",                        machine("on", true),  observed(undefined),                       ["forget"]],
     ["starts again at once after a first death",    machine("on"),        observed(stopped, { deaths: [now] }),      ["start"]],

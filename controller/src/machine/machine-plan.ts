@@ -18,6 +18,7 @@ export interface ObservedMachine {
 export type MachineStep =
   | { readonly kind: "create" }
   | { readonly kind: "growDisk"; readonly diskBytes: number }
+  | { readonly kind: "resize" }
   | { readonly kind: "start" }
   /** A running machine gets a new enrolment: what it has is not taken any more. */
   | { readonly kind: "enroll" }
@@ -46,9 +47,7 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   }
   // A provider shows a machine that is half made by its missing address.
   const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
-  const { diskBytes } = machine.spec;
-  if (facts !== undefined && make.length === 0 && facts.diskBytes < diskBytes)
-    make.push({ kind: "growDisk", diskBytes });
+  if (facts !== undefined && make.length === 0) make.push(...fit(machine, facts));
   const isRunning = facts?.state === "running";
   if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
   if (!isRunning) {
@@ -58,6 +57,14 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   if (observed.connected) return only(make);
   if (observed.silentMs >= silentTooLongMs && !hasEnrollment(machine, observed.now)) make.push({ kind: "enroll" });
   return { steps: make, lookAgainMs: silentTooLongMs };
+}
+
+/** What was made ahead has the size of nobody in particular. */
+function fit({ spec }: MachineObject, { diskBytes, plan }: MachineFacts): MachineStep[] {
+  const steps: MachineStep[] = [];
+  if (diskBytes < spec.diskBytes) steps.push({ kind: "growDisk", diskBytes: spec.diskBytes });
+  if (plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes) steps.push({ kind: "resize" });
+  return steps;
 }
 
 /** At once after the first death, then 1 s, 2 s, 4 s, up to a minute after the last one. */

@@ -3,7 +3,7 @@ import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { SessionFacts } from "../fleet/fleet.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
-import type { MachineObject, MachineStatus } from "./machine.ts";
+import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine } from "./machine-plan.ts";
 import { type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
@@ -55,7 +55,7 @@ export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler
         const { steps, lookAgainMs } = planMachine(machine, observed);
         for (const step of steps) await performMachineStep(step, machine, deps, signal);
         if (steps.some(({ kind }) => kind === "forget")) return settled;
-        await writeFound(id, observed.deaths, deps, signal);
+        await writeFound(machine, observed, deps, signal);
         return lookAgainMs === null ? settled : again(lookAgainMs, "restart or silence");
       } catch (error) {
         return await settleFailure(machine, error, deps, signal);
@@ -90,28 +90,30 @@ export function createMachineWork(
 }
 
 function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolean {
-  const { metadata, spec, status } = machine;
+  const { metadata, spec } = machine;
   const shouldRun = spec.power === "on" && metadata.deletionRequestedAt === undefined;
-  return shouldRun && status.state === "running" && facts?.state === "stopped";
+  return shouldRun && isUp(machine) && facts?.state === "stopped";
 }
 
 /** What the provider has after the steps. */
 async function writeFound(
-  id: string,
-  deaths: readonly number[],
+  { metadata: { id, generation }, spec }: MachineObject,
+  { deaths, connected }: ObservedMachine,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const facts = await deps.provider.get(id, signal);
   if (facts === undefined) return;
-  const found: MachineEvent = facts.state === "running" ? "foundRunning" : "foundStopped";
+  const running: MachineEvent = spec.owner === null && connected ? "foundWaiting" : "foundRunning";
+  const found: MachineEvent = facts.state === "running" ? running : "foundStopped";
   const isRestless = deaths.length >= deathsMax;
   const reason = isRestless ? `The machine ended ${deaths.length} times within ten minutes.` : "";
   // Waiting for its next start, it is neither found stopped nor well.
-  const waits = deaths.length > 0 && facts.state === "stopped" && deps.machines.get(id)?.object.spec.power === "on";
+  const waits = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
   const event = isRestless ? "failed" : waits ? undefined : found;
   const change: Partial<MachineStatus> = waits && !isRestless ? {} : { reason };
-  await writeStatus(id, event, { ...change, address: facts.address }, deps, signal);
+  const options = { ofGeneration: generation };
+  await writeStatus(id, event, { ...change, address: facts.address }, deps, signal, options);
 }
 
 /** A failure with a reason is shown and tried again; anything else is the queue's to retry and to log. */

@@ -46,8 +46,14 @@ export async function performMachineStep(
       await provider.create(spec, signal);
       return;
     }
-    case "growDisk":
+    case "growDisk": {
+      // Of one that was made ahead nobody has asked yet whether the host can have what its owner wants.
+      const admission = await provider.admit(providerSpec(machine, deps.installationId), signal);
+      if (!admission.admitted) throw new ComputeFailure(admission.reason);
       return provider.growDisk(id, step.diskBytes, signal);
+    }
+    case "resize":
+      return provider.resize(id, providerSpec(machine, deps.installationId).plan, signal);
     case "start":
       return start(id, "startOrdered", deps, signal);
     case "enroll":
@@ -63,18 +69,24 @@ export async function performMachineStep(
   }
 }
 
-/** Writes the event's state and what else changed, by compare-and-set. Nothing is written when nothing changes. */
+/**
+ * Writes the event's state and what else changed, by compare-and-set. Nothing is written when nothing changes, or when
+ * something else is asked for by now than in `ofGeneration`.
+ */
 export async function writeStatus(
   id: string,
   event: MachineEvent | undefined,
   change: Partial<MachineStatus>,
   deps: Pick<MachineStepDeps, "machines" | "begin" | "log">,
   signal: AbortSignal,
+  options: { readonly ofGeneration?: number } = {},
 ): Promise<void> {
+  const { ofGeneration } = options;
   await retryConflict(signal, async () => {
     // Agents enrol while we work: the memory may be behind what they wrote.
     const before = await deps.machines.fresh(id, signal);
     if (before === undefined) return;
+    if (ofGeneration !== undefined && before.object.metadata.generation !== ofGeneration) return;
     const { status } = before.object;
     const row = event && next(machineLifecycle, status.state, event);
     const after: MachineStatus = { ...status, ...change, state: row?.[2] ?? status.state };
@@ -123,5 +135,7 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
   const { vcpu, memoryBytes, diskBytes, zone, engine, version } = spec;
-  return { id: metadata.id, installationId, plan: { vcpu, memoryBytes }, diskBytes, zone, engine, version };
+  const plan = { vcpu, memoryBytes };
+  const ahead = spec.owner === null;
+  return { id: metadata.id, installationId, plan, diskBytes, zone, engine, version, ...(ahead && { ahead }) };
 }

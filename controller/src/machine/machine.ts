@@ -1,10 +1,12 @@
 import type { Resource } from "../store/resource.ts";
+import type { MachineState } from "./machine-lifecycle.ts";
 
-/** A machine of the fleet, whoever owns it: a service's node, later an app or a builder. */
+/** A machine of the fleet, whoever owns it: a service's node, later an app or a builder; or nobody yet. */
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
 export interface MachineSpecObject {
-  readonly owner: { readonly kind: string; readonly id: string };
+  /** Null as long as it waits for one (waiting-machines.ts). */
+  readonly owner: { readonly kind: string; readonly id: string } | null;
   readonly engine: string;
   readonly version: string;
   readonly vcpu: number;
@@ -19,7 +21,7 @@ export interface MachineSpecObject {
 
 export interface MachineStatus {
   /** "failed" has a reason that a user can act on; it is tried again after a while. */
-  readonly state: "pending" | "creating" | "stopped" | "starting" | "running" | "stopping" | "destroying" | "failed";
+  readonly state: MachineState;
   readonly reason: string;
   readonly address: string;
   /** keyedHash of the enrolment token that is good now, and until when. Spent by compare-and-set. */
@@ -32,4 +34,9 @@ export interface MachineStatus {
     readonly beganAt: number;
     readonly expiresAt: number;
   } | null;
+}
+
+/** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */
+export function isUp({ status }: MachineObject): boolean {
+  return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }

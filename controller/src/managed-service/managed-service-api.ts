@@ -13,24 +13,26 @@ import type { Quotas } from "../access/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newUser } from "../database-user/new-user.ts";
+import type { WaitingMachines } from "../machine/waiting-machines.ts";
 import type { OperationObject } from "../operation/operation.ts";
+import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { connectionOf } from "./connection.ts";
-import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
 import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
 import { managedServiceMessage, nodeMessage } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
+import { placeService } from "./placement.ts";
 import type { ServiceAccess } from "./service-access.ts";
 import { listFilter } from "./service-filter.ts";
 import type { ServiceLogs } from "./service-logs.ts";
 import { newShortId } from "./service-names.ts";
+import { requestVerb, type Verb } from "./service-verbs.ts";
 import { taskSummaryOf } from "./task-summary.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
-import { requestVerb, type Verb } from "./service-verbs.ts";
 
 export interface ManagedServiceApiDeps {
   readonly begin: () => UnitOfWork;
@@ -42,6 +44,7 @@ export interface ManagedServiceApiDeps {
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly logs: ServiceLogs;
+  readonly waiting: WaitingMachines;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
@@ -106,7 +109,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       return creating(organizationId, () =>
         retryConflict(call.signal, async () => {
           const id = deps.newId();
-          const { service, operation } = newService(request, {
+          const { service: asked, operation } = newService(request, {
             organizationId,
             serviceId: id,
             nodeId: deps.newId(),
@@ -119,7 +122,9 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
             defaultAllowedCidrs: deps.defaultAllowedCidrs,
           });
           const unit = deps.begin();
-          await deps.quotas.claim(unit, organizationId, { services: 1, storageGb: service.spec.storageSizeGb });
+          await deps.quotas.claim(unit, organizationId, { services: 1, storageGb: asked.spec.storageSizeGb });
+          const placement = placeService(asked, deps);
+          const { service } = placement;
           unit.claimName("managed-service", organizationId, request.name, id);
           unit.create("managed-service", service);
           unit.create("operation", operation);
@@ -130,7 +135,11 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
           );
           unit.audit(auditOf(call, "managed-service.create", "managed-service", id));
           unit.answer(call, managedServiceMessage(service, operation));
-          const revision = await unit.commit(call.signal);
+          placement.claim(unit);
+          const revision = await unit.commit(call.signal).catch((error: unknown) => {
+            placement.giveBack();
+            throw error;
+          });
           await deps.organizations.reached(revision, 1_000);
           return answer(call, id, revision, service, operation);
         }),

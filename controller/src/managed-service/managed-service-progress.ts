@@ -1,3 +1,4 @@
+import { isUp } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
 
@@ -20,7 +21,7 @@ function provisioningProgress({ nodes, names }: ObservedService): Omit<Progress,
   const waiting = (test: (node: ObservedNode) => boolean) => nodes.some((node) => !test(node));
   if (waiting(({ machine }) => machine !== undefined && machine.status.address !== ""))
     return { step: "SetupNetwork", progressPct: 5 };
-  if (waiting(({ machine }) => machine?.status.state === "running")) return { step: "SetupServer", progressPct: 20 };
+  if (waiting(({ machine }) => machine !== undefined && isUp(machine))) return { step: "SetupServer", progressPct: 20 };
   if (waiting(({ connected }) => connected)) return { step: "SetupAgent", progressPct: 40 };
   if (names !== "verified") return { step: "SetupDNS", progressPct: 55 };
   const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");

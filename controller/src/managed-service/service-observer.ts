@@ -1,7 +1,7 @@
-import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { MachineObject } from "../machine/machine.ts";
+import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
+import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
 import type { NameVerification } from "./name-verification.ts";
@@ -18,7 +18,7 @@ export interface ObserverDeps {
 export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const machine = deps.machines.get(node.id)?.object;
-    const up = machine?.status.state === "running";
+    const up = machine !== undefined && isUp(machine);
     return {
       node,
       machine,

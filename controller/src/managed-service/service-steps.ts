@@ -1,5 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import { type CatalogData, planOf } from "../catalog/catalog.ts";
+import type { CatalogData } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { findOperation } from "../operation/find-operation.ts";
@@ -11,11 +11,12 @@ import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ZoneRecords } from "../zone/zone-records.ts";
 import type { InstanceDelivery } from "./instance-delivery.ts";
 import { instanceSpecOf } from "./instance-spec.ts";
-import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedService, ServiceStep } from "./managed-service-plan.ts";
 import type { NameVerification } from "./name-verification.ts";
 import { serviceEvent } from "./service-events.ts";
-import { namesOf, serverNamesOf } from "./service-names.ts";
+import { newMachine } from "./service-machine.ts";
+import { namesOf } from "./service-names.ts";
 import { withdrawn } from "./service-observer.ts";
 
 export interface StepDeps {
@@ -31,8 +32,6 @@ export interface StepDeps {
   readonly clock: Clock;
 }
 
-const gib = 1024 ** 3;
-
 /** Performs one step of a plan. Each may be performed again after a crash; a Conflict means that the world moved on. */
 export async function performServiceStep(
   step: ServiceStep,
@@ -46,7 +45,7 @@ export async function performServiceStep(
   switch (step.kind) {
     case "createMachine": {
       const unit = deps.begin();
-      unit.create("machine", newMachine(object, step.node, deps));
+      unit.create("machine", newMachine(object, step.node, deps.catalog, deps.clock.now()));
       await settle(unit, deps.machines, signal);
       return;
     }
@@ -60,6 +59,9 @@ export async function performServiceStep(
         return { ...machine, metadata: { ...machine.metadata, deletionRequestedAt: now, updatedAt: now } };
       });
     case "converge": {
+      // Each kind has a watch of its own: what came with the service in one transaction may not all be in memory yet.
+      const { modRevision } = service;
+      await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
       const address = deps.machines.get(step.node.id)?.object.status.address ?? "";
       const users = usersOf(id, deps.users);
       const { catalog } = deps;
@@ -86,33 +88,6 @@ export function usersOf(serviceId: string, users: Collection<DatabaseUserObject>
   const found: DatabaseUserObject[] = [];
   for (const { object } of users.values()) if (object.spec.serviceId === serviceId) found.push(object);
   return found.sort((a, b) => (a.spec.username < b.spec.username ? -1 : 1));
-}
-
-function newMachine(service: ManagedServiceObject, node: NodeSpec, { catalog, clock }: StepDeps): MachineObject {
-  const plan = planOf(catalog, service.spec.planName);
-  const now = clock.now();
-  return {
-    metadata: {
-      id: node.id,
-      name: node.hostname,
-      organizationId: service.metadata.organizationId,
-      generation: 1,
-      createdAt: now,
-      updatedAt: now,
-    },
-    spec: {
-      owner: { kind: "managed-service", id: service.metadata.id },
-      engine: service.spec.databaseType,
-      version: service.spec.version,
-      vcpu: plan.vcpu,
-      memoryBytes: plan.memoryGb * gib,
-      diskBytes: service.spec.storageSizeGb * gib,
-      zone: node.zone,
-      power: service.spec.power,
-      serverNames: serverNamesOf(service, node),
-    },
-    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
-  };
 }
 
 function withSpec(machine: MachineObject, change: Partial<MachineObject["spec"]>, now: number): MachineObject {

@@ -1,9 +1,11 @@
-import { statfs } from "node:fs/promises";
+import { readFile, statfs } from "node:fs/promises";
 import type { Admission } from "../compute-provider.ts";
 
 const gib = 1024 ** 3;
 const reserveBytesMin = 2 * gib;
 const reserveShare = 0.05;
+/** So much of the host's memory stays free of machines that nobody wants yet. */
+const spareMemoryShare = 0.2;
 
 /** What a new machine writes before its user does: log of the file system, system tables, first segments of WAL. */
 export const firstBytes = 256 * 1024 ** 2;
@@ -29,11 +31,39 @@ export function admitDisk(diskBytes: number, { freeBytes, totalBytes, promisedBy
     const reason = `The host's disk has ${inGib(totalBytes)} GiB in all; ${inGib(diskBytes)} GiB were asked for.`;
     return { admitted: false, reason };
   }
-  const reserveBytes = Math.max(reserveBytesMin, totalBytes * reserveShare);
-  const neededBytes = reserveBytes + promisedBytes + firstBytes;
+  const neededBytes = reserveOf(totalBytes) + promisedBytes + firstBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
   return { admitted: false, reason };
+}
+
+/** What the host has of memory, and how much of it is free for programs, in bytes. */
+export interface MemoryFacts {
+  readonly totalBytes: number;
+  readonly availableBytes: number;
+}
+
+export async function memoryOf(): Promise<MemoryFacts> {
+  const text = await readFile("/proc/meminfo", "utf8");
+  const bytesOf = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;
+  return { totalBytes: bytesOf("MemTotal"), availableBytes: bytesOf("MemAvailable") };
+}
+
+/**
+ * Pure. A machine that nobody wants yet takes neither disk nor memory that others may need soon: it is gone long before one
+ * that is wanted is refused.
+ */
+export function admitAhead(space: SpaceFacts, memory: MemoryFacts): Admission {
+  const { freeBytes, totalBytes } = space;
+  if (freeBytes - space.promisedBytes < 2 * reserveOf(totalBytes) + firstBytes)
+    return { admitted: false, reason: `The host has ${inGib(freeBytes)} GiB of disk left for those that are wanted.` };
+  if (memory.availableBytes < memory.totalBytes * spareMemoryShare)
+    return { admitted: false, reason: `The host has ${inGib(memory.availableBytes)} GiB of memory left.` };
+  return { admitted: true };
+}
+
+function reserveOf(totalBytes: number): number {
+  return Math.max(reserveBytesMin, totalBytes * reserveShare);
 }
 
 function inGib(bytes: number): string {

@@ -3,17 +3,17 @@ import { chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { ComputeFailure } from "../compute-failure.ts";
+import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
 import { writeAtomically } from "./atomic-file.ts";
 import { groupsOf, limitMachine, removeGroups } from "./control-groups.ts";
 import { growDisk } from "./data-disk.ts";
 import { createDirectoryLock } from "./directory-lock.ts";
-import { admitDisk, firstBytes, spaceOf } from "./free-space.ts";
+import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "./free-space.ts";
 import type { HostAbilities } from "./host-abilities.ts";
-import { launchMachine } from "./machine-launch.ts";
 import { createMachineCode } from "./machine-code.ts";
-import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
+import { launchMachine } from "./machine-launch.ts";
+import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "./machine-number.ts";
 import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 import { isRunning, readRun } from "./machine-run.ts";
@@ -121,9 +121,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     const paths = layout.machine(id);
     const [record, run] = await Promise.all([readRecord(paths.record), readRun(paths.run)]);
     const state = run !== undefined && isRunning(run) ? "running" : "stopped";
-    if (record === undefined) return { id, state, address: "", diskBytes: 0, hasData: false, starts: 0 };
-    const { address, diskBytes, starts } = record;
-    return { id, state, address, diskBytes, hasData: starts > 0, starts };
+    if (record === undefined)
+      return { id, state, address: "", diskBytes: 0, plan: { vcpu: 0, memoryBytes: 0 }, hasData: false, starts: 0 };
+    const { address, diskBytes, starts, spec } = record;
+    return { id, state, address, diskBytes, plan: spec.plan, hasData: starts > 0, starts };
   }
 
   async function ids(): Promise<string[]> {
@@ -145,7 +146,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     await writeRecord(paths.record, record);
     const { uid, address } = record;
     const hasUser = uid !== null;
-    const made = image === undefined ? undefined : await code.openTo(uid ?? nobody);
+    const made = image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
     const madeCode = made === undefined ? undefined : { directory: made, writable: false };
     const groups = await limitMachine(abilities.groups, id, record.spec.plan);
     await launchMachine({
@@ -162,7 +163,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         HOLDFAST_MACHINE_ID: id,
         HOLDFAST_MACHINE_START: `${bootId()}-${record.starts}`,
         HOLDFAST_ADDRESS: address,
-        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid) }),
+        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
         ...(made !== undefined && {
           HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
           NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
@@ -185,7 +186,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     const { uid } = record;
     await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
       mode: 0o600,
-      ...(uid !== null && { prepare: (path) => chown(path, uid, uid) }),
+      ...(uid !== null && { prepare: (path) => chown(path, agentUidOf(uid), uid) }),
     });
   }
 
@@ -194,9 +195,14 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     create: (spec, signal) =>
       lock.hold(spec.id, signal, async () => {
         if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of a directory`);
-        refill.postpone();
         const paths = layout.machine(spec.id);
         if ((await readRecord(paths.record)) === undefined) {
+          // Whoever is in no hurry waits for a disk that is ready, so that its owner need not.
+          if (spec.ahead && (await spares.isShort(spec.engine, spec.version))) {
+            refill.begin();
+            throw new ComputePending("A data disk is made ready for it.");
+          }
+          refill.postpone();
           await makeMachine(spec, paths, images.require(spec.engine, spec.version), making);
         }
         return (await factsOf(spec.id)) as MachineFacts;
@@ -253,7 +259,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     async admit(spec: MachineSpec) {
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
       const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
-      return admitDisk(spec.diskBytes, await spaceOf(layout.machines, young.length * firstBytes));
+      const space = await spaceOf(layout.machines, young.length * firstBytes);
+      return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
     images: async () => images.facts(),
     refill: (signal) => spares.refill(signal),

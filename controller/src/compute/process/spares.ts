@@ -4,8 +4,8 @@ import type { Log } from "@holdfast/common/log.ts";
 import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
 import { diskBytesMin, makeDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
-import { launchMachine } from "./machine-launch.ts";
 import type { MachineCode } from "./machine-code.ts";
+import { launchMachine } from "./machine-launch.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
 import type { NodeImages } from "./node-images.ts";
@@ -46,6 +46,8 @@ export interface SparesDeps {
 export interface Spares {
   /** Moves a spare into a machine's directory; undefined when there is none that fits. Of many at once each gets another. */
   take(engine: string, version: string, diskBytes: number, into: MachinePaths): Promise<Spare | undefined>;
+  /** Would a machine of this version get one, were there any? */
+  isShort(engine: string, version: string): Promise<boolean>;
   /** What an interrupted take left in a machine's directory. */
   taken(paths: MachinePaths): Promise<Spare | undefined>;
   /** Makes what is missing, one after the other. One process does it at a time; another's call does nothing. */
@@ -154,6 +156,12 @@ export function createSpares(deps: SparesDeps): Spares {
   }
 
   return {
+    async isShort(engine, version) {
+      const isKept = deps.kinds.some((kind) => kind.engine === engine && kind.version === version);
+      if (!isKept || deps.count === 0 || abilities.isolation === "none") return false;
+      if (images.find(engine, version) === undefined) return false;
+      return (await readyIn(directoryOf(engine, version))).length === 0;
+    },
     taken: (paths) => describedIn(paths.spare),
     async take(engine, version, diskBytes, into) {
       if (diskBytes < spareBytes || diskBytes > spareBytes * growthMax) return undefined;

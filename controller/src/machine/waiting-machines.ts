@@ -1,0 +1,68 @@
+import type { Fleet } from "../fleet/fleet.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Stored } from "../store/resource.ts";
+import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import { isSameKind, type MachineKind } from "./waiting-plan.ts";
+
+/** A waiting machine that one caller may claim. */
+export interface TakenMachine {
+  readonly machine: Stored<MachineObject>;
+  /** It was not claimed: another caller may have it. */
+  giveBack(): void;
+}
+
+/** Which machine a new owner gets of those that run already and are nobody's. */
+export interface WaitingMachines {
+  /**
+   * One that fits, given to no other caller here; undefined when there is none. It is the owner's only by the transaction
+   * that writes `claimedMachine` over the revision taken: of two controllers, one gets a Conflict.
+   */
+  take(wanted: MachineKind & { readonly diskBytes: number }): TakenMachine | undefined;
+}
+
+export interface WaitingMachinesDeps {
+  readonly machines: Collection<MachineObject>;
+  readonly fleet: Pick<Fleet, "session" | "observation">;
+  /** Does anything stand against taking the store's word for what a machine is? */
+  readonly held: () => boolean;
+}
+
+export function createWaitingMachines({ machines, fleet, held }: WaitingMachinesDeps): WaitingMachines {
+  // By object: what is read anew, because it changed, may be taken anew.
+  const taken = new WeakSet<MachineObject>();
+
+  /** An agent that reports an instance holds somebody's data, whatever a store that was restored says. */
+  function isFree({ metadata, spec, status }: MachineObject): boolean {
+    if (spec.owner !== null || status.state !== "waiting" || metadata.deletionRequestedAt !== undefined) return false;
+    return fleet.session(metadata.id) !== undefined && fleet.observation(metadata.id) === undefined;
+  }
+
+  return {
+    take(wanted) {
+      if (held()) return undefined;
+      for (const machine of machines.values()) {
+        const { object } = machine;
+        if (!isFree(object) || taken.has(object)) continue;
+        if (!isSameKind(object.spec, wanted) || object.spec.diskBytes > wanted.diskBytes) continue;
+        taken.add(object);
+        return { machine, giveBack: () => void taken.delete(object) };
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Pure: the machine as its first owner's. It keeps its id, address and agent; all else is as the owner wants it. */
+export function claimedMachine(
+  machine: MachineObject,
+  owner: { readonly organizationId: string; readonly name: string; readonly spec: MachineSpecObject },
+  now: number,
+): MachineObject {
+  const { organizationId, name, spec } = owner;
+  const generation = machine.metadata.generation + 1;
+  return {
+    metadata: { ...machine.metadata, organizationId, name, generation, updatedAt: now },
+    spec,
+    status: { ...machine.status, state: "claimed", reason: "" },
+  };
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import {
+  type MachineKind,
+  type ObservedWaiting,
+  peakOf,
+  planWaiting,
+  type WaitingFacts,
+  wantedOf,
+} from "./waiting-plan.ts";
+
+const pg: MachineKind = { engine: "postgresql", version: "17", zone: "local" };
+const valkey: MachineKind = { engine: "valkey", version: "8", zone: "local" };
+
+const one = (id: string, state: WaitingFacts["state"], kind = pg): WaitingFacts => ({ id, kind, state });
+const observed = (machines: readonly WaitingFacts[], more: Partial<ObservedWaiting> = {}): ObservedWaiting => ({
+  machines,
+  wanted: [{ kind: pg, count: 2 }],
+  admitted: true,
+  busy: false,
+  ...more,
+});
+const [a, b, c] = [one("a", "waiting"), one("b", "waiting"), one("c", "waiting")];
+const both = [
+  { kind: pg, count: 1 },
+  { kind: valkey, count: 1 },
+];
+
+describe("the plan of waiting machines", () => {
+  // biome-ignore format: a table
+  it.each([
+    ["makes one when there is none",                     observed([]),                                       ["make postgresql"]],
+    ["makes one when one is missing",                    observed([a]),                                      ["make postgresql"]],
+    ["makes one at a time",                              observed([one("a", "making")]),                     []],
+    ["makes none while others are waited for",           observed([], { busy: true }),                       []],
+    ["rests when enough wait",                           observed([a, b]),                                   []],
+    ["removes what is too many, the unfinished first",   observed([one("x", "making"), a, b]),               ["remove x"]],
+    ["removes what is too many even when busy",          observed([a, b, c], { busy: true }),                ["remove c"]],
+    ["removes a kind that is not wanted",                observed([a, b, one("v", "waiting", valkey)]),      ["remove v"]],
+    ["makes each kind that is wanted",                   observed([a], { wanted: both }),                    ["make valkey"]],
+    ["removes all and makes none on a host that is short", observed([a, one("x", "making")], { admitted: false }), ["remove a", "remove x"]],
+    ["removes what failed and makes another",            observed([a, one("x", "failed")]),                  ["remove x", "make postgresql"]],
+    ["never removes what holds an instance",             observed([a, b, one("u", "used")]),                 ["disown u"]],
+    ["not even on a host that is short",                 observed([one("u", "used")], { admitted: false }),  ["disown u"]],
+  ] as const)("%s", (_, world, steps) => {
+    const words = planWaiting(world).map((step) => `${step.kind} ${step.kind === "make" ? step.of.engine : step.machineId}`);
+    expect(words).toEqual(steps);
+  });
+});
+
+// biome-ignore format: a table
+it.each([
+  ["nothing",                     [],                                     0],
+  ["one after the other",         [0, 100_000, 200_000],                  1],
+  ["a burst",                     [0, 10, 20, 500_000],                   3],
+  ["the larger of two bursts",    [0, 10, 500_000, 500_010, 500_020],     3],
+  ["a burst over an hour ago",    [-5_000_000, -5_000_001, 500_000],      1],
+])("remembers how many came at once: %s", (_, times, peak) => {
+  expect(peakOf(times, 1_000_000)).toBe(peak);
+});
+
+// biome-ignore format: a table
+it.each([
+  ["the least without demand",         [],                                                       2, 20, ["postgresql 2"]],
+  ["as many as came at once",          [{ kind: pg, peak: 7 }],                                  2, 20, ["postgresql 7"]],
+  ["other kinds when they were asked for", [{ kind: valkey, peak: 3 }],                          2, 20, ["postgresql 2", "valkey 3"]],
+  ["never more than the most in all",  [{ kind: pg, peak: 7 }, { kind: valkey, peak: 3 }],       2, 8,  ["postgresql 7", "valkey 1"]],
+  ["nothing when none are to wait",    [{ kind: pg, peak: 7 }],                                  2, 0,  []],
+] as const)("wants %s", (_, peaks, least, most, wanted) => {
+  const words = wantedOf(peaks, [pg], { least, most }).map(({ kind, count }) => `${kind.engine} ${count}`);
+  expect(words).toEqual(wanted);
+});

@@ -1,0 +1,97 @@
+/** What a waiting machine must be for an owner to take it; its size is made the owner's when it is claimed. */
+export interface MachineKind {
+  readonly engine: string;
+  readonly version: string;
+  readonly zone: string;
+}
+
+/** One that was made ahead, as it is. */
+export interface WaitingFacts {
+  readonly id: string;
+  readonly kind: MachineKind;
+  /** "used": its agent holds an instance, so it is not what the store takes it for. */
+  readonly state: "making" | "waiting" | "failed" | "used";
+}
+
+export interface ObservedWaiting {
+  readonly machines: readonly WaitingFacts[];
+  /** How many of each kind are to wait, the most wanted kind first. Others are not wanted at all. */
+  readonly wanted: readonly { readonly kind: MachineKind; readonly count: number }[];
+  /** Can the host spare what one more would take? */
+  readonly admitted: boolean;
+  /** Machines that somebody wants are being made: not now. */
+  readonly busy: boolean;
+}
+
+export type WaitingStep =
+  | { readonly kind: "make"; readonly of: MachineKind }
+  | { readonly kind: "remove"; readonly machineId: string }
+  /** Takes it for a machine that nobody knows: the orphan sweep keeps such a one's data. */
+  | { readonly kind: "disown"; readonly machineId: string };
+
+export interface WaitingLimits {
+  /** As many wait of each kind that is always wanted. */
+  readonly least: number;
+  /** Never more than so many in all; 0 for none at all. */
+  readonly most: number;
+}
+
+/** Demand is remembered for so long. */
+export const demandKeptMs = 3_600_000;
+/** Whoever comes within this time of one another comes at once. */
+const burstMs = 60_000;
+
+/** Pure: what to do next. One is made at a time; those too many go at once. */
+export function planWaiting({ machines, wanted, admitted, busy }: ObservedWaiting): WaitingStep[] {
+  const used = machines.filter(({ state }) => state === "used");
+  const steps: WaitingStep[] = used.map(({ id }) => ({ kind: "disown", machineId: id }));
+  const failed = machines.filter(({ state }) => state === "failed");
+  const good = machines.filter(({ state }) => state === "waiting" || state === "making");
+  const kept = admitted ? wanted.flatMap(({ kind, count }) => ofKind(good, kind).slice(0, count)) : [];
+  const surplus = good.filter((machine) => !kept.includes(machine));
+  steps.push(...[...failed, ...surplus].map(({ id }): WaitingStep => ({ kind: "remove", machineId: id })));
+  if (!admitted || busy || good.some(({ state }) => state === "making")) return steps;
+  const short = wanted.find(({ kind, count }) => ofKind(good, kind).length < count);
+  if (short !== undefined) steps.push({ kind: "make", of: short.kind });
+  return steps;
+}
+
+/** Those that are ready first. */
+function ofKind(machines: readonly WaitingFacts[], kind: MachineKind): WaitingFacts[] {
+  const same = machines.filter((machine) => isSameKind(machine.kind, kind));
+  return [...same].sort((a, b) => Number(b.state === "waiting") - Number(a.state === "waiting"));
+}
+
+export function isSameKind(a: MachineKind, b: MachineKind): boolean {
+  return a.engine === b.engine && a.version === b.version && a.zone === b.zone;
+}
+
+/** Pure: the most that came at once in the last hour, of these times in milliseconds. */
+export function peakOf(times: readonly number[], now: number): number {
+  const recent = times.filter((at) => now - at < demandKeptMs).sort((a, b) => a - b);
+  let peak = 0;
+  for (let first = 0, last = 0; last < recent.length; last += 1) {
+    while ((recent[last] ?? 0) - (recent[first] ?? 0) > burstMs) first += 1;
+    peak = Math.max(peak, last - first + 1);
+  }
+  return peak;
+}
+
+/** Pure: as many of each kind as came at once lately, at least the least of those always wanted, and never over the most. */
+export function wantedOf(
+  peaks: readonly { readonly kind: MachineKind; readonly peak: number }[],
+  always: readonly MachineKind[],
+  { least, most }: WaitingLimits,
+): ObservedWaiting["wanted"] {
+  const kinds = [
+    ...always,
+    ...peaks.map(({ kind }) => kind).filter((kind) => !always.some((a) => isSameKind(a, kind))),
+  ];
+  let left = most;
+  return kinds.flatMap((kind) => {
+    const peak = peaks.find((each) => isSameKind(each.kind, kind))?.peak ?? 0;
+    const count = Math.min(left, Math.max(peak, always.includes(kind) ? least : 0));
+    left -= count;
+    return count === 0 ? [] : [{ kind, count }];
+  });
+}

@@ -1,0 +1,191 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ComputeProvider } from "../compute/compute-provider.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { again, settled } from "../runtime/reconciler.ts";
+import type { Reconciled } from "../runtime/runner.ts";
+import type { Collection } from "../store/collection.ts";
+import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
+import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import {
+  demandKeptMs,
+  isSameKind,
+  type MachineKind,
+  peakOf,
+  planWaiting,
+  type WaitingFacts,
+  type WaitingLimits,
+  type WaitingStep,
+  wantedOf,
+} from "./waiting-plan.ts";
+
+export interface WaitingWorkDeps {
+  readonly provider: Pick<ComputeProvider, "admit">;
+  readonly machines: Collection<MachineObject>;
+  readonly fleet: Pick<Fleet, "observation">;
+  readonly begin: () => UnitOfWork;
+  /** Does anything stand against deleting, or against taking the store's word? */
+  readonly held: () => boolean;
+  /** Kinds of which the least number always waits. */
+  readonly always: readonly MachineKind[];
+  readonly limits: WaitingLimits;
+  /** Of a machine until somebody claims it: the smallest that there is. */
+  readonly size: Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "diskBytes">;
+  readonly installationId: string;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly log: Log;
+}
+
+const key = "waiting-machines";
+const lookAgainMs = 5_000;
+const workingMs = 1_000;
+/** A machine that is wanted has the processors to itself for so long after it was asked for. */
+const quietMs = 3_000;
+const madeWithinMs = 60_000;
+/** The host was short: so long nothing is made ahead. */
+const shortMs = 600_000;
+/** One could not be made: so long none of its kind is. */
+const failingMs = 60_000;
+
+/** Keeps as many machines waiting as are likely to be wanted soon, and as the host can spare. One key: one controller does it. */
+export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
+  const { provider, machines, clock, log } = deps;
+  const startedAt = clock.now();
+  /** When machines got an owner, as far as this controller saw it. */
+  const demand = new Map<string, { readonly kind: MachineKind; readonly at: number }>();
+  let shortUntil = 0;
+  /** Kinds of which one could not be made lately, by the time that it is tried again. */
+  const failing = new Map<string, number>();
+
+  function note(id: string, at: number): void {
+    const machine = machines.get(id)?.object;
+    if (machine === undefined || machine.spec.owner === null || demand.has(id)) return;
+    demand.set(id, { kind: kindOf(machine.spec), at });
+  }
+
+  function wanted(now: number, made: readonly WaitingFacts[]) {
+    for (const [id, { at }] of demand)
+      if (now - at >= demandKeptMs && machines.get(id) === undefined) demand.delete(id);
+    const peaks: { kind: MachineKind; times: number[]; kept: number }[] = [];
+    const of = (kind: MachineKind) => {
+      const known = peaks.find((each) => isSameKind(each.kind, kind));
+      if (known !== undefined) return known;
+      const fresh = { kind, times: [], kept: 0 };
+      peaks.push(fresh);
+      return fresh;
+    };
+    for (const { kind, at } of demand.values()) of(kind).times.push(at);
+    // What came before it was there to see, a controller knows only by what waits already.
+    if (now - startedAt < demandKeptMs) for (const { kind } of made) of(kind).kept += 1;
+    const counted = peaks.map(({ kind, times, kept }) => ({ kind, peak: Math.max(peakOf(times, now), kept) }));
+    for (const { kind, state } of made) if (state === "failed") failing.set(textOf(kind), now + failingMs);
+    const isFailing = ({ kind }: { kind: MachineKind }) => (failing.get(textOf(kind)) ?? 0) > now;
+    return wantedOf(counted, deps.always, deps.limits).filter((each) => !isFailing(each));
+  }
+
+  function isBusy(now: number): boolean {
+    for (const { at } of demand.values()) if (now - at < quietMs) return true;
+    return [...machines.values()].some(
+      ({ object: { metadata, spec, status } }) =>
+        spec.owner !== null && isBeingMade(status.state) && now - metadata.updatedAt < madeWithinMs,
+    );
+  }
+
+  async function perform(step: WaitingStep, signal: AbortSignal): Promise<void> {
+    const unit = deps.begin();
+    if (step.kind === "make") {
+      unit.create("machine", newWaiting(step.of, deps));
+    } else {
+      const machine = machines.get(step.machineId);
+      if (machine === undefined) return;
+      const { metadata } = machine.object;
+      const now = clock.now();
+      if (step.kind === "disown") {
+        log.warn("a machine that was to wait has an instance; it is nobody's now", { machine: metadata.id });
+        unit.remove("machine", machine);
+      } else {
+        const deleted = { ...metadata, deletionRequestedAt: now, updatedAt: now };
+        unit.update("machine", machine, { ...machine.object, metadata: deleted });
+      }
+    }
+    try {
+      await machines.reached(await unit.commit(signal), 1_000);
+    } catch (error) {
+      // Somebody claimed it, or its agent wrote; the next look sees what is.
+      if (!(error instanceof Conflict)) throw error;
+    }
+  }
+
+  for (const { object } of machines.values()) note(object.metadata.id, object.metadata.createdAt);
+
+  return {
+    reconciler: {
+      name: key,
+      async reconcile(_key, signal) {
+        if (deps.held()) return again(lookAgainMs, "what the store says is in doubt");
+        const now = clock.now();
+        const made = waitingFacts(deps);
+        const all = wanted(now, made);
+        const first = all[0]?.kind ?? made[0]?.kind;
+        if (first === undefined) return settled;
+        const { admitted } = await provider.admit(providerSpec(first, deps), signal);
+        if (!admitted) shortUntil = now + shortMs;
+        const busy = isBusy(now);
+        const steps = planWaiting({ machines: made, wanted: all, admitted, busy: busy || now < shortUntil });
+        for (const step of steps) await perform(step, signal);
+        const works = busy || steps.length > 0 || made.some(({ state }) => state === "making");
+        return again(works ? workingMs : lookAgainMs, "demand, and room on the host");
+      },
+    },
+    keys: () => [key],
+    subscribe(onChange) {
+      return machines.subscribe((id) => {
+        const isNew = !demand.has(id) && machines.get(id) !== undefined;
+        note(id, clock.now());
+        if (isNew) onChange(key);
+      });
+    },
+    concurrency: 1,
+  };
+}
+
+/** Machines that nobody owns and that are not on their way out. */
+function waitingFacts({ machines, fleet }: WaitingWorkDeps): WaitingFacts[] {
+  const found: WaitingFacts[] = [];
+  for (const { object } of machines.values()) {
+    const { metadata, spec, status } = object;
+    if (spec.owner !== null || metadata.deletionRequestedAt !== undefined) continue;
+    const known = status.state === "waiting" || status.state === "failed" ? status.state : "making";
+    const state = fleet.observation(metadata.id) === undefined ? known : "used";
+    found.push({ id: metadata.id, kind: kindOf(spec), state });
+  }
+  return found;
+}
+
+function isBeingMade(state: MachineObject["status"]["state"]): boolean {
+  return state === "pending" || state === "creating" || state === "starting" || state === "claimed";
+}
+
+function newWaiting({ engine, version, zone }: MachineKind, { size, clock, newId }: WaitingWorkDeps): MachineObject {
+  const id = newId();
+  const now = clock.now();
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    spec: { owner: null, engine, version, zone, ...size, power: "on", serverNames: [] },
+    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+  };
+}
+
+function textOf({ engine, version, zone }: MachineKind): string {
+  return `${engine} ${version} ${zone}`;
+}
+
+function kindOf({ engine, version, zone }: MachineSpecObject): MachineKind {
+  return { engine, version, zone };
+}
+
+function providerSpec(kind: MachineKind, { size, installationId }: WaitingWorkDeps) {
+  const { vcpu, memoryBytes, diskBytes } = size;
+  return { id: "", installationId, plan: { vcpu, memoryBytes }, diskBytes, ...kind, ahead: true };
+}

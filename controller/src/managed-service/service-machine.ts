@@ -1,0 +1,51 @@
+import { type CatalogData, planOf } from "../catalog/catalog.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
+import { serverNamesOf } from "./service-names.ts";
+
+const gib = 1024 ** 3;
+
+/** Pure: what a node's machine must be. */
+export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, catalog: CatalogData): MachineSpecObject {
+  const plan = planOf(catalog, service.spec.planName);
+  return {
+    owner: { kind: "managed-service", id: service.metadata.id },
+    engine: service.spec.databaseType,
+    version: service.spec.version,
+    vcpu: plan.vcpu,
+    memoryBytes: plan.memoryGb * gib,
+    diskBytes: service.spec.storageSizeGb * gib,
+    zone: node.zone,
+    power: service.spec.power,
+    serverNames: serverNamesOf(service, node),
+  };
+}
+
+/** Pure: a machine that is still to be made, for a node that no waiting one was there for. */
+export function newMachine(
+  service: ManagedServiceObject,
+  node: NodeSpec,
+  catalog: CatalogData,
+  now: number,
+): MachineObject {
+  const { organizationId } = service.metadata;
+  return {
+    metadata: { id: node.id, name: node.hostname, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    spec: machineSpecOf(service, node, catalog),
+    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+  };
+}
+
+/** Pure: the new service with its one node on this machine. */
+export function placedOn(service: ManagedServiceObject, machineId: string): ManagedServiceObject {
+  const { spec, status } = service;
+  return {
+    ...service,
+    spec: { ...spec, nodes: spec.nodes.map((node) => ({ ...node, id: machineId })) },
+    status: {
+      ...status,
+      primaryNodeId: machineId,
+      nodes: status.nodes.map((node) => ({ ...node, id: machineId })),
+    },
+  };
+}
