@@ -48,11 +48,14 @@ export function createCollection<R extends Resource<unknown, unknown>>(
 
   function change(id: string, after: Stored<R> | undefined): void {
     const before = objects.get(id);
-    if (before !== undefined) order.remove(before.object.metadata.organizationId, id);
+    const home = before?.object.metadata.organizationId;
+    // Most changes leave it where it is, and there may be very many.
+    const moves = home === undefined || after?.object.metadata.organizationId !== home;
+    if (moves && home !== undefined) order.remove(home, id);
     if (after === undefined) objects.delete(id);
     else {
       objects.set(id, after);
-      order.add(after.object.metadata.organizationId, id);
+      if (moves) order.add(after.object.metadata.organizationId, id);
     }
     for (const tell of subscribers) tell(id);
   }
