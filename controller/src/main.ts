@@ -26,7 +26,6 @@ import { createFleet } from "./fleet/create-fleet.ts";
 import { createHistory } from "./history/history.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
-import { createWaitingMachines } from "./machine/waiting-machines.ts";
 import { createDirectoryStore } from "./objects/directory-store.ts";
 import { directoryOf } from "./objects/object-store.ts";
 import { createPayloads } from "./objects/payloads.ts";
@@ -46,6 +45,7 @@ import { createServices } from "./services.ts";
 import { readEtcdCredentials } from "./store/etcd-credentials.ts";
 import { createEtcdStore } from "./store/etcd-store.ts";
 import { createKeptAnswers } from "./store/kept-answers.ts";
+import { storeAnswers } from "./store/store-answers.ts";
 import { createUnitOfWork } from "./store/unit-of-work.ts";
 import { createDeliveryDispatcher } from "./webhook/delivery-dispatcher.ts";
 import { createRecordVerifier } from "./zone/verify-record.ts";
@@ -71,6 +71,7 @@ const keyring = await readKeyring(config.masterKeyFile);
 const sealer = createSealer(keyring);
 const credentials = await readEtcdCredentials(config);
 const store = createEtcdStore({ hosts: config.etcd, ...(credentials && { credentials }), log, clock });
+await storeAnswers(store, log, stopping.signal);
 const authorityReady = createAuthority({
   store,
   sealer,
@@ -153,7 +154,7 @@ const [authority] = await Promise.all([authorityReady, collections.ready]);
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
-const zoneService = createZoneService({ installationId, feed, origin: config.domain, log });
+const zoneService = createZoneService({ installationId, feed, origin: config.domain, membership, log });
 const fleet = await createFleet({
   membership,
   installationId,
@@ -175,8 +176,6 @@ const verifier = createRecordVerifier(zoneService);
 const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
 
-const held = () => holds.list().length > 0;
-const waiting = createWaitingMachines({ machines, fleet, held });
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.
@@ -192,8 +191,6 @@ const runner = createRunner({
     orphans,
     authority,
     holds,
-    held,
-    waitingLimits: { least: config.waitingMachines, most: config.waitingMachinesMax },
     keptAnswers,
     history,
     sealer,
@@ -226,7 +223,6 @@ const gateway = createGateway({
     outbox,
     egress,
     orphans,
-    waiting,
     control: {
       members: membership.members,
       drain: drains.ask,

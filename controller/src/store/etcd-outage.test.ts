@@ -6,6 +6,7 @@ import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import type { Store } from "./store.ts";
+import { storeAnswers } from "./store-answers.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -62,6 +63,20 @@ test("a call that began during a short restart of etcd is answered", async () =>
   const asked = store.get("/o/1");
   await etcd.start();
   expect((await asked)?.value).toBe("before");
+});
+
+test("who begins while etcd is away waits until it answers", async () => {
+  await etcd.kill();
+  const late = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const waiting = storeAnswers(late, silentLog, new AbortController().signal);
+  const gaveUp = new AbortController();
+  const impatient = storeAnswers(late, silentLog, gaveUp.signal);
+  await expect(Promise.race([waiting, late.revision()])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  gaveUp.abort(new Error("enough"));
+  await expect(impatient).rejects.toThrow("enough");
+  await etcd.start();
+  await waiting;
+  await late.close();
 });
 
 test("a watch that missed compacted changes lists all again", async () => {
