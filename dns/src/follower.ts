@@ -21,8 +21,8 @@ import {
 
 export interface FollowerDeps {
   readonly installationId: string;
-  /** host:port of each controller's agent listener. */
-  readonly controllers: readonly string[];
+  /** host:port of each controller's agent listener, as far as they are known now. */
+  readonly controllers: () => readonly string[];
   /** Holds key.pem, cert.pem and ca.pem; read anew for each dial, since controllers renew them. */
   readonly identityDirectory: string;
   /** Takes a batch; answers the revision that is served now. */
@@ -39,9 +39,10 @@ const steadyMs = 10_000;
 
 /** Follows the zone from any controller until the signal aborts: dials again and again, never gives up. */
 export async function follow(deps: FollowerDeps, signal: AbortSignal): Promise<void> {
-  const { controllers, random, log } = deps;
+  const { random, log } = deps;
   let backoffMs = firstBackoffMs;
-  for (let at = Math.floor(random() * controllers.length); !signal.aborted; at += 1) {
+  for (let at = Math.floor(random() * deps.controllers().length); !signal.aborted; at += 1) {
+    const controllers = deps.controllers();
     const controller = controllers[at % controllers.length];
     if (controller === undefined) throw new Error("there is no controller to follow");
     const startedMs = performance.now();

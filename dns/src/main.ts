@@ -30,7 +30,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => 
 await follow(
   {
     installationId,
-    controllers,
+    // Those that a controller told of, and those that are configured for the time when all of them have moved.
+    controllers: () => [...new Set([...server.zone.controllers, ...controllers])],
     identityDirectory,
     apply: server.apply,
     servedRevision: () => server.zone.revision,

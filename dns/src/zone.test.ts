@@ -4,7 +4,7 @@ import { createZone, type RecordSet } from "./zone.ts";
 
 const origin = "z.test";
 const set = (label: string, ...addresses: string[]): RecordSet => ({ name: `${label}.z.test`, addresses, ttlS: 1 });
-const base = { revision: 1n, reset: false, synced: true, origin };
+const base = { revision: 1n, reset: false, synced: true, origin, controllers: [] };
 
 test("a new whole zone replaces the old one only when all of it is there", () => {
   const zone = createZone();
@@ -21,7 +21,7 @@ test("a stream that broke in the middle of a zone leaves the old one, and the ne
   const zone = createZone({ origin, revision: "5", records: [set("a", "10.0.0.1")] });
   zone.apply({ ...base, revision: 6n, reset: true, synced: false, records: [set("b", "10.0.0.2")] });
   zone.apply({ ...base, revision: 7n, reset: true, records: [set("c", "10.0.0.3")] });
-  expect(zone.snapshot()).toEqual({ origin, revision: "7", records: [set("c", "10.0.0.3")] });
+  expect(zone.snapshot()).toEqual({ origin, revision: "7", records: [set("c", "10.0.0.3")], controllers: [] });
 });
 
 test("whatever comes and goes, names above others are empty and all else is as a fresh zone has it", () => {
@@ -42,4 +42,12 @@ test("whatever comes and goes, names above others are empty and all else is as a
       }
     }),
   );
+});
+
+test("it keeps whom it can be followed from until it is told of others", () => {
+  const zone = createZone({ origin, revision: "5", records: [], controllers: ["10.0.0.1:1"] });
+  zone.apply({ ...base, revision: 6n, records: [] });
+  expect(zone.controllers).toEqual(["10.0.0.1:1"]);
+  zone.apply({ ...base, revision: 6n, records: [], controllers: ["10.0.0.2:1", "10.0.0.3:1"] });
+  expect(createZone(zone.snapshot()).controllers).toEqual(["10.0.0.2:1", "10.0.0.3:1"]);
 });

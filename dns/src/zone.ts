@@ -11,6 +11,8 @@ export interface ZoneSnapshot {
   readonly origin: string;
   readonly revision: string;
   readonly records: readonly RecordSet[];
+  /** host:port of the controllers that it can be followed from; older files have none. */
+  readonly controllers?: readonly string[];
 }
 
 /** A change as it comes from a controller. */
@@ -21,6 +23,8 @@ export interface ZoneChange {
   readonly origin: string;
   /** No addresses: the name is gone. */
   readonly records: readonly RecordSet[];
+  /** Empty: the same as before. */
+  readonly controllers: readonly string[];
 }
 
 /** `empty`: names lie below it, it has no records itself. `outside`: not a name of this zone. */
@@ -33,6 +37,8 @@ export interface Zone {
   /** Empty until there is a zone. */
   readonly origin: string;
   readonly revision: bigint;
+  /** host:port of the controllers, as the last of them told. */
+  readonly controllers: readonly string[];
   /** Applies a batch. A new whole zone replaces the old one only when all of it is there. */
   apply(change: ZoneChange): void;
   /** `name` in lower case, without the last dot. */
@@ -50,6 +56,7 @@ interface Contents {
 export function createZone(start?: ZoneSnapshot): Zone {
   let current = blank(start?.origin ?? "");
   let revision = BigInt(start?.revision ?? 0);
+  let controllers = start?.controllers ?? [];
   let coming: Contents | undefined;
   for (const records of start?.records ?? []) put(current, records);
 
@@ -60,7 +67,11 @@ export function createZone(start?: ZoneSnapshot): Zone {
     get revision() {
       return revision;
     },
+    get controllers() {
+      return controllers;
+    },
     apply(change) {
+      if (change.controllers.length > 0) controllers = [...change.controllers];
       if (change.reset) coming = blank(change.origin.toLowerCase());
       const into = coming ?? current;
       for (const records of change.records) put(into, records);
@@ -82,6 +93,7 @@ export function createZone(start?: ZoneSnapshot): Zone {
       origin: current.origin,
       revision: revision.toString(),
       records: [...current.records.values()],
+      controllers,
     }),
   };
 }

@@ -59,12 +59,19 @@ export async function newInstallation(etcd: TestEtcd): Promise<TestInstallation>
   return { etcd, masterKey: randomBytes(32), directory, close };
 }
 
+interface TestControllerOptions {
+  readonly lifetimes?: Partial<Lifetimes>;
+  readonly leaseS?: number;
+  /** Further services on its listener. */
+  readonly services?: (membership: Membership) => NonNullable<FleetDeps["services"]>;
+}
+
 export async function startController(
   { etcd, masterKey, directory }: TestInstallation,
   controllerId: string,
-  options: Partial<FleetDeps> & { readonly lifetimes?: Partial<Lifetimes>; readonly leaseS?: number } = {},
+  options: Omit<Partial<FleetDeps>, "services"> & TestControllerOptions = {},
 ): Promise<TestController> {
-  const { lifetimes = {}, leaseS = 5, ...overrides } = options;
+  const { lifetimes = {}, leaseS = 5, services, ...overrides } = options;
   const logged: TestController["logged"] = [];
   const log = recordingLog(logged);
   const clock = systemClock;
@@ -88,6 +95,7 @@ export async function startController(
     log,
     host: "127.0.0.1",
     port: 0,
+    ...(services && { services: services(membership) }),
     ...overrides,
   });
   await waitUntil("the controller is registered with its address", () =>

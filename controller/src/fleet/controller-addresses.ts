@@ -29,7 +29,8 @@ export function createControllerAddresses(
   };
 }
 
-function addressesOf(membership: Pick<Membership, "members">): string[] {
+/** Those that listen and go on doing so. */
+export function addressesOf(membership: Pick<Membership, "members">): string[] {
   const taking = membership.members().filter(({ address, draining }) => address !== "" && !draining);
   return [...new Set(taking.map(({ address }) => address))];
 }

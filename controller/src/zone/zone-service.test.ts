@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createSocket } from "node:dgram";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
@@ -18,6 +18,7 @@ import {
   type TestController,
   type TestInstallation,
 } from "../../../test/support/test-fleet.ts";
+import type { Membership } from "../runtime/membership.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
@@ -27,7 +28,7 @@ import { queryAddresses } from "./query-authority.ts";
 import { createRecordVerifier, type RecordVerifier } from "./verify-record.ts";
 import { createZoneFeed, type ZoneFeed } from "./zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone-records.ts";
-import { createZoneService } from "./zone-service.ts";
+import { createZoneService, type ServedZone } from "./zone-service.ts";
 
 const origin = "local.holdfast.test";
 const owner = { kind: "managed-service", id: "s-1" };
@@ -51,9 +52,9 @@ beforeAll(async () => {
   collection = createCollection<DnsRecordObject>(store, "dns-record");
   await collection.ready;
   records = createZoneRecords(collection, systemClock);
-  const zone = createZoneService({ installationId, feed, origin, log: silentLog });
-  verifier = createRecordVerifier(zone);
-  controller = await startController(installation, "c-1", { services: [zone] });
+  const started = await startZoneController("c-1");
+  controller = started.controller;
+  verifier = started.verifier;
   directory = await mkdtemp(join(tmpdir(), "holdfast-zone-"));
   const identity = join(directory, "identity");
   await mkdir(identity);
@@ -76,13 +77,24 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-function startDns(): void {
+async function startZoneController(id: string, port = 0) {
+  let zone: ServedZone | undefined;
+  const services = (membership: Membership) => {
+    zone = createZoneService({ installationId, feed, origin, membership, log: silentLog });
+    return [zone];
+  };
+  const started = await startController(installation, id, { services, port });
+  if (zone === undefined) throw new Error("a fleet has its services once it is started");
+  return { controller: started, verifier: createRecordVerifier(zone) };
+}
+
+function startDns(configured = controller.address): void {
   dns = spawn(process.execPath, [join(import.meta.dirname, "../../../dns/src/main.ts")], {
     stdio: "ignore",
     env: {
       HOLDFAST_DNS_LISTEN: dnsAddress,
       HOLDFAST_DNS_DIR: join(directory, "dns"),
-      HOLDFAST_CONTROLLERS: controller.address,
+      HOLDFAST_CONTROLLERS: configured,
       HOLDFAST_DNS_IDENTITY_DIR: join(directory, "identity"),
       HOLDFAST_INSTALLATION_ID: installationId,
     },
@@ -140,8 +152,8 @@ test("names go on with controllers and etcd away, over a restart of the DNS serv
     .poll(() => queryAddresses(dnsAddress, `kept.${origin}`, 200, signal()).catch(() => []), { timeout: 10_000 })
     .toEqual(["127.77.0.7"]);
   await etcd.start();
-  const zone = createZoneService({ installationId, feed, origin, log: silentLog });
-  controller = await startController(installation, "c-1", { services: [zone], port });
+  const again = await startZoneController("c-1", port);
+  controller = again.controller;
   await expect
     .poll(
       async () => {
@@ -151,12 +163,24 @@ test("names go on with controllers and etcd away, over a restart of the DNS serv
       { timeout: 20_000 },
     )
     .toBe(true);
-  await createRecordVerifier(zone).verifyRecord(
-    [dnsAddress],
-    `kept.${origin}`,
-    ["127.77.0.8"],
-    AbortSignal.timeout(20_000),
-  );
+  await again.verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.8"], AbortSignal.timeout(20_000));
+});
+
+test("a server that was told of one controller follows another when that one is gone, and after a restart of its own", async () => {
+  const first = controller.address;
+  const second = await startZoneController("c-2");
+  const told = async () =>
+    (await readFile(join(directory, "dns", "zone.json"), "utf8")).includes(second.controller.address);
+  await expect.poll(told).toBe(true);
+  await controller.close();
+  controller = second.controller;
+  for (const address of ["127.77.0.9", "127.77.0.10"]) {
+    await commit((work) => records.put(work, owner, [wanted("moved", address)]));
+    await second.verifier.verifyRecord([dnsAddress], `moved.${origin}`, [address], AbortSignal.timeout(20_000));
+    dns?.kill("SIGKILL");
+    if (dns !== undefined) await once(dns, "exit");
+    startDns(first);
+  }
 });
 
 test("a wrong answer is waited out until the signal ends it", async () => {

@@ -9,8 +9,10 @@ import {
   ZoneBatchSchema,
   ZoneService,
 } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import { addressesOf } from "../fleet/controller-addresses.ts";
 import { logRefusal, requirePeer } from "../fleet/rpc-handlers.ts";
 import { RpcFailure } from "../fleet/rpc-status.ts";
+import type { Membership } from "../runtime/membership.ts";
 import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 
 export interface ZoneServiceDeps {
@@ -18,6 +20,8 @@ export interface ZoneServiceDeps {
   readonly feed: ZoneFeed;
   /** Such as "local.holdfast.test". */
   readonly origin: string;
+  /** Whom servers may follow besides this controller. */
+  readonly membership: Pick<Membership, "members" | "subscribe">;
   readonly log: Log;
 }
 
@@ -31,9 +35,16 @@ export interface ServedZone {
 
 type FollowCall = ServerDuplexStream<FollowRequest, ZoneBatch>;
 
+interface News {
+  readonly entries: readonly ZoneEntry[];
+  readonly controllers: string[];
+  readonly reset: boolean;
+}
+
 const batchEntries = 500;
 
-export function createZoneService({ installationId, feed, origin, log }: ZoneServiceDeps): ServedZone {
+export function createZoneService(deps: ZoneServiceDeps): ServedZone {
+  const { installationId, feed, origin, membership, log } = deps;
   const listeners = new Set<(server: string, revision: bigint) => void>();
 
   async function follow(call: FollowCall): Promise<void> {
@@ -53,30 +64,38 @@ export function createZoneService({ installationId, feed, origin, log }: ZoneSer
       for (const name of names) pending.add(name);
       wake.resolve();
     });
+    let told = addressesOf(membership);
+    const arrivals = membership.subscribe(() => {
+      if (addressesOf(membership).some((address) => !told.includes(address))) wake.resolve();
+    });
     over.signal.addEventListener("abort", () => wake.resolve(), { once: true });
     try {
-      await send(call, feed.entries(), feed.revision, true, over.signal);
+      await send(call, { entries: feed.entries(), controllers: told, reset: true }, over.signal);
       while (!over.signal.aborted) {
         await wake.promise;
         wake = Promise.withResolvers();
         if (over.signal.aborted) break;
         const names = [...pending];
         pending.clear();
-        await send(call, names.map(feed.entry), feed.revision, false, over.signal);
+        told = addressesOf(membership);
+        await send(call, { entries: names.map(feed.entry), controllers: told, reset: false }, over.signal);
       }
     } finally {
       subscription.close();
+      arrivals.close();
       log.info("dns server gone", { server });
     }
     call.end();
   }
 
-  async function send(call: FollowCall, entries: ZoneEntry[], revision: bigint, reset: boolean, signal: AbortSignal) {
+  async function send(call: FollowCall, { entries, controllers, reset }: News, signal: AbortSignal): Promise<void> {
+    const { revision } = feed;
     for (let at = 0; at === 0 || at < entries.length; at += batchEntries) {
       const batch = create(ZoneBatchSchema, {
         revision,
         origin,
         reset: reset && at === 0,
+        controllers: at === 0 ? controllers : [],
         synced: at + batchEntries >= entries.length,
         records: entries.slice(at, at + batchEntries).map(({ name, addresses, ttlS }) => ({
           name,

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/dns/v1/zone.proto.
  */
 export const file_holdfast_dns_v1_zone: GenFile = /*@__PURE__*/
-  fileDesc("Chpob2xkZmFzdC9kbnMvdjEvem9uZS5wcm90bxIPaG9sZGZhc3QuZG5zLnYxIigKDUZvbGxvd1JlcXVlc3QSFwoPc2VydmVkX3JldmlzaW9uGAEgASgDInkKCVpvbmVCYXRjaBIQCghyZXZpc2lvbhgBIAEoAxINCgVyZXNldBgCIAEoCBIOCgZzeW5jZWQYAyABKAgSKwoHcmVjb3JkcxgEIAMoCzIaLmhvbGRmYXN0LmRucy52MS5SZWNvcmRTZXQSDgoGb3JpZ2luGAUgASgJIjsKCVJlY29yZFNldBIMCgRuYW1lGAEgASgJEhEKCWFkZHJlc3NlcxgCIAMoCRINCgV0dGxfcxgDIAEoDTJXCgtab25lU2VydmljZRJICgZGb2xsb3cSHi5ob2xkZmFzdC5kbnMudjEuRm9sbG93UmVxdWVzdBoaLmhvbGRmYXN0LmRucy52MS5ab25lQmF0Y2goATABYgZwcm90bzM");
+  fileDesc("Chpob2xkZmFzdC9kbnMvdjEvem9uZS5wcm90bxIPaG9sZGZhc3QuZG5zLnYxIigKDUZvbGxvd1JlcXVlc3QSFwoPc2VydmVkX3JldmlzaW9uGAEgASgDIo4BCglab25lQmF0Y2gSEAoIcmV2aXNpb24YASABKAMSDQoFcmVzZXQYAiABKAgSDgoGc3luY2VkGAMgASgIEisKB3JlY29yZHMYBCADKAsyGi5ob2xkZmFzdC5kbnMudjEuUmVjb3JkU2V0Eg4KBm9yaWdpbhgFIAEoCRITCgtjb250cm9sbGVycxgGIAMoCSI7CglSZWNvcmRTZXQSDAoEbmFtZRgBIAEoCRIRCglhZGRyZXNzZXMYAiADKAkSDQoFdHRsX3MYAyABKA0yVwoLWm9uZVNlcnZpY2USSAoGRm9sbG93Eh4uaG9sZGZhc3QuZG5zLnYxLkZvbGxvd1JlcXVlc3QaGi5ob2xkZmFzdC5kbnMudjEuWm9uZUJhdGNoKAEwAWIGcHJvdG8z");
 
 /**
  * @generated from message holdfast.dns.v1.FollowRequest
@@ -79,6 +79,13 @@ export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
    * @generated from field: string origin = 5;
    */
   origin: string;
+
+  /**
+   * host:port of every controller that can be followed; in the first batch, and again when one came. Empty: as before.
+   *
+   * @generated from field: repeated string controllers = 6;
+   */
+  controllers: string[];
 };
 
 /**
@@ -115,6 +122,13 @@ export type ZoneBatchJson = {
    * @generated from field: string origin = 5;
    */
   origin?: string;
+
+  /**
+   * host:port of every controller that can be followed; in the first batch, and again when one came. Empty: as before.
+   *
+   * @generated from field: repeated string controllers = 6;
+   */
+  controllers?: string[];
 };
 
 /**
