@@ -5,7 +5,7 @@ import { printable } from "../table.ts";
 import { complete } from "./complete.ts";
 
 /** Nobody waits longer for a list. */
-const withinMs = 3_000;
+const withinMs = 10_000;
 
 /**
  * Writes what can stand in the place of the last word, a line each: the word, a tab, a few words about it. Whatever goes
