@@ -26,6 +26,7 @@ import { createFleet } from "./fleet/create-fleet.ts";
 import { createHistory } from "./history/history.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
+import { createWaitingMachines } from "./machine/waiting-machines.ts";
 import { createDirectoryStore } from "./objects/directory-store.ts";
 import { directoryOf } from "./objects/object-store.ts";
 import { createPayloads } from "./objects/payloads.ts";
@@ -176,6 +177,8 @@ const verifier = createRecordVerifier(zoneService);
 const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
 
+const held = () => holds.list().length > 0;
+const waiting = createWaitingMachines({ machines, fleet, held });
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.
@@ -191,6 +194,8 @@ const runner = createRunner({
     orphans,
     authority,
     holds,
+    held,
+    waitingLimits: { least: config.waitingMachines, most: config.waitingMachinesMax },
     keptAnswers,
     history,
     sealer,
@@ -223,6 +228,7 @@ const gateway = createGateway({
     outbox,
     egress,
     orphans,
+    waiting,
     control: {
       members: membership.members,
       drain: drains.ask,
