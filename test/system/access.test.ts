@@ -281,6 +281,25 @@ describe("people, organizations, keys and tokens", () => {
     expect(await status(limited.get("/managed-services"))).toBe(401);
   });
 
+  it("everybody makes and ends tokens of their own, and a token ends itself; what is of others needs keys:write", async () => {
+    const vera = await newPerson("vera", "a third password", "viewer");
+    const wanted = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
+    const [first, second] = [await vera.post<Created>("/tokens", wanted), await vera.post<Created>("/tokens", wanted)];
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(await status(vera.post("/tokens", { ...wanted, scopes: ["services:write"] }))).toBe(403);
+    const session = platform.rest.as(`Bearer ${first.json.token}`);
+    expect((await session.post("/tokens", wanted)).json).toMatchObject({ status: 403, scope: "keys:write" });
+    const foreign = await platform.rest.post<Created>("/tokens", wanted);
+    for (const other of [vera, session]) {
+      const refused = await other.delete(`/tokens/${foreign.json.id}`);
+      expect(refused.json).toMatchObject({ status: 403, scope: "keys:write" });
+    }
+    expect(await status(session.delete(`/tokens/${second.json.id}`))).toBe(403);
+    expect(await status(vera.delete(`/tokens/${second.json.id}`))).toBe(204);
+    expect(await status(session.delete(`/tokens/${first.json.id}`))).toBe(204);
+    expect(await status(session.get("/me"))).toBe(401);
+  });
+
   it("what was done and refused is in the audit log, and nothing secret is in the store", async () => {
     const entries = async (query: string) =>
       (await platform.rest.get<{ entries: Entry[] }>(`/audit-log?${query}`)).json.entries;

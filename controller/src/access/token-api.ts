@@ -1,6 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Call, type Handlers, type ResourceName, type ServedService, serve } from "@holdfast/common/call.ts";
+import {
+  type Call,
+  type Handlers,
+  type Principal,
+  type ResourceName,
+  type ServedService,
+  serve,
+} from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import {
   CreatedTokenSchema,
@@ -16,6 +23,7 @@ import {
   commitAndSee,
   organizationOf,
   principalOf,
+  requireScope,
   requireScopes,
   requireUnlimited,
 } from "./caller.ts";
@@ -66,6 +74,7 @@ export function createTokenApi(
         const organizationId = organizationOf(call);
         checkScopes(scopes);
         checkResources(resources, scopes, call);
+        if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
         requireUnlimited(call);
         requireScopes(call, scopes);
         const maker = makerOf(call);
@@ -108,6 +117,7 @@ export function createTokenApi(
         const token = tokens.get(id);
         if (token === undefined || token.object.metadata.organizationId !== organizationOf(call))
           throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such token in the organization.");
+        if (!isOwn(token.object, principalOf(call))) requireScope(call, "keys:write");
         const unit = deps.begin();
         unit.remove("token", token);
         unit.audit(auditOf(call, "token.delete", "token", id));
@@ -116,6 +126,12 @@ export function createTokenApi(
       }),
   };
   return serve(TokenService, handlers);
+}
+
+/** A token is its own, and of the person who made it. */
+function isOwn({ metadata, spec }: Token, { kind, id }: Principal): boolean {
+  if (kind === "token") return metadata.id === id;
+  return kind === "user" && spec.maker?.kind === "user" && spec.maker.id === id;
 }
 
 function commonOf({ metadata, spec }: Token) {
