@@ -17,7 +17,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/event.proto.
  */
 export const file_holdfast_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("Chdob2xkZmFzdC92MS9ldmVudC5wcm90bxILaG9sZGZhc3QudjEifQoFRXZlbnQSCgoCaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IvcBChFMaXN0RXZlbnRzUmVxdWVzdBIcCgR0eXBlGAEgASgJQgm6SAZyBBABGEBIAIgBARIfCgdzZXJ2aWNlGAIgASgJQgm6SAZyBBABGEBIAYgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgDiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgEiAEBQgcKBV90eXBlQgoKCF9zZXJ2aWNlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvciLuAQoYTGlzdFNlcnZpY2VFdmVudHNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHAoEdHlwZRgCIAEoCUIJukgGcgQQARhASACIAQESLgoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESHgoFbGltaXQYBCABKAVCCrpIBxoFGMgBKAFIAogBARIfCgZjdXJzb3IYBSABKAlCCrpIB3IFEAEYgAhIA4gBAUIHCgVfdHlwZUIICgZfc2luY2VCCAoGX2xpbWl0QgkKB19jdXJzb3IiXwoSTGlzdEV2ZW50c1Jlc3BvbnNlEiIKBmV2ZW50cxgBIAMoCzISLmhvbGRmYXN0LnYxLkV2ZW50EhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIMqkCCgxFdmVudFNlcnZpY2USdQoKTGlzdEV2ZW50cxIeLmhvbGRmYXN0LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh8uaG9sZGZhc3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIiaquxgTEg1zZXJ2aWNlczpyZWFkIAM4AYLT5JMCCRIHL2V2ZW50cxKhAQoRTGlzdFNlcnZpY2VFdmVudHMSJS5ob2xkZmFzdC52MS5MaXN0U2VydmljZUV2ZW50c1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiRKq7GBMSDXNlcnZpY2VzOnJlYWQgAzgBgtPkkwInEiUvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZXZlbnRzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chdob2xkZmFzdC92MS9ldmVudC5wcm90bxILaG9sZGZhc3QudjEifQoFRXZlbnQSCgoCaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpcCChFMaXN0RXZlbnRzUmVxdWVzdBIcCgR0eXBlGAEgASgJQgm6SAZyBBABGEBIAIgBARIfCgdzZXJ2aWNlGAIgASgJQgm6SAZyBBABGEBIAYgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgDiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgEiAEBEhMKBmZvbGxvdxgGIAEoCEgFiAEBQgcKBV90eXBlQgoKCF9zZXJ2aWNlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Io4CChhMaXN0U2VydmljZUV2ZW50c1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIcCgR0eXBlGAIgASgJQgm6SAZyBBABGEBIAIgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgCiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgDiAEBEhMKBmZvbGxvdxgGIAEoCEgEiAEBQgcKBV90eXBlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Il8KEkxpc3RFdmVudHNSZXNwb25zZRIiCgZldmVudHMYASADKAsyEi5ob2xkZmFzdC52MS5FdmVudBITCgtuZXh0X2N1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCDKpAgoMRXZlbnRTZXJ2aWNlEnUKCkxpc3RFdmVudHMSHi5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVxdWVzdBofLmhvbGRmYXN0LnYxLkxpc3RFdmVudHNSZXNwb25zZSImqrsYExINc2VydmljZXM6cmVhZCADOAGC0+STAgkSBy9ldmVudHMSoQEKEUxpc3RTZXJ2aWNlRXZlbnRzEiUuaG9sZGZhc3QudjEuTGlzdFNlcnZpY2VFdmVudHNSZXF1ZXN0Gh8uaG9sZGZhc3QudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIkSquxgTEg1zZXJ2aWNlczpyZWFkIAM4AYLT5JMCJxIlL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2V2ZW50c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * The same four members are the body of a webhook delivery.
@@ -116,6 +116,13 @@ export type ListEventsRequest = Message<"holdfast.v1.ListEventsRequest"> & {
    * @generated from field: optional string cursor = 5;
    */
   cursor?: string | undefined;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean | undefined;
 };
 
 /**
@@ -150,6 +157,13 @@ export type ListEventsRequestJson = {
    * @generated from field: optional string cursor = 5;
    */
   cursor?: string;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean;
 };
 
 /**
@@ -189,6 +203,13 @@ export type ListServiceEventsRequest = Message<"holdfast.v1.ListServiceEventsReq
    * @generated from field: optional string cursor = 5;
    */
   cursor?: string | undefined;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean | undefined;
 };
 
 /**
@@ -221,6 +242,13 @@ export type ListServiceEventsRequestJson = {
    * @generated from field: optional string cursor = 5;
    */
   cursor?: string;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean;
 };
 
 /**
