@@ -64,6 +64,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     path: join(directories.stateDir, "instance", "tls"),
     channel: () => uplink.channel(),
     connected: (signal) => uplink.connected(signal),
+    authorityGeneration: () => uplink.authorityGeneration,
     now: clock.now,
   });
   const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
@@ -132,6 +133,8 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
       for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
       tell();
+      // The machine's certificate may be one of new authorities: the engine's follows.
+      supervisor.look();
     },
     clock,
     random,

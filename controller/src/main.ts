@@ -32,6 +32,7 @@ import { directoryOf } from "./objects/object-store.ts";
 import { createPayloads } from "./objects/payloads.ts";
 import { createOutbox } from "./outbox/outbox.ts";
 import type { OutboxEntry } from "./outbox/outbox-entry.ts";
+import { createAuthorityFollowers } from "./pki/authority-followers.ts";
 import { createAuthority } from "./pki/create-authority.ts";
 import { createRenewedIdentity } from "./pki/renewed-identity.ts";
 import { reconciledOf } from "./reconciled.ts";
@@ -184,8 +185,10 @@ const keptAnswers = createKeptAnswers({ store, sealer, clock });
 // What converges the world to the store.
 const images = await provider.images(stopping.signal);
 const engines = () => createEngineOffers(images);
+const followers = createAuthorityFollowers({ machines: collections.machines, fleet, authority });
 const runner = createRunner({
   reconciled: reconciledOf({
+    followers,
     collections,
     begin,
     fleet,
@@ -239,7 +242,8 @@ const gateway = createGateway({
     engines,
     defaultAllowedCidrs: config.localMode ? ["127.0.0.0/8"] : [],
     domain: config.domain,
-    trustBundle: () => authority.trustBundle,
+    authority,
+    followers,
     sealer,
     cursors,
     clock,

@@ -17,6 +17,8 @@ import { createInstanceDelivery } from "./managed-service/instance-delivery.ts";
 import { createManagedServiceReconciler } from "./managed-service/managed-service-reconciler.ts";
 import { createNameVerification } from "./managed-service/name-verification.ts";
 import { createOperationReconciler } from "./operation/operation-reconciler.ts";
+import type { AuthorityFollowers } from "./pki/authority-followers.ts";
+import { createAuthorityRotation } from "./pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "./pki/create-authority.ts";
 import type { SnapshotDeps } from "./recovery/snapshot.ts";
 import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
@@ -35,6 +37,7 @@ export interface ReconciledDeps {
   readonly zone: ZoneRecords;
   readonly orphans: OrphanSweep;
   readonly authority: InstallationAuthority;
+  readonly followers: AuthorityFollowers;
   readonly holds: Holds;
   /** Does anything stand against deleting, or against taking the store's word? */
   readonly held: () => boolean;
@@ -82,6 +85,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       subscribe: (onChange) => operations.subscribe(onChange),
       inputs: (id) => operations.get(id)?.modRevision ?? 0n,
     },
+    createAuthorityRotation(deps),
     createOrganizationRemains({ ...collections, store: deps.snapshots.store }),
     createSnapshotReconciler(deps.snapshots),
     createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),

@@ -5,6 +5,7 @@ import type { Cursors } from "./access/cursor.ts";
 import { auditRefusals } from "./access/refusal-audit.ts";
 import { createAuditLog } from "./admin/audit-log.ts";
 import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";
+import { createAuthorityApi } from "./admin/authority-api.ts";
 import { createFleetApi } from "./admin/fleet-api.ts";
 import { createOperatorApi } from "./admin/operator-api.ts";
 import { createOrganizationApi } from "./admin/organization-api.ts";
@@ -27,6 +28,8 @@ import { createServiceAccess } from "./managed-service/service-access.ts";
 import { createServiceLogs } from "./managed-service/service-logs.ts";
 import { createOperationApi } from "./operation/operation-api.ts";
 import type { Outbox } from "./outbox/outbox.ts";
+import type { AuthorityFollowers } from "./pki/authority-followers.ts";
+import type { InstallationAuthority } from "./pki/create-authority.ts";
 import type { Sealer } from "./secrets/sealer.ts";
 import type { UnitOfWork } from "./store/unit-of-work.ts";
 import { createWebhookApi } from "./webhook/webhook-api.ts";
@@ -40,13 +43,14 @@ export interface ServicesDeps {
   readonly outbox: Outbox;
   readonly egress: EgressClient;
   readonly orphans: OrphanSweep;
+  readonly authority: InstallationAuthority;
+  readonly followers: AuthorityFollowers;
   readonly waiting: WaitingMachines;
   readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
-  readonly trustBundle: () => string;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly clock: Clock;
@@ -61,12 +65,13 @@ export function createServices(deps: ServicesDeps): ServedService[] {
   const access = createServiceAccess({ services, operations });
   const engineTasks = createEngineTasks({ fleet });
   const logs = createServiceLogs({ fleet, cursors: deps.cursors });
+  const trustBundle = () => deps.authority.trustBundle;
   const auditNow = outbox.auditNow;
   const sessions = () => fleet.sessions();
   const auditLog = createAuditLog({ history, cursors: deps.cursors });
   return [
     createCatalogApi(deps),
-    createManagedServiceApi({ ...deps, services, operations, organizations, quotas, access, logs }),
+    createManagedServiceApi({ ...deps, services, operations, organizations, quotas, access, logs, trustBundle }),
     createOperationApi({ ...deps, operations, access }),
     createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
     createDatabaseApi({ ...deps, access, tasks: engineTasks }),
@@ -81,6 +86,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     }),
     createFleetApi({ ...deps, machines, tasks, services, sessions, probeTransfer: fleet.probeTransfer }),
     createControlApi({ ...deps, ...deps.control, sessions }),
+    createAuthorityApi(deps),
     createOrganizationApi({ ...deps, organizations, apiKeys, quotas, auditLog }),
     createOperatorApi({ ...deps, users: collections.users, memberships: collections.memberships, setUps }),
     ...deps.access.services,

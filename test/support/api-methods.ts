@@ -1,6 +1,7 @@
 import { type DescMethod, type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import {
+  AuthorityService,
   ControlService,
   FleetService,
   OperatorService,
@@ -40,6 +41,7 @@ export const organizationServices: readonly DescService[] = [
 
 /** Services for platform operators, over gRPC. */
 export const platformServices: readonly DescService[] = [
+  AuthorityService,
   FleetService,
   ControlService,
   OrganizationAdminService,

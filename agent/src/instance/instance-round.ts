@@ -113,6 +113,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       await takeBack(driver, spec, instance, failure, words, signals);
       return;
     }
+    status.showsCertificate(certificate.authorityGeneration);
     await save({ ...(applied ?? before), lastGood: { ...instance.spec.parameters } });
   }
 
@@ -193,7 +194,8 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     const instance = instanceOf(driver, spec, before);
     const renewed = await certificate.ensure(signals.changed);
     const changed = await syncConfigFiles(instance.paths.config, driver.render(instance));
-    if (ready === undefined || ready.lifetime.aborted) {
+    const adopted = ready === undefined || ready.lifetime.aborted;
+    if (adopted) {
       status.become("starting");
       log.info("engine adopted", { service: spec.serviceId, pid: process.status?.pid });
       try {
@@ -207,7 +209,8 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     }
     ready = { lifetime: process.lifetime(), driven: { driver, instance } };
     await process.accompany(driver, instance);
-    if (changed.length === 0 && !renewed) return;
+    // An agent that was killed between new files and their reload left them to the one that adopts the engine.
+    if (changed.length === 0 && !renewed && !adopted) return;
     log.info("engine reloaded", { service: spec.serviceId, files: changed, certificate: renewed });
     try {
       await driver.reload(instance, signals.urgent);
@@ -222,6 +225,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       await refresh(driver, spec, { ...before, ...refused }, signals);
       return;
     }
+    status.showsCertificate(certificate.authorityGeneration);
     await observe({ driver, instance }, signals.changed);
   }
 

@@ -25,6 +25,8 @@ export interface InstanceStatus {
   /** What a look found. One that began before another that is told already is old; one without an answer tells no settings. */
   observed(observation: EngineObservation, look: number): void;
   measured(dataBytes: number, freeBytes: number): void;
+  /** The engine shows a certificate that was issued by authorities of this generation. */
+  showsCertificate(authorityGeneration: number): void;
   readonly pendingRestart: readonly string[];
   /** Undefined until an instance was asked for. */
   message(): InstanceObservation | undefined;
@@ -42,6 +44,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let looks = 0;
   let newestLook = 0;
   let bytes = { dataBytes: 0, freeBytes: 0 };
+  let certificateGeneration = 0;
   let told = "";
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
@@ -57,6 +60,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       engine?.version,
       engine?.pendingRestart,
       engine?.effectiveParameters,
+      certificateGeneration,
       [...checks.values()],
     ]);
     if (material === told) return;
@@ -100,6 +104,10 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     measured(dataBytes, freeBytes) {
       bytes = { dataBytes, freeBytes };
     },
+    showsCertificate(authorityGeneration) {
+      certificateGeneration = authorityGeneration;
+      settle();
+    },
     get pendingRestart() {
       return engine?.pendingRestart ?? [];
     },
@@ -123,6 +131,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         dataBytes: BigInt(Math.round(bytes.dataBytes)),
         freeBytes: BigInt(Math.round(bytes.freeBytes)),
         engineVersion: engine?.version ?? "",
+        certificateGeneration: BigInt(certificateGeneration),
       });
     },
   };

@@ -15,6 +15,8 @@ export interface InstanceSupervisor {
   hold(spec: InstanceSpec, signal: AbortSignal): Promise<Held>;
   /** Resolves when the engine runs since a restart with this count or a higher one. */
   restart(restartCount: bigint, signal: AbortSignal): Promise<void>;
+  /** Something that the settings do not tell may have changed: looks now whether anything is to be done. */
+  look(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -152,6 +154,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       const higher = restartCount > wanted.restartCount ? restartCount : wanted.restartCount;
       await want({ ...wanted, restartCount: higher }, signal);
     },
+    look: () => poked.abort(),
     async run(signal) {
       await load();
       const crashes = createCrashes(clock.monotonicMs);

@@ -12,12 +12,14 @@ import { pemOf } from "../session/pem.ts";
 /** The engine's own certificate: server.key, server.crt and ca.crt, swapped together. */
 export interface ServerCertificate {
   /**
-   * Gets one when there is none or two thirds of its life are over; true when the files changed. Waits for a controller
-   * only when there is none that is good; rejects when the controller refuses.
+   * Gets one when there is none, when two thirds of its life are over, or when the authorities changed; true when the files
+   * changed. Waits for a controller only when there is none that is good; rejects when the controller refuses.
    */
   ensure(signal: AbortSignal): Promise<boolean>;
   /** When to call ensure again; undefined before the first. */
   readonly renewalAt: number | undefined;
+  /** Of the authorities by which it was issued; 0 without one. */
+  readonly authorityGeneration: number;
   check(): EngineCheck;
 }
 
@@ -26,18 +28,21 @@ export interface ServerCertificateDeps {
   readonly path: string;
   readonly channel: () => ControllerChannel | undefined;
   readonly connected: (signal: AbortSignal) => Promise<ControllerChannel>;
+  /** Of the authorities that the machine knows. */
+  readonly authorityGeneration: () => number;
   readonly now: () => number;
 }
 
 interface Facts {
   readonly issuedAt: number;
   readonly notAfter: number;
+  readonly authorityGeneration: number;
 }
 
 const timeoutMs = 10_000;
 
 export function createServerCertificate(deps: ServerCertificateDeps): ServerCertificate {
-  const { path, channel, connected, now } = deps;
+  const { path, channel, connected, authorityGeneration, now } = deps;
   let facts: Facts | undefined;
   let refusal = "";
 
@@ -46,7 +51,11 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     const issuedAt = now();
     const message = create(IssueServerCertificateRequestSchema, { certificateRequest: request });
     const response = await connection.unary(agentMethods.issueServerCertificate, message, timeoutMs);
-    const issued: Facts = { issuedAt, notAfter: endOf(response) };
+    const issued: Facts = {
+      issuedAt,
+      notAfter: endOf(response),
+      authorityGeneration: Number(response.authorityGeneration),
+    };
     await swap([
       ["server.key", privateKey],
       ["server.crt", pemOf(response.chain)],
@@ -69,9 +78,14 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     for (const name of old) await rm(join(home, name), { recursive: true });
   }
 
+  const dueAt = (of: Facts) => (of.authorityGeneration < authorityGeneration() ? 0 : renewalTime(of));
+
   return {
     get renewalAt() {
-      return facts === undefined ? undefined : renewalTime(facts);
+      return facts && dueAt(facts);
+    },
+    get authorityGeneration() {
+      return facts?.authorityGeneration ?? 0;
     },
     async ensure(signal) {
       if (facts === undefined) {
@@ -79,7 +93,7 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
         if (stored !== undefined) facts = JSON.parse(stored.toString("utf8")) as Facts;
       }
       const isGood = facts !== undefined && facts.notAfter > now();
-      if (facts !== undefined && isGood && renewalTime(facts) > now()) return false;
+      if (facts !== undefined && isGood && dueAt(facts) > now()) return false;
       const connection = isGood ? channel() : await connected(signal);
       if (connection === undefined) return false;
       try {

@@ -22,6 +22,8 @@ export interface MachineCredentials {
   /** When two thirds of the current one are over; undefined without one. */
   readonly renewalAt: number | undefined;
   readonly endsAt: number;
+  /** Of the authorities by which it was issued; 0 without one. */
+  readonly authorityGeneration: number;
 }
 
 const renewTimeoutMs = 5_000;
@@ -68,6 +70,9 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
     },
     get endsAt() {
       return identity?.notAfter ?? 0;
+    },
+    get authorityGeneration() {
+      return identity?.authorityGeneration ?? 0;
     },
   };
 }

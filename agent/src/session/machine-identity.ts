@@ -15,6 +15,8 @@ export interface MachineIdentity {
   readonly trustBundle: string;
   readonly issuedAt: number;
   readonly notAfter: number;
+  /** Of the authorities by which it was issued. */
+  readonly authorityGeneration: number;
   /** Of the token that the identity began with. */
   readonly tokenDigest: string;
 }
@@ -50,6 +52,7 @@ export function identityOf(
     trustBundle: response.trustBundle,
     issuedAt,
     notAfter: endOf(response),
+    authorityGeneration: Number(response.authorityGeneration),
   };
 }
 

@@ -35,8 +35,8 @@ export interface SessionHandlers {
   onTask(task: Task): void;
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
-  /** A controller came that the welcome did not name. */
-  onControllers(addresses: readonly string[]): void;
+  /** Welcomed again: controllers or authorities changed. */
+  onNews(welcome: Welcome): void;
 }
 
 const welcomeTimeoutMs = 5_000;
@@ -100,7 +100,7 @@ export function openSession(
   }
 
   function onWelcome(welcome: Welcome): void {
-    if (session !== undefined) return handlers.onControllers(welcome.controllers);
+    if (session !== undefined) return handlers.onNews(welcome);
     clearTimeout(silence);
     const intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
     heartbeat = setInterval(() => beat(intervalMs), intervalMs);

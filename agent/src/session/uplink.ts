@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createBackOff } from "./back-off.ts";
 import { type ControllerChannel, createControllerChannel } from "./controller-channel.ts";
 import { createKnownControllers } from "./known-controllers.ts";
@@ -16,6 +16,8 @@ export interface Uplink {
   channel(): ControllerChannel | undefined;
   /** Resolves with a connection as soon as there is one. */
   connected(signal: AbortSignal): Promise<ControllerChannel>;
+  /** Of the authorities by which the machine's certificate was issued; 0 without one. */
+  readonly authorityGeneration: number;
   /** Keeps a session open until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -25,7 +27,7 @@ export interface UplinkDeps {
   /** Controllers to dial besides those of the enrolment. */
   readonly controllers: readonly string[];
   readonly hello: () => Hello;
-  readonly handlers: Omit<SessionHandlers, "onControllers">;
+  readonly handlers: Omit<SessionHandlers, "onNews">;
   /** A controller took over: what it may not know yet is to be sent again. */
   readonly onOpen: (session: Session) => void;
   readonly clock: Clock;
@@ -41,6 +43,8 @@ const longestDelayMs = 5_000;
 /** Certificates of seconds, in tests, must not spin. */
 const shortestRenewalMs = 200;
 const longestTimerMs = 2 ** 31 - 1;
+/** New authorities are news to all machines at once; their requests come spread over this time. */
+const authoritySpreadMs = 5_000;
 
 export function createUplink(deps: UplinkDeps): Uplink {
   const { stateDir, hello, handlers, onOpen, clock, random, log } = deps;
@@ -49,6 +53,9 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
+  let newAuthorities = new AbortController();
+  /** When to renew for newer authorities; undefined when there are none. */
+  let authoritiesDueAt: number | undefined;
 
   async function open(preferred: string | undefined): Promise<Session> {
     controllers.learn((await credentials.enrollment())?.controllers ?? []);
@@ -60,7 +67,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
       client: { privateKey, certificate },
     });
     try {
-      const session = await openSession(channel, hello(), { ...handlers, onControllers }, clock.monotonicMs);
+      const session = await openSession(channel, hello(), { ...handlers, onNews }, clock.monotonicMs);
       void session.ended.then(() => channel.close());
       return session;
     } catch (error) {
@@ -69,10 +76,17 @@ export function createUplink(deps: UplinkDeps): Uplink {
     }
   }
 
-  function onControllers(addresses: readonly string[]): void {
-    controllers.keep(addresses).catch((error: unknown) => {
+  function onNews(welcome: Welcome): void {
+    noteAuthorities(welcome);
+    controllers.keep(welcome.controllers).catch((error: unknown) => {
       log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
     });
+  }
+
+  function noteAuthorities({ authorityGeneration }: Welcome): void {
+    if (Number(authorityGeneration) <= credentials.authorityGeneration) return;
+    authoritiesDueAt ??= clock.now() + random() * authoritySpreadMs;
+    newAuthorities.abort();
   }
 
   /** The session of before, if any, ends only now that the new one was welcomed. */
@@ -82,6 +96,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     before?.retire();
     backOff.reset();
     log.info("session opened", { controller: session.welcome.controllerId, address: session.channel.address });
+    noteAuthorities(session.welcome);
     onOpen(session);
     for (const resolve of waiting) resolve(session.channel);
     waiting.clear();
@@ -105,14 +120,19 @@ export function createUplink(deps: UplinkDeps): Uplink {
     }
   }
 
+  const renewalAt = () => Math.min(credentials.renewalAt ?? 0, authoritiesDueAt ?? Number.POSITIVE_INFINITY);
+
   async function renewed(session: Session, stop: AbortSignal): Promise<Next> {
     for (;;) {
-      const dueMs = Math.max((credentials.renewalAt ?? 0) - clock.now(), shortestRenewalMs);
-      await sleep(Math.min(dueMs, longestTimerMs), undefined, { signal: stop });
-      if ((credentials.renewalAt ?? 0) > clock.now()) continue;
+      newAuthorities = new AbortController();
+      const dueMs = Math.min(Math.max(renewalAt() - clock.now(), shortestRenewalMs), longestTimerMs);
+      await sleep(dueMs, undefined, { signal: AbortSignal.any([stop, newAuthorities.signal]) }).catch(() => undefined);
+      stop.throwIfAborted();
+      if (renewalAt() > clock.now()) continue;
       const { endsAt } = credentials;
       try {
         await credentials.renew(session.channel);
+        authoritiesDueAt = undefined;
       } catch (error) {
         log.warn("certificate not renewed", { reason: (error as Error).message });
         await sleep(Math.max(1_000, (endsAt - clock.now()) / 20), undefined, { signal: stop });
@@ -128,6 +148,9 @@ export function createUplink(deps: UplinkDeps): Uplink {
       return current !== undefined;
     },
     channel: () => current?.channel,
+    get authorityGeneration() {
+      return credentials.authorityGeneration;
+    },
     connected(signal) {
       if (current !== undefined) return Promise.resolve(current.channel);
       return new Promise((resolve, reject) => {

@@ -26,6 +26,7 @@ export function createCertificateRpcs({ installationId, authority, certificates,
       chain: [...issued.chain],
       trustBundle: authority.trustBundle,
       notAfter: timestampFromDate(issued.notAfter),
+      authorityGeneration: BigInt(issued.generation),
     });
   return {
     enroll: unary<EnrollRequest, CertificateResponse>("Enroll", log, async (request, call) => {

@@ -135,6 +135,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     clock,
     log,
     controllers: () => controllers.all,
+    authorityGeneration: () => authority.generation,
     disconnect: (address) => listener.disconnect(address),
     events: {
       admit,
@@ -156,6 +157,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       closed: (session) => presence.leave(session),
     },
   });
+  const authorityChanges = authority.subscribe(() => sessions.greetAll());
   const durable = createDurableTasks({
     store,
     tasks,
@@ -249,6 +251,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       standing.close();
       sessions.releaseAll("the controller stops");
       machineChanges.close();
+      authorityChanges.close();
       dispatch.close();
       durable.close();
       await closeGently(listener);

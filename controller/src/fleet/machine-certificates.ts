@@ -88,7 +88,8 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
       if (metadata.deletionRequestedAt !== undefined || !forgotten) throw revoked();
       const previousSerial = certificate?.serial ?? "";
       const { serial, beganAt, endsAt: expiresAt } = peer;
-      return { certificate: { serial, previousSerial, beganAt, expiresAt } };
+      // By which authorities it was issued is forgotten as well: the next one tells.
+      return { certificate: { serial, previousSerial, beganAt, expiresAt, authorityGeneration: 0 } };
     });
     log.warn("certificate adopted after a restore", { machine: peer.identity.id, serial: peer.serial });
   }
@@ -150,10 +151,10 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
 }
 
 function recordOf(
-  { serial, notBefore, notAfter }: IssuedCertificate,
+  { serial, notBefore, notAfter, generation: authorityGeneration }: IssuedCertificate,
   previousSerial: string,
 ): NonNullable<Certificate> {
-  return { serial, previousSerial, beganAt: notBefore.getTime(), expiresAt: notAfter.getTime() };
+  return { serial, previousSerial, beganAt: notBefore.getTime(), expiresAt: notAfter.getTime(), authorityGeneration };
 }
 
 function isGood(machine: MachineObject, serial: string): boolean {

@@ -27,6 +27,7 @@ export interface SessionsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly controllers: () => readonly string[];
+  readonly authorityGeneration: () => number;
   /** Ends the connection behind a stream. */
   readonly disconnect: (address: string) => void;
   readonly events: SessionEvents;
@@ -42,7 +43,7 @@ export interface Sessions {
   cut(session: Session, code: Code, reason: string): void;
   /** Ends a stream that did nothing wrong. */
   release(session: Session, reason: string): void;
-  /** Tells every agent again where the controllers are, so that it finds one that came later when this one is gone. */
+  /** Tells every agent again which controllers and authorities there are. */
   greetAll(): void;
   /** Goodbye to everyone. */
   releaseAll(reason: string): void;
@@ -166,7 +167,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   function greet(session: Session): void {
     const { heartbeatIntervalMs } = limits;
-    session.send({ case: "welcome", value: { controllerId, heartbeatIntervalMs, controllers: [...controllers()] } });
+    const authorityGeneration = BigInt(deps.authorityGeneration());
+    const value = { controllerId, heartbeatIntervalMs, controllers: [...controllers()], authorityGeneration };
+    session.send({ case: "welcome", value });
   }
 
   /** The same agent renewed its certificate, or another one is in the machine: only the first goes on with its tasks. */

@@ -33,6 +33,8 @@ export interface MachineStatus {
     /** When it begins and ends, milliseconds since 1970. */
     readonly beganAt: number;
     readonly expiresAt: number;
+    /** Of the authorities by which it was issued. */
+    readonly authorityGeneration: number;
   } | null;
 }
 

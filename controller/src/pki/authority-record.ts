@@ -1,4 +1,6 @@
 import { root } from "../store/resource.ts";
+import { type AuthorityRotationState, authorityRotationLifecycle } from "./authority-rotation-lifecycle.ts";
+import { type EventOf, next } from "@holdfast/common/machine.ts";
 
 /** All authorities of the installation, one value in the store so that they change together. */
 export interface AuthorityRecord {
@@ -6,6 +8,18 @@ export interface AuthorityRecord {
   readonly authorities: readonly StoredAuthority[];
   /** Fingerprint of the one that signs. */
   readonly signing: string;
+  /** Counts the record's changes: whoever has certificates of this generation knows what is trusted now. */
+  readonly generation: number;
+  readonly rotation: AuthorityRotation;
+}
+
+/** The hand-over from one authority to the next. */
+export interface AuthorityRotation {
+  readonly state: AuthorityRotationState;
+  /** When the state was entered, milliseconds since 1970. */
+  readonly since: number;
+  /** The new authority signs at this time at the earliest, for clients that fetch what they trust now and then. */
+  readonly signsFrom: number;
 }
 
 export interface StoredAuthority {
@@ -32,21 +46,39 @@ export function trustBundleOf(record: AuthorityRecord): string {
   return record.authorities.map((each) => pemOf(Buffer.from(each.certificate, "base64"))).join("");
 }
 
-/** A second authority, trusted from now on; the first one still signs. */
-export function withAuthority(record: AuthorityRecord | undefined, added: StoredAuthority): AuthorityRecord {
-  if (record === undefined) return { authorities: [added], signing: added.fingerprint };
-  if (record.authorities.length > 1) throw new Error("two authorities overlap already: drop one first");
-  return { ...record, authorities: [...record.authorities, added] };
+/** The record of an installation that begins. */
+export function firstRecord(authority: StoredAuthority, now: number): AuthorityRecord {
+  const rotation = { state: "idle", since: now, signsFrom: now } as const;
+  return { authorities: [authority], signing: authority.fingerprint, generation: 1, rotation };
 }
 
-/** The other authority signs from now on; both stay trusted. */
-export function signedBy(record: AuthorityRecord, fingerprint: string): AuthorityRecord {
-  if (!record.authorities.some((each) => each.fingerprint === fingerprint)) throw new Error("no such authority");
-  return { ...record, signing: fingerprint };
+type RotationEvent = EventOf<typeof authorityRotationLifecycle>;
+
+/** The record after the event; undefined when the event means nothing now, such as when somebody else was quicker. */
+export function rotated(record: AuthorityRecord, event: RotationEvent, now: number): AuthorityRecord | undefined {
+  const row = next(authorityRotationLifecycle, record.rotation.state, event);
+  if (row === undefined) return undefined;
+  const newest = record.authorities.at(-1)?.fingerprint ?? record.signing;
+  const signing = row[3] === "newestSigns" ? newest : record.signing;
+  return {
+    authorities:
+      row[3] === "dropOthers"
+        ? record.authorities.filter(({ fingerprint }) => fingerprint === signing)
+        : record.authorities,
+    signing,
+    generation: record.generation + 1,
+    rotation: { ...record.rotation, state: row[2], since: now },
+  };
 }
 
-/** Ends the trust in an authority that no longer signs. */
-export function withoutAuthority(record: AuthorityRecord, fingerprint: string): AuthorityRecord {
-  if (record.signing === fingerprint) throw new Error("the authority that signs cannot be dropped");
-  return { ...record, authorities: record.authorities.filter((each) => each.fingerprint !== fingerprint) };
+/** A second authority, trusted from now on; the first one signs until `signsFrom` and until everybody trusts the second. */
+export function begun(
+  record: AuthorityRecord,
+  added: StoredAuthority,
+  now: number,
+  signsFrom: number,
+): AuthorityRecord | undefined {
+  const after = rotated(record, "begun", now);
+  if (after === undefined) return undefined;
+  return { ...after, authorities: [...after.authorities, added], rotation: { ...after.rotation, signsFrom } };
 }

@@ -6,6 +6,8 @@ export interface Authority {
   readonly trustBundle: string;
   /** SHA-256 of the signing authority's DER, hex. */
   readonly fingerprint: string;
+  /** Counts changes of what is trusted or signs. */
+  readonly generation: number;
   /** Client and server certificate of a part of the platform, with URI SAN holdfast://<installation>/<kind>/<id>. */
   issueIdentity(csr: Uint8Array, identity: Identity): Promise<IssuedCertificate>;
   /** Server certificate of a database, for these DNS names and nothing that the request says. */
@@ -24,6 +26,8 @@ export interface IssuedCertificate {
   readonly serial: string;
   readonly notBefore: Date;
   readonly notAfter: Date;
+  /** Of the authorities when it was issued. */
+  readonly generation: number;
 }
 
 export interface KeyWithCertificate extends IssuedCertificate {

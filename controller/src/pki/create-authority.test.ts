@@ -72,16 +72,28 @@ test("a request that its sender cannot sign for is refused", async () => {
 
 test("two authorities overlap until the old one is dropped, at every controller", async () => {
   const other = await createAuthority({ ...deps, store });
-  const old = authority.fingerprint;
-  const added = await authority.overlap();
+  const { fingerprint: old, generation } = authority;
+  expect(await authority.beginRotation(60_000)).toBe(true);
+  expect(await authority.beginRotation(60_000)).toBe(false);
   await expect.poll(() => other.trustBundle.match(/BEGIN/g)).toHaveLength(2);
   expect(other.fingerprint).toBe(old);
-  await authority.switchTo(added);
-  await expect.poll(() => other.fingerprint).toBe(added);
-  await expect(authority.drop(added)).rejects.toThrow("cannot be dropped");
-  await authority.drop(old);
-  await expect.poll(() => other.trustBundle.match(/BEGIN/g)).toHaveLength(1);
+  expect(await authority.rotate("renewed")).toBe(false);
+  expect(await Promise.all([authority.rotate("trusted"), other.rotate("trusted")])).toContain(false);
+  await expect.poll(() => other.fingerprint).not.toBe(old);
+  expect(await other.rotate("cancelled")).toBe(false);
+  expect(await other.rotate("renewed")).toBe(true);
+  expect(other.trustBundle.match(/BEGIN/g)).toHaveLength(1);
+  expect(other.generation).toBe(generation + 3);
+  await expect.poll(() => authority.record).toEqual(other.record);
   other.close();
+});
+
+test("a rotation that is cancelled leaves the authority of before", async () => {
+  const { fingerprint } = authority;
+  await authority.beginRotation(60_000);
+  expect(await authority.rotate("cancelled")).toBe(true);
+  expect(authority.record.authorities).toHaveLength(1);
+  expect(authority.fingerprint).toBe(fingerprint);
 });
 
 test("a listener's certificate is made anew before it ends", async () => {

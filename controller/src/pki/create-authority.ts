@@ -8,11 +8,12 @@ import type { Authority, IssuedCertificate, KeyWithCertificate } from "./authori
 import {
   type AuthorityRecord,
   authorityKey,
+  begun,
+  firstRecord,
   pemOf,
-  signedBy,
+  rotated,
+  type StoredAuthority,
   trustBundleOf,
-  withAuthority,
-  withoutAuthority,
 } from "./authority-record.ts";
 import { provenKey } from "./certificate-request.ts";
 import { identityUri } from "@holdfast/common/identity.ts";
@@ -52,15 +53,14 @@ const usual: Lifetimes = {
   backdateMs: 60_000,
 };
 
-/**
- * The authority with what operators do to it. Two may overlap: add the new one, let it sign once every agent has renewed
- * (only then they trust it), drop the old one once they have renewed again.
- */
+/** The authority with its rotation, whose states are in authority-rotation-lifecycle.ts. */
 export interface InstallationAuthority extends Authority {
-  /** Makes a second authority that is trusted but does not sign yet; answers its fingerprint. */
-  overlap(): Promise<string>;
-  switchTo(fingerprint: string): Promise<void>;
-  drop(fingerprint: string): Promise<void>;
+  /** What is known of it, sealed keys included. */
+  readonly record: AuthorityRecord;
+  /** Makes a second authority, trusted from now on; it signs after the overlap. False while a rotation is under way. */
+  beginRotation(overlapMs: number): Promise<boolean>;
+  /** Goes on by one state; false when the event means nothing now. */
+  rotate(event: "trusted" | "renewed" | "cancelled"): Promise<boolean>;
   /** Calls back when the trust bundle or the signing authority changed, here or at another controller. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
@@ -72,7 +72,9 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
   const lifetimes = { ...usual, ...deps.lifetimes };
   const listeners = new Set<() => void>();
 
-  const first = await change((record) => (record === undefined ? newAuthority() : undefined));
+  const first = await change(async (record) =>
+    record === undefined ? firstRecord(await newAuthority(""), clock.now()) : undefined,
+  );
   let current = await load(first);
   const watch = store.watch(authorityKey, {
     reset() {},
@@ -91,15 +93,15 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
 
   /** Redoes a change of the record until nobody was in between; undefined changes nothing. */
   async function change(
-    edit: (record: AuthorityRecord | undefined) => Promise<AuthorityRecord> | AuthorityRecord | undefined,
-  ): Promise<{ record: AuthorityRecord; modRevision: bigint }> {
+    edit: (record: AuthorityRecord | undefined) => Promise<AuthorityRecord | undefined> | AuthorityRecord | undefined,
+  ): Promise<{ record: AuthorityRecord; modRevision: bigint; changed: boolean }> {
     for (;;) {
       const before = await store.get(authorityKey);
       const record = before && (JSON.parse(before.value) as AuthorityRecord);
       const after = await edit(record);
       if (after === undefined) {
         if (before === undefined || record === undefined) throw new Error("there is no authority");
-        return { record, modRevision: before.modRevision };
+        return { record, modRevision: before.modRevision, changed: false };
       }
       const done = await store.commit({
         conditions: [{ key: authorityKey, modRevision: before?.modRevision ?? 0n }],
@@ -107,24 +109,25 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
         deletes: [],
       });
       if (done.committed) {
-        log.info("authorities changed", { signing: after.signing, trusted: after.authorities.length });
-        return { record: after, modRevision: done.revision };
+        const { signing, authorities, rotation } = after;
+        log.info("authorities changed", { signing, trusted: authorities.length, rotation: rotation.state });
+        return { record: after, modRevision: done.revision, changed: true };
       }
     }
   }
 
-  async function newAuthority(record?: AuthorityRecord): Promise<AuthorityRecord> {
+  async function newAuthority(suffix: string): Promise<StoredAuthority> {
     const keys = await newKeyPair();
     const now = clock.now();
     const notAfter = now + lifetimes.authorityMs;
-    const name = `Holdfast ${installationId}${record === undefined ? "" : ` ${now}`}`;
+    const name = `Holdfast ${installationId}${suffix}`;
     const der = await issueAuthority(name, keys, new Date(now - lifetimes.backdateMs), new Date(notAfter));
-    return withAuthority(record, {
+    return {
       fingerprint: fingerprintOf(der),
       certificate: Buffer.from(der).toString("base64"),
       sealedKey: sealer.seal(await exportKey(keys.privateKey), authorityKey),
       notAfter,
-    });
+    };
   }
 
   async function load(from: { record: AuthorityRecord; modRevision: bigint }) {
@@ -146,7 +149,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     leaf: Pick<Leaf, "commonName" | "publicKey" | "client"> & Partial<Leaf>,
     lifetimeMs: number,
   ): Promise<IssuedCertificate> {
-    const { signer, signerEnds } = current;
+    const { signer, signerEnds, record } = current;
     const now = clock.now();
     const notBefore = new Date(now - lifetimes.backdateMs);
     const notAfter = new Date(Math.min(now + lifetimeMs, signerEnds));
@@ -158,7 +161,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
       notBefore,
       notAfter,
     });
-    return { chain: [der, signer.certificate], serial, notBefore, notAfter };
+    return { chain: [der, signer.certificate], serial, notBefore, notAfter, generation: record.generation };
   }
 
   return {
@@ -167,6 +170,12 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     },
     get fingerprint() {
       return current.record.signing;
+    },
+    get generation() {
+      return current.record.generation;
+    },
+    get record() {
+      return current.record;
     },
     async issueIdentity(csr, identity) {
       const uris = [identityUri(installationId, identity)];
@@ -191,20 +200,18 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
         certificate: issued.chain.map(pemOf).join(""),
       };
     },
-    async overlap() {
-      const { record } = await change((before) => newAuthority(before));
-      const added = record.authorities.at(-1);
-      if (added === undefined) throw new Error("there is no authority");
+    async beginRotation(overlapMs) {
+      const now = clock.now();
+      // Two authorities of one name could not be told apart by who builds chains by names.
+      const added = await newAuthority(` ${now}`);
+      const { changed } = await change((before) => before && begun(before, added, now, now + overlapMs));
       await adoptNow();
-      return added.fingerprint;
+      return changed;
     },
-    async switchTo(fingerprint) {
-      await change((before) => before && signedBy(before, fingerprint));
+    async rotate(event) {
+      const { changed } = await change((before) => before && rotated(before, event, clock.now()));
       await adoptNow();
-    },
-    async drop(fingerprint) {
-      await change((before) => before && withoutAuthority(before, fingerprint));
-      await adoptNow();
+      return changed;
     },
     subscribe(onChange) {
       listeners.add(onChange);

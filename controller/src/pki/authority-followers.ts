@@ -1,0 +1,59 @@
+import type { Fleet, ObservedInstance } from "../fleet/fleet.ts";
+import { isUp, type MachineObject } from "../machine/machine.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Watch } from "../store/store.ts";
+import type { AuthorityRecord } from "./authority-record.ts";
+import type { InstallationAuthority } from "./create-authority.ts";
+
+/** The machines that have to take what the authorities' record says. */
+export interface AuthorityFollowers {
+  /** Ids of those that have not yet. */
+  behind(): readonly string[];
+  /** Calls back when `behind` may answer something else. */
+  subscribe(onChange: () => void): Watch;
+}
+
+export interface AuthorityFollowersDeps {
+  readonly machines: Collection<MachineObject>;
+  readonly fleet: Pick<Fleet, "observation" | "subscribe">;
+  readonly authority: Pick<InstallationAuthority, "record">;
+}
+
+export function createAuthorityFollowers({ machines, fleet, authority }: AuthorityFollowersDeps): AuthorityFollowers {
+  return {
+    behind: () => [...machinesBehind(machines.values(), fleet.observation, authority.record)],
+    subscribe(onChange) {
+      const watching = [machines.subscribe(onChange), fleet.subscribe(onChange)];
+      return {
+        close() {
+          for (const watch of watching) watch.close();
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Machines whose certificates are of an older generation than the record. One that is off is not waited for: it enrolls
+ * when it starts.
+ */
+export function machinesBehind(
+  machines: Iterable<{ readonly object: MachineObject }>,
+  observation: (machineId: string) => ObservedInstance | undefined,
+  { generation }: Pick<AuthorityRecord, "generation">,
+): Iterable<string> {
+  return Iterator.from(machines)
+    .map(({ object }) => object)
+    .filter((machine) => isUp(machine) && machine.metadata.deletionRequestedAt === undefined)
+    .filter((machine) => isBehind(machine, observation(machine.metadata.id), generation))
+    .map(({ metadata }) => metadata.id);
+}
+
+function isBehind({ status }: MachineObject, observed: ObservedInstance | undefined, generation: number): boolean {
+  const { certificate } = status;
+  if (certificate === null) return false;
+  // The one of before is good until the new one was used; only then is the new one surely on the machine's disk.
+  if (certificate.authorityGeneration < generation || certificate.previousSerial !== "") return true;
+  const shown = Number(observed?.instance.certificateGeneration ?? 0n);
+  return observed?.instance.state === "running" && shown < generation;
+}

@@ -1,0 +1,105 @@
+import { readFileSync } from "node:fs";
+import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openValkey, queryOnce } from "../support/clients.ts";
+import { type GrpcCalls, openGrpc } from "../support/grpc-calls.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { createRest } from "../support/rest.ts";
+import type { ConnectionJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("the hand-over to another certificate authority", () => {
+  let platform: Platform;
+  let database: RunningService;
+  let cache: RunningService;
+
+  beforeAll(async () => {
+    // Two minutes: what is renewed in time shows within one test.
+    platform = await startPlatform({ environment: { HOLDFAST_MACHINE_CERTIFICATE_S: "120" } });
+    const services = createServices(platform);
+    [database, cache] = await Promise.all([
+      services.createRunning("database"),
+      services.createRunning("cache", { database_type: "valkey" }),
+    ]);
+    await queryOnce(platform, database.connection, database, "CREATE TABLE written (at timestamptz)");
+  });
+  afterAll(() => platform?.remove());
+
+  const trusted = () => readFileSync(platform.admin.ca_file, "utf8");
+  async function withAuthority<T>(run: (rpcs: GrpcCalls<typeof AuthorityService>) => Promise<T>): Promise<T> {
+    const channel = openGrpc({ url: platform.admin.grpc_url, ca: trusted(), authorization: platform.operator });
+    try {
+      return await run(channel.of(AuthorityService));
+    } finally {
+      channel.close();
+    }
+  }
+
+  /** As a client that reads what it trusts before each connection. */
+  async function connectionOf({ service }: RunningService): Promise<ConnectionJson> {
+    const { base_url: baseUrl } = platform.admin;
+    const rest = createRest({ baseUrl, ca: trusted(), authorization: platform.owner });
+    try {
+      return expectStatus(await rest.get<ConnectionJson>(`/managed-services/${service.id}/connection`), 200).json;
+    } finally {
+      rest.close();
+    }
+  }
+
+  async function write(): Promise<void> {
+    await queryOnce(platform, await connectionOf(database), database, "INSERT INTO written VALUES (now())");
+    const client = await openValkey(platform, await connectionOf(cache), cache);
+    await client.incr("written");
+    client.disconnect();
+  }
+
+  it("fails no new connection, and leaves nothing of the old one", async () => {
+    const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
+    expect(before).toMatchObject({ rotation: "idle", trusted: [{ signs: true }], behindCount: 0 });
+    const failures: string[] = [];
+    let written = 0;
+    const stop = new AbortController();
+    const writing = (async () => {
+      while (!stop.signal.aborted) {
+        await write().then(
+          () => (written += 1),
+          (error: unknown) => failures.push(String(error)),
+        );
+      }
+    })();
+    const state = async () => (await withAuthority((rpcs) => rpcs.getAuthority({}))).rotation;
+    try {
+      expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
+        rotation: "spreading",
+        trusted: [{ signs: true }, { signs: false }],
+      });
+      await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
+      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 200 });
+      await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow("cannot be cancelled");
+      await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
+      const writtenThen = written;
+      await waitUntil("writes go on", () => written >= writtenThen + 5);
+    } finally {
+      stop.abort();
+      await writing;
+    }
+    expect(failures).toEqual([]);
+    const after = await withAuthority((rpcs) => rpcs.getAuthority({}));
+    expect(after.trusted).toHaveLength(1);
+    expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
+    expect((await connectionOf(database)).ca_certificate).toBe(trusted());
+    await expect(queryOnce(platform, database.connection, database, "SELECT 1")).rejects.toThrow(/certificate/);
+  });
+
+  it("is given up while the old one signs", async () => {
+    const [kept] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
+    await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));
+    const { rotation, trusted: left } = await withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}));
+    expect({ rotation, left: left.map(({ fingerprint }) => fingerprint) }).toEqual({
+      rotation: "idle",
+      left: [kept?.fingerprint],
+    });
+    await write();
+  });
+});
