@@ -24,7 +24,7 @@ export interface Component {
 export interface ComponentDeps {
   readonly containment: Containment;
   readonly role: Role;
-  /** User that components run as, when it is another one than this process's. */
+  /** User who may read their logs: the agent's, when it is another one than this process's. */
   readonly owner: number | undefined;
   /** Directory for the trace of a running component. */
   readonly runDir: string;
@@ -85,9 +85,12 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     const child = spawn(file, args, {
       cwd: wanted.cwd,
       env: { PATH: usualPath, ...wanted.env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
+    // A program that ends without reading it says why in its output.
+    child.stdin.on("error", () => child.stdin.destroy());
+    child.stdin.end(wanted.input ?? "");
     for (const stream of [child.stdout, child.stderr]) {
       const lines = createLineSplitter(longestLineBytes, (bytes) => log.append(bytes));
       stream.on("data", (bytes: Buffer) => lines.push(bytes));

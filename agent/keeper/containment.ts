@@ -28,6 +28,15 @@ export interface CageTrace {
 /** The agent is the platform's own; everything that it starts is the engine's. */
 export type Role = "agent" | "engine";
 
+/**
+ * Users of a machine that has some of its own. The agent's group is the engine's: what it gives to the group, the engine reads;
+ * its own files stay its own.
+ */
+export interface Users {
+  readonly agent: number;
+  readonly engine: number;
+}
+
 /** How this host keeps components apart. */
 export interface Containment {
   readonly kind: "namespace" | "group";
@@ -41,12 +50,28 @@ export interface Containment {
  * The strongest containment that works here. With a PID namespace the kernel kills all of a component with its first
  * process; where the host allows none, processes are found by the output that they share.
  */
-export function chooseContainment(uid: number | undefined, allowNamespaces = true): Containment {
+export function chooseContainment(users: Users | undefined, allowNamespaces = true): Containment {
   const root = process.getuid?.() === 0;
-  const drop = ["setpriv", ...dropTo(root ? uid : undefined), "--no-new-privs", "--pdeathsig=KILL", "--"];
+  const drop = (role: Role) => [
+    "setpriv",
+    ...(root && users !== undefined ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups"] : []),
+    ...["--no-new-privs", "--pdeathsig=KILL", "--"],
+  ];
   // Changing the user clears the signal that unshare asked for, so setpriv asks again behind it.
-  const isolate = ["setpriv", "--pdeathsig=KILL", "unshare", ...userMap(root, uid), "--pid", "--fork", "--kill-child"];
-  const inside = (argv: readonly string[], role: Role) => [...(role === "engine" ? firstToGo : []), ...drop, ...argv];
+  const isolate = [
+    "setpriv",
+    "--pdeathsig=KILL",
+    "unshare",
+    ...userMap(root, users),
+    "--pid",
+    "--fork",
+    "--kill-child",
+  ];
+  const inside = (argv: readonly string[], role: Role) => [
+    ...(role === "engine" ? firstToGo : []),
+    ...drop(role),
+    ...argv,
+  ];
   const wrap = (argv: readonly string[], role: Role) => [...isolate, "--mount-proc", ...inside(argv, role)];
   if (allowNamespaces && works(wrap(["true"], "engine"))) {
     return { kind: "namespace", wrap, enclose: createNamespaceCage };
@@ -60,14 +85,10 @@ export function chooseContainment(uid: number | undefined, allowNamespaces = tru
  */
 const firstToGo = ["choom", "--adjust=200", "--"];
 
-function dropTo(uid: number | undefined): string[] {
-  return uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
-}
-
 /** Without a user of its own the component becomes nobody in a user namespace: engines refuse to be root. */
-function userMap(root: boolean, uid: number | undefined): string[] {
+function userMap(root: boolean, users: Users | undefined): string[] {
   if (!root) return ["--user", "--map-current-user"];
-  return uid === undefined ? ["--user", "--map-user=65534", "--map-group=65534"] : [];
+  return users === undefined ? ["--user", "--map-user=65534", "--map-group=65534"] : [];
 }
 
 function works(argv: readonly string[]): boolean {

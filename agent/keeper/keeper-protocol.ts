@@ -30,6 +30,8 @@ export interface ComponentSpec {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
+  /** For its standard input; nothing when absent. */
+  readonly input?: string;
   /** Standard output and error: segments `<path>.<n>`, a new one at maxBytes, the newest `keep` of them stay. */
   readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
   /** How the keeper stops the component when it is stopped itself; the same as a `stop` request would say. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { chownSync, mkdirSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { bootMs } from "./boot-clock.ts";
-import { chooseContainment } from "./containment.ts";
+import { chooseContainment, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
 
@@ -17,8 +17,10 @@ const environment = process.env;
 const stateDir = environment["HOLDFAST_STATE_DIR"] ?? "/var/lib/holdfast";
 const runDir = environment["HOLDFAST_RUN_DIR"] ?? "/run/holdfast";
 const socketPath = environment["HOLDFAST_KEEPER_SOCKET"] ?? join(runDir, "keeper.sock");
-const uidText = environment["HOLDFAST_MACHINE_UID"] ?? "";
-const owner = uidText === "" || process.getuid?.() !== 0 ? undefined : Number(uidText);
+const engineUid = environment["HOLDFAST_MACHINE_UID"] ?? "";
+const agentUid = environment["HOLDFAST_AGENT_UID"] ?? engineUid;
+const users: Users | undefined =
+  engineUid === "" || process.getuid?.() !== 0 ? undefined : { agent: Number(agentUid), engine: Number(engineUid) };
 
 const agent: ComponentSpec = {
   name: "agent",
@@ -46,15 +48,36 @@ const agent: ComponentSpec = {
   deadlineMs: null,
 };
 
-for (const directory of [stateDir, runDir, join(runDir, "engine"), environment["HOLDFAST_DATA_DIR"] ?? "/data"]) {
-  mkdirSync(directory, { recursive: true });
-  // The sockets' directory stays the keeper's; what agent and engine write to is theirs.
-  if (owner !== undefined && directory !== runDir) chownSync(directory, owner, owner);
+// Modes mean what they say, whoever started this.
+process.umask(0o022);
+
+/** The engine passes through the agent's directories to what is there for it; its own the agent can work in too. */
+const directories: readonly (readonly [path: string, owner: keyof Users | undefined, mode: number])[] = [
+  [stateDir, "agent", 0o710],
+  [join(stateDir, "instance"), "agent", 0o710],
+  // The socket's directory stays the keeper's.
+  [runDir, undefined, 0o755],
+  [join(runDir, "engine"), "engine", 0o770],
+  [environment["HOLDFAST_DATA_DIR"] ?? "/data", "engine", 0o770],
+];
+for (const [path, owner, mode] of directories) {
+  mkdirSync(path, { recursive: true });
+  chmodSync(path, mode);
+  if (users !== undefined && owner !== undefined) chownSync(path, users[owner], users.engine);
 }
-const containment = chooseContainment(owner);
+const containment = chooseContainment(users);
 const note = (message: string, fields: object) =>
   void process.stderr.write(`${JSON.stringify({ time: Date.now(), name: "keeper", msg: message, ...fields })}\n`);
-const keeper = createKeeper({ containment, runDir, socketPath, owner, agent, bootMs, now: Date.now, note });
+const keeper = createKeeper({
+  containment,
+  runDir,
+  socketPath,
+  owner: users?.agent,
+  agent,
+  bootMs,
+  now: Date.now,
+  note,
+});
 
 let stopped: Promise<void> | undefined;
 for (const signal of ["SIGTERM", "SIGINT"] as const) {

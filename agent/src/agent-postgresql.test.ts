@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
@@ -62,6 +63,51 @@ describe.skipIf(skipped !== undefined)(
       await expect
         .poll(() => machine.controller.observations.at(-1)?.checks.map(({ name, status }) => `${name} ${status}`))
         .toEqual(expect.arrayContaining(["liveness healthy", "storage healthy", "certificate healthy"]));
+    });
+
+    test("keeps from its engine what is the agent's", async () => {
+      const state = join(machine.directory, "state");
+      const secrets = [
+        "identity.json",
+        "enrollment.json",
+        "journal",
+        "instance/spec.bin",
+        "instance/applied.json",
+        "log/agent.log.1",
+      ];
+      const { port } = machine.endpoint.instance.spec;
+      const host = join(machine.directory, "run/engine");
+      const superuser = new Client({ host, port, user: "holdfast", database: "holdfast" });
+      await superuser.connect();
+      const inEngine = async (command: string) => {
+        await superuser.query("CREATE TEMP TABLE IF NOT EXISTS said (line text); TRUNCATE said");
+        await superuser.query(`COPY said FROM PROGRAM '(${command}) 2>&1 || :' (DELIMITER E'\\x01')`);
+        return (await superuser.query<{ line: string }>("SELECT line FROM said")).rows
+          .map(({ line }) => line)
+          .join(" ");
+      };
+      // What it needs it can read.
+      expect(await inEngine(`cat ${state}/instance/config/pg_hba.conf`)).toContain("hostssl");
+      for (const name of secrets) {
+        expect(existsSync(join(state, name)), name).toBe(true);
+        expect(await inEngine(`cat ${state}/${name}`), name).toMatch(/Permission denied/);
+        expect(await machine.asEngine(["cat", join(state, name)]), name).toMatch(/Permission denied/);
+      }
+      expect(await inEngine(`ls ${state} ${state}/instance`)).toMatch(
+        /^ls: .*Permission denied ls: .*Permission denied$/,
+      );
+      expect(await inEngine(`echo x >${state}/instance/config/pg_hba.conf`)).toMatch(/Permission denied/);
+      const socket = join(machine.directory, "run/keeper.sock");
+      expect(await machine.asEngine(["sh", "-c", `test -S ${socket} && ! test -w ${socket} && echo denied`])).toBe(
+        "denied\n",
+      );
+      // It sees neither in its own namespace, and may signal neither from outside of it.
+      expect(await inEngine("ls -d /proc/[0-9]*/root; cat /proc/[0-9]*/comm")).not.toMatch(/node/);
+      const [agent] = machine.pidsOf("node");
+      for (const pid of [agent, machine.keeperPid()]) {
+        expect(await machine.asEngine(["sh", "-c", `kill -0 ${pid}`])).toMatch(/not permitted/);
+      }
+      await superuser.end();
     });
 
     test("keeps the engine while the agent is killed, and starts a killed one again", async () => {

@@ -6,6 +6,7 @@ import { createAgent } from "./agent.ts";
 import { settings } from "./config.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
 import { createControlGroup } from "./host/control-group.ts";
+import { createEnginePrograms } from "./host/engine-programs.ts";
 import { connectKeeper } from "./host/keeper-client.ts";
 
 const config = readConfig(settings, process.env);
@@ -23,6 +24,7 @@ const keeper = await connectKeeper(
   end.signal,
 );
 const { stateDir, runDir, dataDir, softwareRoot } = config;
+const runAsEngine = createEnginePrograms(keeper, stateDir);
 const agent = await createAgent({
   machineId: config.machineId,
   machineStart: config.machineStart,
@@ -30,7 +32,7 @@ const agent = await createAgent({
   controllers: config.controllers,
   keeper,
   controlGroup: createControlGroup(config.cgroupDir),
-  driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine) : undefined),
+  driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine, runAsEngine) : undefined),
   sessionId: randomUUID(),
   clock: systemClock,
   random: Math.random,

@@ -1,19 +1,23 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { detectGroups, limitMachine, removeGroups } from "@holdfast/controller/compute/process/control-groups.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
 import { InstanceSpecSchema, Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type ControllerEnd, startControllerEnd } from "./controller-end.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
 import { asRoot } from "./platform-software.ts";
 import { freePorts } from "./temporary-process.ts";
 import { waitUntil } from "./wait-until.ts";
+
+const run = promisify(execFile);
 
 type SpecChange = Omit<MessageInitShape<typeof InstanceSpecSchema>, "$typeName" | "$unknown">;
 
@@ -31,6 +35,10 @@ export interface AgentMachine {
   kill(): Promise<void>;
   /** Asks for the machine's instance with these settings, a generation later each time. */
   converge(change?: SpecChange): Promise<TaskResult>;
+  /** As the host numbers it. */
+  keeperPid(): number;
+  /** Runs a program on the host as the engine's user, from outside of its namespaces; resolves with what it printed. */
+  asEngine(argv: readonly string[]): Promise<string>;
   /** The newest generation that was asked for, as tasks name it. */
   readonly header: { ownerId: string; generation: bigint; term: bigint };
   /** Processes of the machine that run this program, as the host numbers them. */
@@ -67,11 +75,15 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
   const [port = 0] = await freePorts(1);
   // Ports are nobody else's while they are used, and so are numbers of users made of them.
   const uid = 1_800_000_000 + port;
+  const agentUid = uid + 100_000;
   const state = join(directory, "state");
   const data = join(directory, "data");
   for (const path of [state, data]) await mkdir(path);
   const passwd = readFileSync(join(root, "etc/passwd"), "utf8");
-  writeFileSync(join(directory, "passwd"), `${passwd}holdfast:x:${uid}:${uid}::/tmp:/bin/sh\n`);
+  writeFileSync(
+    join(directory, "passwd"),
+    `${passwd}engine:x:${uid}:${uid}::/:/bin/sh\nagent:x:${agentUid}:${uid}::/:/bin/sh\n`,
+  );
   const ability = await detectGroups();
   const groups =
     options.memoryBytes === undefined
@@ -87,7 +99,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     const content = { installation_id: "test", machine_id: "m-1", controllers: [address], token };
     const file = join(state, "enrollment.json");
     writeFileSync(file, JSON.stringify({ ...content, ca_fingerprint: caFingerprint }), { mode: 0o600 });
-    await chown(file, uid, uid);
+    await chown(file, agentUid, uid);
   }
 
   function launch(): void {
@@ -100,6 +112,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         PATH: process.env["PATH"],
         HOLDFAST_MACHINE_ID: "m-1",
         HOLDFAST_MACHINE_UID: String(uid),
+        HOLDFAST_AGENT_UID: String(agentUid),
         HOLDFAST_STATE_DIR: state,
         HOLDFAST_RUN_DIR: join(directory, "run"),
         HOLDFAST_DATA_DIR: data,
@@ -125,7 +138,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
 
   function belongs(pid: number): boolean {
     const status = readFileSync(`/proc/${pid}/status`, "latin1");
-    return status.includes(`Uid:\t${uid}\t`) && !status.includes("State:\tZ");
+    return [uid, agentUid].some((each) => status.includes(`Uid:\t${each}\t`)) && !status.includes("State:\tZ");
   }
 
   const machine: AgentMachine = {
@@ -147,6 +160,12 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     async kill() {
       keeper?.kill("SIGKILL");
       await waitUntil("nothing of the machine runs", () => machine.pidsOf("").length === 0, { everyMs: 10 });
+    },
+    keeperPid: () => programPid(keeper?.pid ?? 0) ?? 0,
+    async asEngine(argv) {
+      const user = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
+      const { stdout, stderr } = await run("setpriv", [...user, "sh", "-c", '"$@" 2>&1 || :', "sh", ...argv]);
+      return stdout + stderr;
     },
     converge(change = {}) {
       generation += 1n;

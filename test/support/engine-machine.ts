@@ -63,7 +63,7 @@ export async function createEngineMachine(
     const { command, args } = launch(argv);
     return runProgram([command, ...args], options);
   };
-  const driver = await load({ run, randomBytes });
+  const driver = await load({ run, runAsEngine: run, randomBytes });
   const [port = 0] = await freePorts(1);
   const under = (name: string) => join(directory, name);
   const paths = {
@@ -134,6 +134,7 @@ export async function createEngineMachine(
     },
     async start() {
       output = "";
+      await driver.beforeStart?.(machine.instance, machine.signal);
       const { argv, env } = driver.command(machine.instance);
       const companions = driver.companions?.(machine.instance) ?? [];
       children = [begin(argv, env), ...companions.map(({ command }) => begin(command.argv, command.env))];

@@ -9,8 +9,8 @@ const loaders = {
 } satisfies Record<Engine, (deps: EngineDeps) => Promise<EngineDriver>>;
 
 /** The driver of an engine; programs run as they are installed where this process runs. */
-export function loadDriver(engine: Engine, deps: EngineDeps = { run: runProgram, randomBytes }): Promise<EngineDriver> {
-  return loaders[engine](deps);
+export function loadDriver(engine: Engine, runAsEngine: EngineDeps["runAsEngine"]): Promise<EngineDriver> {
+  return loaders[engine]({ run: runProgram, runAsEngine, randomBytes });
 }
 
 export function isEngine(name: string): name is Engine {

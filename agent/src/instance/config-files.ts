@@ -5,7 +5,7 @@ import { readIfThere, writeDurably } from "../host/durable-file.ts";
 
 /** Makes the directory hold exactly these files; answers the names of those that changed. Each is swapped as a whole. */
 export async function syncConfigFiles(directory: string, files: readonly ConfigFile[]): Promise<string[]> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await mkdir(directory, { recursive: true, mode: 0o750 });
   const changed: string[] = [];
   for (const { name, content, mode } of files) {
     const path = join(directory, name);

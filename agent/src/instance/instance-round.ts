@@ -89,7 +89,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       const { engine, version } = spec;
       throw new Error(`This machine's image has no ${engine} ${version} that runs: ${fingerprint.reason}`);
     }
-    for (const directory of [paths.config, paths.run]) await mkdir(directory, { recursive: true, mode: 0o700 });
+    await mkdir(paths.config, { recursive: true, mode: 0o750 });
     await Promise.all([certificate.ensure(signals.changed), driver.bootstrap(instance, signals.urgent)]);
     await syncConfigFiles(paths.config, driver.render(instance));
     // Before the start: an agent that is killed in between must not restart what it finds running.
@@ -99,6 +99,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     signals.urgent.throwIfAborted();
     status.become("starting");
     await process.stop(driver, instance);
+    await driver.beforeStart?.(instance, signals.urgent);
     await process.start(driver, instance);
     await process.accompany(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });

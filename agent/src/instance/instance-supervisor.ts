@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { programComponent } from "../host/engine-programs.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
 import { TaskFailed } from "../tasks/task-failed.ts";
 import type { InstanceFiles } from "./instance-files.ts";
@@ -159,7 +160,8 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       await load();
       const crashes = createCrashes(clock.monotonicMs);
       const subscription = keeper.subscribe((component) => {
-        if (component.name === "agent" || component.state !== "empty" || component.cause === "requested") return;
+        if (component.name === "agent" || component.name === programComponent) return;
+        if (component.state !== "empty" || component.cause === "requested") return;
         crashes.note(clock.now() - component.startedAt);
         log.warn("component ended", { component: component.name, exit: component.exit, cause: component.cause });
         poked.abort();

@@ -69,8 +69,8 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
   async function swap(files: readonly (readonly [name: string, content: string])[]): Promise<void> {
     const home = dirname(path);
     const fresh = `tls-${now()}`;
-    await mkdir(join(home, fresh), { recursive: true, mode: 0o700 });
-    for (const [name, content] of files) await writeDurably(join(home, fresh, name), content, 0o600);
+    await mkdir(join(home, fresh), { recursive: true, mode: 0o750 });
+    for (const [name, content] of files) await writeDurably(join(home, fresh, name), content, 0o640);
     await rm(`${path}.new`, { force: true });
     await symlink(fresh, `${path}.new`);
     await rename(`${path}.new`, path);

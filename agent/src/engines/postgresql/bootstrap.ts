@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instance } from "../engine-driver.ts";
 import { type EngineDeps, ProgramFailed } from "../run-program.ts";
@@ -10,11 +10,15 @@ import { platformSql, template0Sql } from "./platform-sql.ts";
  * Makes the data directory by a real initdb, so that each has its own system identifier, with all inside that does not
  * depend on the service. It appears whole or not at all: an interrupted one is made again.
  */
-export async function bootstrap({ run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+export async function bootstrap(
+  { runAsEngine: run }: EngineDeps,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
   const directory = dataDirectory(instance);
   if (existsSync(join(directory, "PG_VERSION"))) return;
   const partial = `${directory}.partial`;
-  await rm(partial, { recursive: true, force: true });
+  await run(["rm", "-rf", partial], { signal });
   const { version } = instance.spec;
   await run([program(instance, "initdb"), `--pgdata=${partial}`, ...initdbOptions(version)], { signal });
   const inside = async (database: string, input: string) => {
@@ -38,6 +42,8 @@ function initdbOptions(version: string): string[] {
   const common = [
     "--no-sync",
     "--no-instructions",
+    // The agent's user is of the engine's group: it looks, and changes nothing.
+    "--allow-group-access",
     `--username=${platform}`,
     "--auth-local=peer",
     "--auth-host=scram-sha-256",

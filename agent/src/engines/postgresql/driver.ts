@@ -5,6 +5,7 @@ import { command } from "./command.ts";
 import { databases } from "./databases.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { observe } from "./observe.ts";
+import { takeKey } from "./own-key.ts";
 import { ready } from "./ready.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
@@ -20,11 +21,12 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
+    beforeStart: (instance, signal) => takeKey(deps, instance, signal),
     command,
     ready,
     // Fast shutdown: sessions are ended, a checkpoint is written.
     stop: { signal: "SIGINT", graceMs: 60_000 },
-    reload,
+    reload: (instance, signal) => reload(deps, instance, signal),
     observe,
     parseLog,
     explainFailure,

@@ -20,6 +20,11 @@ export function dataDirectory({ paths }: { readonly paths: Pick<InstancePaths, "
   return join(paths.data, "postgresql");
 }
 
+/** PostgreSQL takes no key that is not its own user's: a copy, where nothing outlives the machine's run. */
+export function ownKeyFile({ paths }: { readonly paths: Pick<InstancePaths, "run"> }): string {
+  return join(paths.run, "server.key");
+}
+
 export function program(instance: Instance, name: string): string {
   return join(instance.paths.software, "bin", name);
 }

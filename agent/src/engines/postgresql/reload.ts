@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
+import type { EngineDeps } from "../run-program.ts";
+import { takeKey } from "./own-key.ts";
 import { withSession } from "./session.ts";
 
 /**
  * Resolves when new connections are judged by the new files and the sessions that these forbid are over. A connection that
  * was signing in all the while can outlive it by the authentication time-out; `observe` ends it.
  */
-export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
+export async function reload(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  await takeKey(deps, instance, signal);
   const [asked] = await withSession(instance, signal, (session) =>
     session.rows<{ at: string; asked: boolean }>("SELECT clock_timestamp()::text AS at, pg_reload_conf() AS asked"),
   );

@@ -1,7 +1,7 @@
 import { planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
 import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
-import { dataDirectory, platform } from "./layout.ts";
+import { dataDirectory, ownKeyFile, platform } from "./layout.ts";
 
 /** Slots that only the platform can take, so that it gets in when users took all others. */
 const reservedSlots = 5;
@@ -9,10 +9,10 @@ const reservedSlots = 5;
 /** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf. */
 export function render(instance: Instance): ConfigFile[] {
   return [
-    { name: "postgresql.conf", content: settings(instance), mode: 0o600 },
-    { name: "pg_hba.conf", content: rules(instance.spec.allowedCidrs), mode: 0o600 },
-    // Only the machine's own user reaches the socket's directory; which name it has is the machine's business.
-    { name: "pg_ident.conf", content: `${platform} /^.*$ ${platform}\n`, mode: 0o600 },
+    { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
+    { name: "pg_hba.conf", content: rules(instance.spec.allowedCidrs), mode: 0o640 },
+    // Only the machine's own users reach the socket's directory; which names they have is the machine's business.
+    { name: "pg_ident.conf", content: `${platform} /^.*$ ${platform}\n`, mode: 0o640 },
   ];
 }
 
@@ -43,13 +43,13 @@ function fixed(instance: Instance): [string, string][] {
     ["listen_addresses", spec.address],
     ["port", String(spec.port)],
     ["unix_socket_directories", paths.run],
-    ["unix_socket_permissions", "0700"],
+    ["unix_socket_permissions", "0770"],
     ["data_directory", dataDirectory(instance)],
     ["hba_file", `${paths.config}/pg_hba.conf`],
     ["ident_file", `${paths.config}/pg_ident.conf`],
     ["ssl", "on"],
     ["ssl_cert_file", `${paths.tls}/server.crt`],
-    ["ssl_key_file", `${paths.tls}/server.key`],
+    ["ssl_key_file", ownKeyFile(instance)],
     ["ssl_min_protocol_version", "TLSv1.2"],
     ["password_encryption", "scram-sha-256"],
     // A session that is signing in while the allow-list changes is judged by the old one: not for long.

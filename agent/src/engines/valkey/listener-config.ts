@@ -13,7 +13,7 @@ export function listenerConfig(instance: Instance, clients: number): string {
   const allowed = `{ src -f ${allowListFile(instance)} }`;
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.
 global
-  stats socket ${listenerSocket(instance)} mode 600 level admin
+  stats socket ${listenerSocket(instance)} mode 660 level admin
   maxconn ${clients}
   nbthread ${Math.min(Math.max(Math.floor(spec.vcpu / 2), 1), 4)}
   ssl-default-bind-options ssl-min-ver TLSv1.2

@@ -10,13 +10,13 @@ const reservedClients = 32;
 /** Pure: valkey.conf, the listener's configuration and its allow-list. */
 export function render(instance: Instance): ConfigFile[] {
   return [
-    { name: "valkey.conf", content: settings(instance), mode: 0o600 },
+    { name: "valkey.conf", content: settings(instance), mode: 0o640 },
     {
       name: "listener.cfg",
       content: listenerConfig(instance, clientsOf("valkey", planOf(instance.spec))),
-      mode: 0o600,
+      mode: 0o640,
     },
-    { name: "allowed.lst", content: instance.spec.allowedCidrs.map((cidr) => `${cidr}\n`).join(""), mode: 0o600 },
+    { name: "allowed.lst", content: instance.spec.allowedCidrs.map((cidr) => `${cidr}\n`).join(""), mode: 0o640 },
   ];
 }
 
@@ -38,7 +38,7 @@ function settings(instance: Instance): string {
     // The socket is the only way in: the listener comes through it after it took TLS off and looked at the address.
     ["port", "0"],
     ["unixsocket", engineSocket(instance)],
-    ["unixsocketperm", "700"],
+    ["unixsocketperm", "770"],
     ["aclfile", aclFile(instance)],
     ["dir", dataDirectory(instance)],
     ["databases", String(platformDatabase + 1)],

@@ -3,7 +3,7 @@
 # is a millisecond of every start, so the mounts are one: a table in the format of fstab(5), written by the provider.
 #
 #   MACHINE_MOUNTS  the table, with targets below the machine's root
-#   MACHINE_OWNER   uid:gid of agent and engine; empty without root
+#   MACHINE_OWNER   uid:gid of the engine; empty without root
 #   MACHINE_GROW    "yes": the file system of /data is to fill its disk
 set -eu
 
@@ -21,7 +21,7 @@ ln -s usr/bin usr/sbin usr/lib usr/lib64 .
 : >dev/null >dev/zero >dev/full >dev/random >dev/urandom
 mount --all --fstab "$MACHINE_MOUNTS" --target-prefix .
 
-[ -z "$MACHINE_OWNER" ] || chown "$MACHINE_OWNER" run/holdfast data
+[ -z "$MACHINE_OWNER" ] || chown "$MACHINE_OWNER" data
 
 # The old root comes to lie over the new one, and goes: pivot_root(2) has this way. A chroot would forbid the user
 # namespaces that engines may need.

@@ -45,7 +45,7 @@ describe.skipIf(isolation === "none")(
       await expect.poll(async () => (await agentsOf(spec.id)).length, { timeout: 10_000 }).toBe(1);
       const agents = await agentsOf(spec.id);
       const status = await readFile(`/proc/${agents[0]?.pid}/status`, "utf8");
-      if (isolation === "root") expect(status).toMatch(/^Uid:\t19\d{8}\t/m);
+      if (isolation === "root") expect(status).toMatch(/^Uid:\t20\d{8}\t/m);
       const began = performance.now();
       await machines.provider.stop(spec.id, 20_000, signal);
       expect(performance.now() - began).toBeLessThan(10_000);

@@ -3,6 +3,7 @@ import { open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Isolation } from "./host-abilities.ts";
+import { agentUidOf } from "./machine-number.ts";
 import type { MachinePaths } from "./machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
 
@@ -101,5 +102,9 @@ async function openLog(path: string) {
 
 async function passwdWith(image: string, uid: number): Promise<string> {
   const passwd = await readFile(join(image, "etc", "passwd"), "utf8");
-  return `${passwd}holdfast:x:${uid}:${uid}::/data:/bin/sh\n`;
+  const users = [
+    ["holdfast", uid, "/data"],
+    ["holdfast-agent", agentUidOf(uid), "/var/lib/holdfast"],
+  ];
+  return `${passwd}${users.map(([name, id, home]) => `${name}:x:${id}:${uid}::${home}:/bin/sh\n`).join("")}`;
 }

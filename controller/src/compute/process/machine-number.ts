@@ -63,18 +63,30 @@ export function addressOf(block: string, number: number): string {
 
 const uidBase = 1_900_000_000;
 const smallUidBase = 10_000;
+/** Agents' users are so far from engines'. */
+const agentOffset = 100_000_000;
+const smallAgentOffset = 25_000;
 
 /**
- * The user of a machine: far from those of people and containers, and apart for each loopback block, so that two
+ * The user of a machine's engine: far from those of people and containers, and apart for each loopback block, so that two
  * installations of a host share none. `uidMap` is /proc/self/uid_map: in a container with few users they start at 10,000.
  */
 export function uidOf(block: string, number: number, uidMap: string): number {
   const second = Number(block.split(".")[1] ?? 0);
   const uid = uidBase + second * numberEnd + number;
+  const isMapped = [uid, uid + agentOffset].every((each) => isMappedIn(uidMap, each));
+  return isMapped ? uid : smallUidBase + number;
+}
+
+/** The user of the same machine's agent, whose files the engine may not read. */
+export function agentUidOf(uid: number): number {
+  return uid + (uid >= uidBase ? agentOffset : smallAgentOffset);
+}
+
+function isMappedIn(uidMap: string, uid: number): boolean {
   const ranges = uidMap
     .trim()
     .split("\n")
     .map((line) => line.trim().split(/\s+/).map(Number));
-  const isMapped = ranges.some(([start = 0, , length = 0]) => uid >= start && uid < start + length);
-  return isMapped ? uid : smallUidBase + number;
+  return ranges.some(([start = 0, , length = 0]) => uid >= start && uid < start + length);
 }

@@ -7,7 +7,7 @@ export interface MachineRecord {
   /** Its place among the machines of this directory: gives address and user. */
   readonly number: number;
   readonly address: string;
-  /** User and group of agent and engine; null without root. */
+  /** User and group of the engine, which give the agent's user as well; null without root. */
   readonly uid: number | null;
   readonly disk: "loop" | "directory";
   readonly diskBytes: number;

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import type { MachineSpec } from "../compute-provider.ts";
 import { hasCode } from "./atomic-file.ts";
 import { makeDisk } from "./data-disk.ts";
-import type { MachineNumbers } from "./machine-number.ts";
+import { agentUidOf, type MachineNumbers } from "./machine-number.ts";
 import type { MachinePaths } from "./machine-paths.ts";
 import { type MachineRecord, writeRecord } from "./machine-record.ts";
 import type { Spare, Spares } from "./spares.ts";
@@ -36,7 +36,7 @@ export async function makeMachine(
 
   await makeDirectory(paths.root);
   await makeDirectory(paths.state);
-  if (uid !== null) await chown(paths.state, uid, uid);
+  if (uid !== null) await chown(paths.state, agentUidOf(uid), uid);
   const disk = spare?.disk ?? deps.disk;
   if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, imageRoot);
   else await unpack(spare, spec, paths, deps.numbers);

@@ -13,7 +13,7 @@ import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "./free-spa
 import type { HostAbilities } from "./host-abilities.ts";
 import { createMachineCode } from "./machine-code.ts";
 import { launchMachine } from "./machine-launch.ts";
-import { addressOf, createMachineNumbers, uidOf } from "./machine-number.ts";
+import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "./machine-number.ts";
 import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 import { isRunning, readRun } from "./machine-run.ts";
@@ -146,7 +146,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     await writeRecord(paths.record, record);
     const { uid, address } = record;
     const hasUser = uid !== null;
-    const made = image === undefined ? undefined : await code.openTo(uid ?? nobody);
+    const made = image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
     const madeCode = made === undefined ? undefined : { directory: made, writable: false };
     const groups = await limitMachine(abilities.groups, id, record.spec.plan);
     await launchMachine({
@@ -163,7 +163,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         HOLDFAST_MACHINE_ID: id,
         HOLDFAST_MACHINE_START: `${bootId()}-${record.starts}`,
         HOLDFAST_ADDRESS: address,
-        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid) }),
+        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
         ...(made !== undefined && {
           HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
           NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
@@ -186,7 +186,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     const { uid } = record;
     await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
       mode: 0o600,
-      ...(uid !== null && { prepare: (path) => chown(path, uid, uid) }),
+      ...(uid !== null && { prepare: (path) => chown(path, agentUidOf(uid), uid) }),
     });
   }
 

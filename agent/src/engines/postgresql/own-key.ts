@@ -1,0 +1,22 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Instance } from "../engine-driver.ts";
+import type { EngineDeps } from "../run-program.ts";
+import { ownKeyFile } from "./layout.ts";
+
+/** Gives the engine its copy of the key on disk; nothing happens when it has it. */
+export async function takeKey({ runAsEngine }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  const [key, copy] = [join(instance.paths.tls, "server.key"), ownKeyFile(instance)];
+  if ((await writtenAt(key)) === (await writtenAt(copy))) return;
+  await runAsEngine(["install", "-m", "600", "-p", key, copy], { signal });
+}
+
+/** Time of the content, which a copy keeps; undefined when there is no such file. */
+async function writtenAt(path: string): Promise<bigint | undefined> {
+  try {
+    return (await stat(path, { bigint: true })).mtimeNs;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

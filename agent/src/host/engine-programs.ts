@@ -1,0 +1,59 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { segmentsOf } from "../../keeper/segment-log.ts";
+import { ProgramFailed, type RunProgram } from "../engines/run-program.ts";
+import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
+
+/** Name of the component that is no part of the engine and ends by itself. */
+export const programComponent = "program";
+
+const longestOutputBytes = 16 << 20;
+
+/** Runs programs as the engine's user, one at a time: as a component of the keeper, which alone can be that user. */
+export function createEnginePrograms(keeper: KeeperClient, stateDir: string): RunProgram {
+  const name = programComponent;
+  const path = join(stateDir, "log", name);
+  const stop = { signal: "SIGKILL", graceMs: 0 } as const;
+  let last: Promise<unknown> = Promise.resolve();
+
+  async function takeOutput(): Promise<string> {
+    const files = segmentsOf(path).map((segment) => `${path}.${segment}`);
+    const parts = await Promise.all(files.map((file) => readFile(file, "utf8")));
+    for (const file of files) await rm(file);
+    return parts.join("");
+  }
+
+  const run: RunProgram = async (argv, { input, env = {}, signal }) => {
+    signal.throwIfAborted();
+    // One that an earlier agent began, and what it printed, is nobody's business any more.
+    await keeper.order({ op: "stop", name, ...stop });
+    await takeOutput();
+    const over = Promise.withResolvers<ComponentStatus>();
+    const subscription = keeper.subscribe((status) => {
+      if (status.name === name && status.state === "empty") over.resolve(status);
+    });
+    const kill = () => void keeper.order({ op: "stop", name, ...stop }).catch(over.reject);
+    try {
+      const log = { path, maxBytes: longestOutputBytes, keep: 1 };
+      const component = { name, argv, env, cwd: "/", log, stop, deadlineMs: null, input: input ?? "" };
+      await keeper.order({ op: "start", component });
+      signal.addEventListener("abort", kill, { once: true });
+      if (signal.aborted) kill();
+      const { exit } = await over.promise;
+      signal.throwIfAborted();
+      const output = await takeOutput();
+      if (exit?.code === 0) return output;
+      const how = exit?.code == null ? `died of ${exit?.signal}` : `ended with ${exit.code}`;
+      throw new ProgramFailed(argv[0] ?? "", how, output);
+    } finally {
+      subscription.close();
+      signal.removeEventListener("abort", kill);
+    }
+  };
+
+  return (argv, options) => {
+    const done = last.then(() => run(argv, options));
+    last = done.catch(() => undefined);
+    return done;
+  };
+}
