@@ -1,9 +1,9 @@
-import { createHmac } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 
 /** What signs a delivery: the secret, and for the overlap after a rotation the one before it. */
 export interface SigningSecrets {
-  readonly current: string;
-  readonly previous?: string;
+  readonly current: KeyObject;
+  readonly previous?: KeyObject;
 }
 
 /**
@@ -14,8 +14,8 @@ export function signatureHeaders(
   { id, body, timestampS }: { readonly id: string; readonly body: string; readonly timestampS: number },
   { current, previous }: SigningSecrets,
 ): Record<string, string> {
-  const platform = (secret: string) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
-  const standard = (secret: string) =>
+  const platform = (secret: KeyObject) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  const standard = (secret: KeyObject) =>
     `v1,${createHmac("sha256", secret).update(`${id}.${timestampS}.${body}`).digest("base64")}`;
   const secrets = previous === undefined ? [current] : [current, previous];
   return {

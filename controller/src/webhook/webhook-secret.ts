@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createSecretKey, randomBytes } from "node:crypto";
 import type { Sealer } from "../secrets/sealer.ts";
 import { keyOf } from "../store/resource.ts";
 import type { SigningSecrets } from "./signature.ts";
@@ -13,12 +13,20 @@ export function sealSecret(secret: string, webhookId: string, sealer: Sealer): s
   return sealer.seal(secret, keyOf("webhook", webhookId));
 }
 
-/** The secrets that sign now. */
-export function openSecrets({ metadata, spec }: WebhookObject, now: number, sealer: Sealer): SigningSecrets {
-  const open = (sealed: string) => sealer.open(sealed, keyOf("webhook", metadata.id));
-  const previous = spec.previous !== null && spec.previous.validUntil > now ? spec.previous : undefined;
+/** The secrets that sign now. They are opened once for each state of the endpoint. */
+export function openSecrets(webhook: WebhookObject, now: number, sealer: Sealer): SigningSecrets {
+  const { previous } = webhook.spec;
+  const opened = openedSecrets.get(webhook) ?? open(webhook, sealer);
+  openedSecrets.set(webhook, opened);
+  return previous !== null && previous.validUntil > now ? opened : { current: opened.current };
+}
+
+const openedSecrets = new WeakMap<WebhookObject, SigningSecrets>();
+
+function open({ metadata, spec }: WebhookObject, sealer: Sealer): SigningSecrets {
+  const key = (sealed: string) => createSecretKey(sealer.open(sealed, keyOf("webhook", metadata.id)), "utf8");
   return {
-    current: open(spec.sealedSecret),
-    ...(previous !== undefined && { previous: open(previous.sealedSecret) }),
+    current: key(spec.sealedSecret),
+    ...(spec.previous !== null && { previous: key(spec.previous.sealedSecret) }),
   };
 }
