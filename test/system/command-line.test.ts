@@ -1,0 +1,235 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandLine, createCommandLine, type Ran, type RunOptions } from "../support/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { acceptedBy } from "../support/webhook-judges.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
+
+interface Options extends RunOptions {
+  readonly asProcess?: boolean;
+}
+
+type Case = readonly [line: string, code: number, said: RegExp, environment?: Readonly<Record<string, string>>];
+
+const ansi = "\u001b[";
+
+describe("holdfast, the command", { timeout: 120_000 }, () => {
+  let platform: Platform;
+  let receiver: WebhookReceiver;
+  let shell: CommandLine;
+  /** What was ever shown. */
+  const shown: string[] = [];
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+    receiver = await startWebhookReceiver();
+    shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+  });
+  afterAll(async () => {
+    shell?.remove();
+    await receiver?.close();
+    await platform?.remove();
+  });
+
+  const holdfast = async (line: string, { asProcess = false, ...options }: Options = {}): Promise<Ran> => {
+    const ran = await (asProcess ? shell.run : shell.runHere)(wordsOf(line), options);
+    shown.push(ran.stdout, ran.stderr);
+    return ran;
+  };
+  /** The JSON that a command answers that must not fail. */
+  const answer = async <T>(line: string, options?: Options): Promise<T> => {
+    const ran = await holdfast(`--output json ${line}`, options);
+    expect(ran, line).toMatchObject({ code: 0 });
+    return JSON.parse(ran.stdout) as T;
+  };
+
+  let organization: { HOLDFAST_ORGANIZATION: string };
+  let key: { id: string; secret: string };
+
+  it("takes a new user from nothing to a signed event", async () => {
+    const made = await answer<{ id: string }>("orgs create acme", { asProcess: true });
+    organization = { HOLDFAST_ORGANIZATION: made.id };
+    const inAcme = { environment: organization };
+    const inShell = { ...inAcme, asProcess: true };
+    key = await answer("keys create dashboard --scope services:read", inAcme);
+    const webhook = await answer<{ id: string; secret: string }>(
+      `webhooks create ${receiver.url} --event service.running`,
+      inAcme,
+    );
+    const created = await holdfast("services create told --type postgresql --allow 127.0.0.0/8 --wait", inShell);
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nstatus +Running\n/) });
+    // Steps are named on standard error, so that results can be piped.
+    expect(created.stderr).toMatch(/told: \w+ \d+%/);
+
+    const delivery = await waitUntil("service.running arrives", () =>
+      receiver.received.find(({ body }) => body.includes("service.running")),
+    );
+    expect(JSON.parse(delivery.body)).toMatchObject({ data: { service_name: "told" } });
+    expect(await acceptedBy(delivery, webhook.secret)).toContain("standardwebhooks");
+    const attempts = await waitUntil("the attempt is recorded, which comes after the answer", async () => {
+      const found = await answer<{ response_status: number }[]>(`webhooks deliveries ${webhook.id}`, inAcme);
+      return found.length > 0 && found;
+    });
+    expect(attempts).toMatchObject([{ event_type: "service.running", response_status: 200 }]);
+
+    const kept = await holdfast(`login --api-key ${key.id} --profile reader`, {
+      input: `${key.secret}\n`,
+      asProcess: true,
+    });
+    expect(kept).toMatchObject({ code: 0, stdout: "" });
+    expect((await holdfast("services list --profile reader")).stdout).toMatch(/\ntold +Running /);
+    expect(await holdfast("services stop told --profile reader")).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("services:write"),
+    });
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  const codes: readonly Case[] = [
+    ["services get told",                                    0,   /^$/],
+    ["services create Bad --type oracle",                    2,   /name: .*\n.*database_type: /],
+    ["services create x",                                    2,   /--type/],
+    ["services delete told",                                 2,   /--yes/],
+    ["nonsense",                                             2,   /unknown command/],
+    ["services list",                                        2,   /there is no installation/,  { HOLDFAST_DATA: "/none" }],
+    ["services list",                                        3,   /unauthenticated/,           { HOLDFAST_TOKEN: "hft_wrong" }],
+    ["services get none",                                    4,   /there is no service none/],
+    ["webhooks get 01a1ff48-f67d-7258-8cdd-2467cfb7d401",    4,   /webhook_not_found/],
+    ["services create told --type postgresql",               5,   /name_taken/],
+    ["services wait told --for Stopped --timeout 0",         6,   /not Stopped within 0 s/],
+    ["services list",                                        1,   /does not answer/,           { HOLDFAST_BASE_URL: "https://127.0.0.1:1", HOLDFAST_TOKEN: "hft_x" }],
+  ];
+  const named = codes.map(([line, code, said, environment]) => ({ line, code, said, environment }));
+  it.each(named)("$line ends with $code", async ({ line, code, said, environment }) => {
+    const ran = await holdfast(line, { environment: { ...organization, ...environment } });
+    expect(ran.stderr).toMatch(said);
+    expect(ran.code).toBe(code);
+  });
+
+  it("completes what only a platform knows", async () => {
+    const suggested = async (line: string) =>
+      (await holdfast(`complete -- ${line} x`, { environment: organization })).stdout;
+    expect(await suggested("services create new --type")).toMatch(/^postgresql\t/m);
+    expect(await suggested("users password told")).toMatch(/^app_user\t/m);
+    expect(await suggested("databases delete told")).toMatch(/^defaultdb\t/m);
+    expect(await suggested("keys delete")).toContain(`${key.id}\tdashboard\n`);
+  });
+
+  it("is interrupted with 130 while it waits", async () => {
+    const waiting = shell.start(wordsOf("services wait told --for Stopped"), { environment: organization });
+    await waitUntil("it waits", () => waiting.written().includes("told:"));
+    waiting.child.kill("SIGINT");
+    expect(await waiting.ended).toMatchObject({ code: 130, stderr: expect.stringMatching(/interrupted\n$/) });
+  });
+
+  it("has colours and questions on a terminal alone", async () => {
+    expect((await holdfast("services list", { environment: organization, asProcess: true })).stdout).not.toContain(
+      ansi,
+    );
+    const listed = await holdfast("services list", {
+      environment: organization,
+      onTerminal: true,
+      asProcess: true,
+    });
+    expect(listed.stdout).toContain(`${ansi}32mRunning`);
+    const lines = stripVTControlCharacters(listed.stdout).split("\r\n");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120);
+
+    const deleting = shell.start(wordsOf("services delete told"), { environment: organization, onTerminal: true });
+    await waitUntil("it asks", () => deleting.written().includes("[y/N]"));
+    deleting.type("n\n");
+    expect(await deleting.ended).toMatchObject({ code: 2, stdout: expect.stringContaining("nothing was changed") });
+  });
+
+  it("connects with a password that nobody else can read, and leaves none of it", async () => {
+    const password = (await holdfast("users password told app_user", { environment: organization })).stdout.trim();
+    const look = `\\! tr '\\0' '\\n' < /proc/$PPID/cmdline; tr '\\0' '\\n' < /proc/$PPID/environ; stat -c 'mode %a' "$TMPDIR"/holdfast-*/ "$TMPDIR"/holdfast-*/*`;
+    const scopes = ["services:read", "services:secrets"].map((scope) => `--scope ${scope}`).join(" ");
+    const made = await answer<{ id: string; secret: string }>(`keys create opener ${scopes}`, {
+      environment: organization,
+    });
+    const seen = await shell.run(["services", "connect", "told", "--", "-X", "-Atc", "SELECT 6 * 7", "-c", look], {
+      environment: { HOLDFAST_API_KEY_ID: made.id, HOLDFAST_API_KEY_SECRET: made.secret },
+    });
+    expect(seen).toMatchObject({ code: 0, stdout: expect.stringMatching(/^42\n/) });
+    expect(seen.stdout).toContain("sslmode=verify-full");
+    expect(seen.stdout.match(/mode \d+/g)).toEqual(["mode 700", "mode 600", "mode 600"]);
+    for (const secret of [password, made.secret]) expect(seen.stdout + seen.stderr).not.toContain(secret);
+    expect(readdirSync(shell.temporary)).toEqual([]);
+    const failed = await shell.run(["services", "connect", "told", "--", "-Xc", "SELECT 1 / 0"], {
+      environment: organization,
+    });
+    expect(failed.code).toBe(1);
+
+    const sleeping = shell.start(["services", "connect", "told", "--", "-Xc", "SELECT pg_sleep(300)"], {
+      environment: organization,
+    });
+    await waitUntil("it is connected", () => readdirSync(shell.temporary).length > 0);
+    sleeping.child.kill("SIGTERM");
+    expect((await sleeping.ended).code).toBe(130);
+    expect(readdirSync(shell.temporary)).toEqual([]);
+  });
+
+  it("signs a person in by the terminal, keeps the session where only they can read it, and ends it", async () => {
+    const invited = await answer<{ setup_token: string }>("members invite anna --role developer", {
+      environment: organization,
+    });
+    const { base_url: baseUrl, ca_file: caFile } = platform.admin;
+    const away = { HOLDFAST_DATA: undefined, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile };
+    const password = "correct horse battery";
+    const login = (line: string, input: string) =>
+      holdfast(`login --username anna --profile anna ${line}`, { input, environment: away, asProcess: true });
+    expect((await login("--set-up", `${invited.setup_token}\n${password}\n`)).code).toBe(0);
+    const file = join(shell.home, ".config", "holdfast", "profiles.json");
+    expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+    const { token } = JSON.parse(readFileSync(file, "utf8")).profiles.anna as { token: string };
+    expect(readFileSync(file, "utf8")).not.toContain(password);
+
+    // Now the profile says it all.
+    const anna = { environment: { HOLDFAST_DATA: undefined, HOLDFAST_PROFILE: "anna" } };
+    expect((await holdfast("services list", anna)).stdout).toMatch(/\ntold /);
+    expect(await holdfast("profile show", anna)).toMatchObject({
+      stdout: expect.stringMatching(/\nwho +anna\nsigned_in +true\n/),
+    });
+    const changing = shell.start(["password"], { ...anna, onTerminal: true });
+    const typed = ["Current password:", "New password:", "The same again:"];
+    for (const [index, question] of typed.entries()) {
+      await waitUntil(question, () => changing.written().includes(question));
+      changing.type(`${index === 0 ? password : `${password} 2`}\n`);
+    }
+    expect(await changing.ended).toMatchObject({ code: 0 });
+    expect(changing.written()).not.toContain(password);
+
+    expect((await login("", `${password}\n`)).code).toBe(3);
+    expect((await login("", `${password} 2\n`)).code).toBe(0);
+    expect((await holdfast("logout", anna)).code).toBe(0);
+    expect((await holdfast("services list", anna)).code).toBe(3);
+    shown.push(changing.written());
+    for (const text of shown) expect(text).not.toContain(token);
+  });
+
+  it("makes an operator, and keeps the host's own password where the host reads it", async () => {
+    const made = await answer<{ username: string; password: string }>("admin operator create olga");
+    const olga = { HOLDFAST_API_KEY_ID: made.username, HOLDFAST_API_KEY_SECRET: made.password };
+    expect(await answer("admin machines", { environment: olga })).toContainEqual(
+      expect.objectContaining({ ownerKind: "managed-service" }),
+    );
+    expect(await holdfast("admin operator rotate admin --yes")).toMatchObject({ code: 0, stdout: "" });
+    expect((await holdfast("admin controllers")).code).toBe(0);
+    expect((await holdfast("admin operator revoke olga --yes")).code).toBe(0);
+    expect((await holdfast("admin machines", { environment: olga })).code).toBe(3);
+  });
+
+  it("showed no secret that it was not asked for", () => {
+    const { password, api_key_secret: secret, token } = platform.admin;
+    for (const text of shown) for (const hidden of [password, secret, token]) expect(text).not.toContain(hidden);
+    expect(shown.filter((text) => text.includes(key.secret))).toHaveLength(1);
+  });
+});
+
+function wordsOf(line: string): string[] {
+  return line.trim().split(/ +/);
+}
