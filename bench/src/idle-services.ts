@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createCursors } from "@holdfast/controller/access/cursor.ts";
@@ -13,6 +14,7 @@ import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { createApiServer } from "@holdfast/gateway/server.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { startTestEtcd } from "@holdfast/test/support/etcd.ts";
 import { createRest } from "@holdfast/test/support/rest.ts";
 import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
@@ -116,6 +118,8 @@ function openGateway() {
   const unused = (): never => {
     throw new Error("a list needs none of this");
   };
+  const session = { controllerId: "bench", connectedAt: 0, agentVersion: "bench", bootId: "boot" };
+  const observation = { instance: create(InstanceObservationSchema), observedAt: 0, bootId: "boot" };
   const api = createManagedServiceApi({
     begin: unused,
     services,
@@ -127,6 +131,8 @@ function openGateway() {
     sealer,
     logs: { page: unused },
     waiting: { take: unused },
+    // Every agent is there and has told of its engine.
+    fleet: { session: () => session, observation: () => observation },
     catalog: unused as never,
     engines: unused,
     defaultAllowedCidrs: [],

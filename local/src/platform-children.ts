@@ -27,11 +27,13 @@ export function baseUrlOf({ ports }: Installation): string {
   return `https://127.0.0.1:${ports.api}`;
 }
 
-/** Everything that a controller of this installation is told; another one on the same etcd differs in its listeners only. */
+/** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
 export function controllerSettings({ layout, installation, secrets, pki, imagesDir }: PlatformParts) {
   const { ports } = installation;
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
+    // The same at each start: what an earlier one held is known at once to be held no more.
+    HOLDFAST_CONTROLLER_ID: "controller-1",
     HOLDFAST_ETCD: `https://127.0.0.1:${ports.etcd_client}`,
     HOLDFAST_ETCD_CA: pki.controller.ca,
     HOLDFAST_ETCD_CERT: pki.controller.certificate,

@@ -33,6 +33,7 @@ export async function startSecondController(platform: Platform): Promise<SecondC
   };
   const controller = start("controller", {
     ...settingsOf(controllers[0]),
+    HOLDFAST_CONTROLLER_ID: "controller-2",
     HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
     HOLDFAST_BASE_URL: baseUrl,
     HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,

@@ -119,7 +119,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const results = createTaskResults(messages, log, (task) => changed(task.spec.machineId));
   const presence = createPresence({
     store,
-    controllerId,
+    membership,
     log,
     onChange(machineId, taken) {
       const here = sessions.get(machineId);
@@ -147,7 +147,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
           log.warn("older certificate not ended", { machine: session.machineId, error: String(error) });
         });
       },
-      observation: (session, instance) => observations.report(session.machineId, instance),
+      observation: (session, instance) =>
+        observations.report(session.machineId, instance, session.hello?.bootId ?? ""),
       progress(session, progress) {
         results.progressed(progress);
         dispatch.progress(session, progress);

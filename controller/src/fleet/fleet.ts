@@ -53,4 +53,6 @@ export interface SessionFacts {
 export interface ObservedInstance {
   readonly instance: InstanceObservation;
   readonly observedAt: number;
+  /** The start of the machine that it was observed in, as in SessionFacts. */
+  readonly bootId: string;
 }

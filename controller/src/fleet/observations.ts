@@ -17,7 +17,7 @@ const newsworthyBytes = 16n << 20n;
 export interface Observations {
   get(machineId: string): ObservedInstance | undefined;
   /** Takes what an agent reports here; writes to the store only when it is news. */
-  report(machineId: string, instance: InstanceObservation): void;
+  report(machineId: string, instance: InstanceObservation, bootId: string): void;
   /** Forgets a machine that is gone. */
   forget(machineId: string): void;
   close(): void;
@@ -39,6 +39,13 @@ interface Stored {
   readonly freeBytes: bigint;
 }
 
+interface StoredJson {
+  readonly observedAt: number;
+  /** Absent in what an older version wrote. */
+  readonly bootId?: string;
+  readonly instance: JsonValue;
+}
+
 export function createObservations({ store, clock, log, onChange }: ObservationsDeps): Observations {
   const latest = new Map<string, Stored>();
   const unsaved = new Set<string>();
@@ -55,12 +62,12 @@ export function createObservations({ store, clock, log, onChange }: Observations
     put({ key, value }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { observedAt, instance } = JSON.parse(value) as { observedAt: number; instance: JsonValue };
+      const { observedAt, bootId = "", instance } = JSON.parse(value) as StoredJson;
       const known = latest.get(machineId);
       // What an agent said here a moment ago is newer than the echo of an earlier write.
       if (known !== undefined && known.observed.observedAt >= observedAt) return;
       const message = fromJson(InstanceObservationSchema, instance, { ignoreUnknownFields: true });
-      latest.set(machineId, newsOf({ observedAt, instance: message }));
+      latest.set(machineId, newsOf({ observedAt, bootId, instance: message }));
       onChange(machineId);
     },
     delete(key) {
@@ -83,8 +90,8 @@ export function createObservations({ store, clock, log, onChange }: Observations
       while (unsaved.delete(machineId)) {
         const stored = latest.get(machineId);
         if (stored === undefined) return;
-        const { observedAt, instance } = stored.observed;
-        const value = JSON.stringify({ observedAt, instance: toJson(InstanceObservationSchema, instance) });
+        const { observedAt, bootId, instance } = stored.observed;
+        const value = JSON.stringify({ observedAt, bootId, instance: toJson(InstanceObservationSchema, instance) });
         await store.commit({ conditions: [], puts: [{ key: `${prefix}${machineId}`, value }], deletes: [] });
       }
     } catch (error) {
@@ -103,9 +110,9 @@ export function createObservations({ store, clock, log, onChange }: Observations
 
   return {
     get: (machineId) => latest.get(machineId)?.observed,
-    report(machineId, instance) {
+    report(machineId, instance, bootId) {
       const known = latest.get(machineId);
-      const news = newsOf({ instance, observedAt: clock.now() });
+      const news = newsOf({ instance, observedAt: clock.now(), bootId });
       if (known !== undefined && isSame(known, news)) {
         latest.set(machineId, { ...known, observed: news.observed });
         return;
@@ -140,6 +147,7 @@ function newsOf(observed: ObservedInstance): Stored {
 
 function isSame(known: Stored, news: Stored): boolean {
   return (
+    known.observed.bootId === news.observed.bootId &&
     isNear(known.dataBytes, news.dataBytes) &&
     isNear(known.freeBytes, news.freeBytes) &&
     equals(InstanceObservationSchema, known.material, news.material)

@@ -1,4 +1,5 @@
 import type { Log } from "@holdfast/common/log.ts";
+import type { Membership } from "../runtime/membership.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store } from "../store/store.ts";
 import type { SessionFacts } from "./fleet.ts";
@@ -9,8 +10,12 @@ const prefix = `${root}/session/`;
 /** What a presence key says: who holds the machine's stream. */
 interface Entry {
   readonly facts: SessionFacts;
+  /** When the holder was started: a controller that was started anew under its name holds nothing of before. */
+  readonly holderStartedAt: number;
   readonly modRevision: bigint;
 }
+
+type EntryJson = SessionFacts & { readonly holderStartedAt: number };
 
 /** Who holds which machine's stream, at every controller. The keys live under the holders' leases. */
 export interface Presence {
@@ -27,14 +32,30 @@ export interface Presence {
 
 export interface PresenceDeps {
   readonly store: Store;
-  readonly controllerId: string;
+  readonly membership: Pick<Membership, "id" | "startedAt" | "members" | "subscribe">;
   readonly log: Log;
   /** A key changed; `taken` says at which revision another controller's stream took the machine. */
   readonly onChange: (machineId: string, taken: bigint | undefined) => void;
 }
 
-export function createPresence({ store, controllerId, log, onChange }: PresenceDeps): Presence {
+export function createPresence({ store, membership, log, onChange }: PresenceDeps): Presence {
+  const { id: controllerId, startedAt } = membership;
   const entries = new Map<string, Entry>();
+  /** When each controller that is there was started. */
+  let holders = startsOf(membership);
+
+  /** Entries and members come by ways of their own: an entry counts when its holder is there as well. */
+  function isHeld({ facts, holderStartedAt }: Entry): boolean {
+    return holderStartedAt === (facts.controllerId === controllerId ? startedAt : holders.get(facts.controllerId));
+  }
+
+  const memberWatch = membership.subscribe(() => {
+    const before = holders;
+    holders = startsOf(membership);
+    for (const [machineId, { facts }] of entries) {
+      if (before.get(facts.controllerId) !== holders.get(facts.controllerId)) onChange(machineId, undefined);
+    }
+  });
   // After a reset the listing tells what is there; what it does not tell is gone.
   let unseen: Set<string> | undefined;
 
@@ -45,8 +66,8 @@ export function createPresence({ store, controllerId, log, onChange }: PresenceD
     put({ key, value, modRevision }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const facts = JSON.parse(value) as SessionFacts;
-      entries.set(machineId, { facts, modRevision });
+      const { holderStartedAt, ...facts } = JSON.parse(value) as EntryJson;
+      entries.set(machineId, { facts, holderStartedAt, modRevision });
       onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
     },
     delete(key) {
@@ -74,9 +95,12 @@ export function createPresence({ store, controllerId, log, onChange }: PresenceD
   }
 
   return {
-    get: (machineId) => entries.get(machineId)?.facts,
+    get(machineId) {
+      const entry = entries.get(machineId);
+      return entry !== undefined && isHeld(entry) ? entry.facts : undefined;
+    },
     *entries() {
-      for (const [machineId, entry] of entries) yield [machineId, entry.facts];
+      for (const [machineId, entry] of entries) if (isHeld(entry)) yield [machineId, entry.facts];
     },
     async enter(session, lease) {
       const { machineId, hello, connectedAt } = session;
@@ -86,13 +110,14 @@ export function createPresence({ store, controllerId, log, onChange }: PresenceD
         agentVersion: hello?.agentVersion ?? "",
         bootId: hello?.bootId ?? "",
       };
-      const put = { key: `${prefix}${machineId}`, value: JSON.stringify(facts), lease };
+      const value: EntryJson = { ...facts, holderStartedAt: startedAt };
+      const put = { key: `${prefix}${machineId}`, value: JSON.stringify(value), lease };
       const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
       if (!done.committed) throw new Error("a put without conditions was not committed");
       session.presence = done.revision;
       const known = entries.get(machineId);
       if (known !== undefined && known.modRevision > done.revision) return known.facts.controllerId === controllerId;
-      entries.set(machineId, { facts, modRevision: done.revision });
+      entries.set(machineId, { facts, holderStartedAt: startedAt, modRevision: done.revision });
       onChange(machineId, undefined);
       return true;
     },
@@ -110,6 +135,13 @@ export function createPresence({ store, controllerId, log, onChange }: PresenceD
       }
       orphans = now;
     },
-    close: () => watch.close(),
+    close() {
+      watch.close();
+      memberWatch.close();
+    },
   };
+}
+
+function startsOf(membership: Pick<Membership, "members">): Map<string, number> {
+  return new Map(membership.members().map(({ id, startedAt }) => [id, startedAt]));
 }

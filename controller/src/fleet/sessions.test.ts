@@ -172,6 +172,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   expect(controller.fleet.observation("quiet")?.instance.dataBytes).toBe(1_000_000_049n);
   session.say({ case: "observation", value: { instance: { ...instance, state: "stopped" } } });
   await expect.poll(() => controller.store.revision()).toBe(before + 1n);
+  expect(controller.fleet.observation("quiet")?.bootId).toBe(controller.fleet.session("quiet")?.bootId);
   session.close();
 });
 

@@ -38,9 +38,9 @@ const request: TaskRequest = {
   deadlineMs: 60_000,
 };
 
-async function startDoomed(controllerId: string) {
+async function startDoomed(controllerId: string, leaseS = 2) {
   const { masterKey, directory } = installation;
-  const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS: 2 };
+  const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS };
   const program = join(import.meta.dirname, "../../../test/support/controller-process.ts");
   const child = spawn(process.execPath, [program, JSON.stringify(settings)], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
@@ -89,4 +89,22 @@ test("a killed controller's streams and address are forgotten within its lease",
   child.kill("SIGKILL");
   await expect.poll(() => survivor.fleet.session("m-2"), { timeout: 6_000 }).toBeUndefined();
   await expect.poll(() => survivor.fleet.controllers, { timeout: 6_000 }).not.toContain(address);
+});
+
+test("a controller that is started anew under its name holds nothing of before, long before its lease has ended", async () => {
+  const { child, address } = await startDoomed("c-again", 600);
+  const identity = await survivor.newAgent("m-3");
+  const { trustBundle } = survivor.authority;
+  const session = openSession(dial({ address, trustBundle, identity }), helloOf("m-3"));
+  await session.expect("welcome");
+  await expect.poll(() => survivor.fleet.session("m-3")?.controllerId).toBe("c-again");
+  child.kill("SIGKILL");
+  const again = await startController(installation, "c-again");
+  await expect.poll(() => survivor.fleet.session("m-3")).toBeUndefined();
+  expect(again.fleet.session("m-3")).toBeUndefined();
+  const next = openSession(again.dial(identity), helloOf("m-3"));
+  await next.expect("welcome");
+  await expect.poll(() => survivor.fleet.session("m-3")?.controllerId).toBe("c-again");
+  next.close();
+  await again.close();
 });

@@ -13,6 +13,7 @@ import type { Quotas } from "../access/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newUser } from "../database-user/new-user.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import type { WaitingMachines } from "../machine/waiting-machines.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
@@ -22,6 +23,7 @@ import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { connectionOf } from "./connection.ts";
+import { createHeardServices } from "./heard-services.ts";
 import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
 import { managedServiceMessage, nodeMessage } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
@@ -44,6 +46,7 @@ export interface ManagedServiceApiDeps {
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly logs: ServiceLogs;
+  readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly waiting: WaitingMachines;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
@@ -62,8 +65,10 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
 
   /** The message of an object at rest, made once for as long as the object is the current one. */
   const messages = new WeakMap<ManagedServiceObject, ManagedService>();
+  const { heard } = createHeardServices(deps.fleet, deps.clock.now);
 
-  async function message({ object }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
+  async function message({ object: stored }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
+    const object = heard(stored);
     const known = messages.get(object);
     if (known !== undefined) return known;
     const operation = await access.inProgress(object, call.signal);

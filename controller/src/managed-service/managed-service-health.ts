@@ -6,6 +6,10 @@ import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
 type Level = ServiceHealth["status"];
 const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
 
+/** Of a machine that was just started: what was known of its engine is over. */
+export const startingReason = "The machine was started and its engine has not reported yet.";
+export const silentReason = "The agent is silent.";
+
 /** Pure: the service's health by its checks; `since` moves only when the status or the reason does. */
 export function healthOf(service: ManagedServiceObject, observed: ObservedService, now: number): ServiceHealth {
   const before = service.status.health;
@@ -35,7 +39,7 @@ function keepSince(check: HealthCheck, before: readonly HealthCheck[]): HealthCh
 
 function checksOf(
   service: ManagedServiceObject,
-  { node, machine, connected, instance }: ObservedNode,
+  { node, machine, connected, instance, isCurrent }: ObservedNode,
   now: number,
 ): HealthCheck[] {
   const one = (name: string, status: Level, reason: string): HealthCheck[] => [
@@ -45,9 +49,10 @@ function checksOf(
   if (machine === undefined) return one("agent", "unknown", "The machine is being made.");
   if (!connected) {
     if (machine.status.state === "failed") return one("machine", "unhealthy", machine.status.reason);
-    return one("agent", "unknown", "The agent is silent.");
+    return one("agent", "unknown", silentReason);
   }
   if (instance === undefined) return one("liveness", "unknown", "The engine is being set up.");
+  if (!isCurrent) return one("liveness", "unknown", startingReason);
   if (instance.state !== "running") {
     const reason = instance.reason === "" ? `The engine is ${instance.state}.` : instance.reason;
     return one("liveness", instance.state === "failed" ? "unhealthy" : "unknown", reason);
@@ -71,20 +76,20 @@ function msOf(time: Timestamp | undefined): number | undefined {
 
 /** Pure: what is shown of each node. */
 export function nodeStatusesOf(service: ManagedServiceObject, observed: ObservedService): NodeStatus[] {
-  return observed.nodes.map(({ node, machine, connected, instance }) => ({
-    id: node.id,
-    address: machine?.status.address ?? "",
-    status: shownStatus(service, { node, machine, connected, instance }),
+  return observed.nodes.map((node) => ({
+    id: node.node.id,
+    address: node.machine?.status.address ?? "",
+    status: shownStatus(service, node),
   }));
 }
 
 function shownStatus(
   service: ManagedServiceObject,
-  { machine, connected, instance }: ObservedNode,
+  { machine, connected, instance, isCurrent }: ObservedNode,
 ): NodeStatus["status"] {
   if (machine?.status.state === "failed" || instance?.state === "failed") return "Error";
   if (machine?.status.state === "stopped" && service.spec.power === "off") return "Stopped";
-  if (connected && instance?.state === "running") return "Running";
+  if (connected && isCurrent && instance?.state === "running") return "Running";
   const wasUp = service.status.nodes.some((node) => node.id === machine?.metadata.id && node.status !== "Provisioning");
   if (!connected && wasUp && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";
   return "Provisioning";

@@ -78,7 +78,9 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
   let operations = 0;
 
   const observed = (): ObservedService => ({
-    nodes: [{ node, machine, connected: machine?.status.state === "running" && !broken.silent, instance }],
+    nodes: [
+      { node, machine, connected: machine?.status.state === "running" && !broken.silent, instance, isCurrent: true },
+    ],
     names,
   });
 

@@ -15,7 +15,10 @@ export interface ObservedNode {
   readonly node: NodeSpec;
   readonly machine: MachineObject | undefined;
   readonly connected: boolean;
+  /** What the agent last told of its engine. */
   readonly instance: InstanceObservation | undefined;
+  /** It told that since the machine's start; what it told before is about an engine that is gone. */
+  readonly isCurrent: boolean;
 }
 
 /** One thing to do. Each is idempotent. */
@@ -76,8 +79,11 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
   return observed.names === "verified" && observed.nodes.every((node) => nodeIsHealthy(service, node));
 }
 
-function nodeIsHealthy(service: ManagedServiceObject, { machine, connected, instance }: ObservedNode): boolean {
-  if (machine?.status.state !== "running" || !connected || instance === undefined) return false;
+function nodeIsHealthy(
+  service: ManagedServiceObject,
+  { machine, connected, instance, isCurrent }: ObservedNode,
+): boolean {
+  if (machine?.status.state !== "running" || !connected || instance === undefined || !isCurrent) return false;
   if (instance.state !== "running" || !isHeldTo(service, instance)) return false;
   if (Number(instance.restartCount) < service.spec.restartCount) return false;
   return instance.checks.every((check) => check.name !== "liveness" || check.status !== "unhealthy");
@@ -94,9 +100,9 @@ export function faultOf(
   operation: OperationObject | undefined,
   now: number,
 ): { code: string; message: string } | undefined {
-  for (const { machine, instance, connected } of observed.nodes) {
+  for (const { machine, instance, connected, isCurrent } of observed.nodes) {
     if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
-    if (connected && instance?.state === "failed" && hasFailedLong(instance, now)) {
+    if (connected && isCurrent && instance?.state === "failed" && hasFailedLong(instance, now)) {
       return { code: "engine_failed", message: instance.reason };
     }
   }

@@ -19,11 +19,14 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const machine = deps.machines.get(node.id)?.object;
     const up = machine !== undefined && isUp(machine);
+    const session = deps.fleet.session(node.id);
+    const observation = deps.fleet.observation(node.id);
     return {
       node,
       machine,
-      connected: up && deps.fleet.session(node.id) !== undefined,
-      instance: deps.fleet.observation(node.id)?.instance,
+      connected: up && session !== undefined,
+      instance: observation?.instance,
+      isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
   });
   return { nodes, names: observeNames(service, nodes, deps) };

@@ -18,6 +18,8 @@ export interface Member {
 /** This controller among the others on the same etcd. */
 export interface Membership {
   readonly id: string;
+  /** Tells this process from an earlier one of the same id. */
+  readonly startedAt: number;
   /** Controllers whose lease etcd holds, this one included; a moment old. */
   members(): Member[];
   member(id: string): Member | undefined;
@@ -133,6 +135,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
 
   return {
     id,
+    startedAt: self.startedAt,
     members: () => [...members.values()],
     member: (wanted) => members.get(wanted),
     lease: () => (lease?.live ? lease : undefined),

@@ -1,0 +1,40 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import type { ObservedInstance, SessionFacts } from "../fleet/fleet.ts";
+import { createHeardServices } from "./heard-services.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+
+type Health = ManagedServiceObject["status"]["health"]["status"];
+
+function service(health: Health, power: "on" | "off" = "on"): ManagedServiceObject {
+  const status = { health: { status: health, since: 1, reason: "", checks: [] } };
+  return { spec: { nodes: [{ id: "n-1" }], power }, status } as unknown as ManagedServiceObject;
+}
+
+const session = (bootId: string): SessionFacts => ({ controllerId: "c", connectedAt: 1, agentVersion: "", bootId });
+const observed = (bootId: string): ObservedInstance => ({
+  instance: create(InstanceObservationSchema, { state: "running" }),
+  observedAt: 1,
+  bootId,
+});
+
+// biome-ignore format: a table
+test.each<[why: string, health: Health, power: "on" | "off", session: string | undefined, observed: string | undefined, told: Health]>([
+  ["an agent is there and has told of its engine", "healthy",   "on",  "boot-1",  "boot-1",  "healthy"],
+  ["an agent is away",                             "healthy",   "on",  undefined, "boot-1",  "unknown"],
+  ["a machine was started and has told nothing",   "healthy",   "on",  "boot-2",  "boot-1",  "unknown"],
+  ["nothing was ever told",                        "healthy",   "on",  "boot-1",  undefined, "unknown"],
+  ["what is bad stays bad",                        "unhealthy", "on",  undefined, "boot-1",  "unhealthy"],
+  ["a stopped service needs no agent",             "healthy",   "off", undefined, undefined, "healthy"],
+])("%s", (_, health, power, sessionBoot, observedBoot, told) => {
+  const facts = sessionBoot === undefined ? undefined : session(sessionBoot);
+  const observation = observedBoot === undefined ? undefined : observed(observedBoot);
+  const { heard } = createHeardServices({ session: () => facts, observation: () => observation }, () => 7);
+  const before = service(health, power);
+  const after = heard(before);
+  expect(after.status.health.status).toBe(told);
+  // Answers are kept by object.
+  expect(heard(before)).toBe(after);
+  expect(after === before).toBe(told === health);
+});
