@@ -6,17 +6,21 @@ import { AgentService, ControllerFrameSchema } from "@holdfast/proto/holdfast/ag
 import { answerQuestions } from "../support/questions.ts";
 
 // The same service on connect-node: reads each frame and acknowledges it.
-const { key, cert } = JSON.parse(process.argv[2] ?? "") as { key: string; cert: string };
+const { key, cert, ca } = JSON.parse(process.argv[2] ?? "") as { key: string; cert: string; ca: string };
 const handler = connectNodeAdapter({
   routes: (router) =>
     router.service(AgentService, {
       async *session(frames) {
-        for await (const { sequence } of frames) {
-          yield create(ControllerFrameSchema, { frame: { case: "heartbeatAck", value: { sequence } } });
+        for await (const { sequence, frame } of frames) {
+          if (frame.case === "hello") yield create(ControllerFrameSchema, { frame: { case: "welcome", value: {} } });
+          else yield create(ControllerFrameSchema, { frame: { case: "heartbeatAck", value: { sequence } } });
         }
       },
     }),
 });
-const server = createSecureServer({ key, cert, ca: cert, requestCert: true, rejectUnauthorized: false }, handler);
+const server = createSecureServer(
+  { key, cert, ca, requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" },
+  handler,
+);
 answerQuestions({});
 server.listen(0, "127.0.0.1", () => process.send?.({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` }));

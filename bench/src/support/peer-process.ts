@@ -1,7 +1,8 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { join } from "node:path";
+import type { Answer } from "./questions.ts";
 
-/** A server in a process of its own, on one core, that answers questions over its channel. */
+/** A process that is measured, or that is not to disturb what is, on one core; it answers questions over its channel. */
 export interface PeerProcess {
   readonly pid: number;
   /** What it said when it was ready. */
@@ -15,22 +16,24 @@ export const serverCore = 0;
 export const loadCore = 1;
 
 /** Starts `bench/src/peers/<name>.ts`; resolves when it says that it is ready. */
-export async function startPeer(name: string, settings: object): Promise<PeerProcess> {
+export async function startPeer(name: string, settings: object, core = serverCore): Promise<PeerProcess> {
   const child = fork(join(import.meta.dirname, "..", "peers", `${name}.ts`), [JSON.stringify(settings)], {
     execArgv: ["--expose-gc", "--disable-warning=DEP0123"],
   });
-  pin(child.pid ?? 0, serverCore);
-  const ready = await answerOf<Record<string, unknown>>(child);
+  pin(child.pid ?? 0, core);
+  let asked = 0;
   return {
     pid: child.pid ?? 0,
-    ready,
+    ready: await readiness(child),
     ask(question) {
-      const answer = answerOf<never>(child);
-      child.send(question);
+      const number = (asked += 1);
+      const answer = answerOf<never>(child, number);
+      child.send({ ...question, number });
       return answer;
     },
     end: () =>
       new Promise((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve();
         child.once("exit", () => resolve());
         child.kill("SIGKILL");
       }),
@@ -45,13 +48,37 @@ export function pin(pid: number, core: number): void {
   if (status !== 0) throw new Error(`taskset: ${stderr}`);
 }
 
-function answerOf<T>(child: ChildProcess): Promise<T> {
+/** The first that it says. */
+function readiness(child: ChildProcess): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
-    const ended = (code: number | null) => reject(new Error(`a peer ended with ${code}`));
+    const ended = (code: number | null) =>
+      reject(new Error(`a measured process ended with ${code} before it was ready`));
     child.once("exit", ended);
     child.once("message", (message) => {
       child.off("exit", ended);
-      resolve(message as T);
+      resolve(message as Record<string, unknown>);
     });
+  });
+}
+
+function answerOf<T>(child: ChildProcess, number: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      child.off("exit", ended);
+      child.off("message", onMessage);
+    };
+    const ended = (code: number | null, signal: string | null) => {
+      done();
+      reject(new Error(`a measured process ended with ${code ?? signal} instead of an answer`));
+    };
+    const onMessage = (message: unknown) => {
+      const answer = message as Answer;
+      if (answer.number !== number) return;
+      done();
+      if (answer.error === undefined) resolve(answer.value as T);
+      else reject(new Error(answer.error));
+    };
+    child.once("exit", ended);
+    child.on("message", onMessage);
   });
 }

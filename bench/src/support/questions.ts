@@ -1,21 +1,37 @@
 type Answers = Readonly<Record<string, (question: never) => Promise<unknown>>>;
 
+/** What goes over the channel between a measured process and the program that measures it. */
+export type Question = { readonly number: number; readonly ask: string };
+export type Answer = { readonly number: number; readonly value?: unknown; readonly error?: string };
+
 /** Answers what the parent asks: `{ask: name, ...}`; besides the given names also `usage`, after a collection of garbage. */
 export function answerQuestions(answers: Answers): void {
   process.once("disconnect", () => process.exit());
-  process.on("message", (question: { ask: string }) => {
-    const answer = question.ask === "usage" ? usage() : answers[question.ask]?.(question as never);
-    void answer?.then((value) => process.send?.(value ?? null));
-  });
+  process.on("message", (question: Question) => void answer(question));
+
+  async function answer(question: Question): Promise<void> {
+    const { number, ask } = question;
+    try {
+      const value = ask === "usage" ? usage() : await answers[ask]?.(question as never);
+      process.send?.({ number, value } satisfies Answer);
+    } catch (error) {
+      process.send?.({ number, error: String(error) } satisfies Answer);
+    }
+  }
 }
 
 export interface Usage {
   readonly rssBytes: number;
+  /** Since the process began; its own collections for this question are not in it. */
   readonly cpuUs: number;
 }
 
-async function usage(): Promise<Usage> {
+function usage(): Usage {
   const { user, system } = process.cpuUsage();
   for (let round = 0; round < 3; round += 1) globalThis.gc?.();
-  return { rssBytes: process.memoryUsage.rss(), cpuUs: user + system };
+  const after = process.cpuUsage();
+  collectingUs += after.user + after.system - user - system;
+  return { rssBytes: process.memoryUsage.rss(), cpuUs: after.user + after.system - collectingUs };
 }
+
+let collectingUs = 0;

@@ -1,0 +1,83 @@
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { median, ms, percentile, print, times } from "../support/figures.ts";
+import { type PeerProcess, startPeer } from "../support/peer-process.ts";
+import type { Usage } from "../support/questions.ts";
+
+const rounds = 3;
+
+/**
+ * From the controller's decision to the frame at the agent, each decision written to etcd on its way and each answered by
+ * its agent; in turn with etcd's own time from a put to its event at the same rate on the same core.
+ */
+export async function measureChanges(
+  controller: PeerProcess,
+  agents: PeerProcess,
+  ids: readonly string[],
+  etcdUrl: string,
+  seconds: number,
+): Promise<void> {
+  const echo = await startPeer("etcd-watch", { etcdUrl });
+  await changesAt(100, 2);
+  for (const perSecond of [100, 500]) {
+    const ours: { p50: number; p99: number; lagMs: number; cpuUs: number }[] = [];
+    const etcd: { p50: number; p99: number }[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const delays = await echo.ask<number[]>({ ask: "echo", perSecond, seconds });
+      etcd.push({ p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) });
+      ours.push(await changesAt(perSecond, seconds));
+    }
+    const of = (values: readonly number[]) => ms(median(values));
+    const bar = perSecond === 500 ? "<= 25 ms p99" : "";
+    print(
+      `change to agent at ${perSecond}/s, p50 / p99`,
+      `${of(ours.map(({ p50 }) => p50))} / ${of(ours.map(({ p99 }) => p99))}`,
+      bar,
+    );
+    print(`  p99 of each round`, ours.map(({ p99 }) => ms(p99)).join(", "));
+    print(`  event loop late, p99`, of(ours.map(({ lagMs }) => lagMs)));
+    print(`  CPU of the controller a change`, `${median(ours.map(({ cpuUs }) => cpuUs)).toFixed(0)} us`);
+    print(
+      `  etcd's own put to event, p50 / p99`,
+      `${of(etcd.map(({ p50 }) => p50))} / ${of(etcd.map(({ p99 }) => p99))}`,
+    );
+    print(
+      `  p99 to etcd's own, median`,
+      times(median(ours.map(({ p99 }, index) => p99 / (etcd[index]?.p99 ?? Number.NaN)))),
+      perSecond === 500 ? "<= 3x" : "",
+    );
+  }
+  await echo.end();
+
+  async function changesAt(perSecond: number, forSeconds: number) {
+    await controller.ask({ ask: "loop" });
+    const before = await controller.ask<Usage>({ ask: "usage" });
+    const asked = await controller.ask<Record<string, number>>({ ask: "change", ids, perSecond, seconds: forSeconds });
+    const tasks = Object.keys(asked);
+    const arrived = () => agents.ask<(number | null)[]>({ ask: "arrived", tasks });
+    const arrivals = await waitUntil(
+      "every task arrived",
+      async () => {
+        const now = await arrived();
+        return now.every((at) => at !== null) ? (now as number[]) : undefined;
+      },
+      {
+        withinMs: 60_000,
+        everyMs: 200,
+        async describe() {
+          const late = (await arrived()).filter((at) => at === null).length;
+          return `${late} of ${tasks.length} did not; ${await controller.ask<number>({ ask: "held" })} agents are connected`;
+        },
+      },
+    );
+    await waitUntil(
+      "every task ended",
+      async () => (await controller.ask<number>({ ask: "unfinished", tasks })) === 0,
+      { withinMs: 60_000, everyMs: 200 },
+    );
+    const lag = await controller.ask<{ p99Ms: number }>({ ask: "loop" });
+    const after = await controller.ask<Usage>({ ask: "usage" });
+    const delays = tasks.map((id, index) => (arrivals[index] ?? 0) - (asked[id] ?? 0));
+    const cpuUs = (after.cpuUs - before.cpuUs) / tasks.length;
+    return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99), lagMs: lag.p99Ms, cpuUs };
+  }
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { print } from "../support/figures.ts";
+import type { PeerProcess } from "../support/peer-process.ts";
+import type { Usage } from "../support/questions.ts";
+import { type EtcdEffort, effortOf } from "./etcd-effort.ts";
+
+/** What a time in which nothing happens costs: heartbeats each 5 s and observations each 15 s from every agent. */
+export interface Steady {
+  /** Share of a core, by controller. */
+  readonly cores: readonly number[];
+  readonly rssMb: readonly number[];
+  readonly etcd: EtcdEffort;
+}
+
+export async function measureSteady(
+  what: string,
+  controllers: readonly PeerProcess[],
+  etcdUrl: string,
+  seconds: number,
+): Promise<Steady> {
+  const usages = () => Promise.all(controllers.map((each) => each.ask<Usage>({ ask: "usage" })));
+  await Promise.all(controllers.map((each) => each.ask({ ask: "loop" })));
+  const [before, etcdBefore] = [await usages(), await effortOf(etcdUrl)];
+  const begun = performance.now();
+  await sleep(seconds * 1_000);
+  const lags = await Promise.all(
+    controllers.map((each) => each.ask<{ p99Ms: number; maxMs: number }>({ ask: "loop" })),
+  );
+  const [after, etcdAfter] = [await usages(), await effortOf(etcdUrl)];
+  const elapsedMs = performance.now() - begun;
+  const cores = after.map(({ cpuUs }, index) => (cpuUs - (before[index]?.cpuUs ?? 0)) / 1_000 / elapsedMs);
+  const rssMb = after.map(({ rssBytes }) => rssBytes / 2 ** 20);
+  const etcd = {
+    cpuMs: etcdAfter.cpuMs - etcdBefore.cpuMs,
+    proposals: etcdAfter.proposals - etcdBefore.proposals,
+    puts: etcdAfter.puts - etcdBefore.puts,
+  };
+  const each = (values: readonly number[], unit: string) =>
+    values.map((value) => `${value.toFixed(1)} ${unit}`).join(", ");
+  print(
+    `${what}: core of each controller`,
+    each(
+      cores.map((core) => core * 100),
+      "%",
+    ),
+  );
+  print(`${what}: memory of each controller`, each(rssMb, "MB"));
+  print(
+    `${what}: event loop late, p99 / longest`,
+    lags.map((lag) => `${lag.p99Ms.toFixed(0)} / ${lag.maxMs.toFixed(0)} ms`).join(", "),
+  );
+  print(`${what}: etcd, core`, `${((100 * etcd.cpuMs) / elapsedMs).toFixed(1)} %`);
+  print(`${what}: etcd, puts in ${seconds} s`, String(etcd.puts), "0");
+  return { cores, rssMb, etcd };
+}

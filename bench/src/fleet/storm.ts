@@ -1,0 +1,42 @@
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { print } from "../support/figures.ts";
+import type { PeerProcess } from "../support/peer-process.ts";
+import type { Usage } from "../support/questions.ts";
+import { effortOf } from "./etcd-effort.ts";
+
+/** Kills a server; answers the time in ms until every agent has a stream to the other one. */
+export async function measureStorm(
+  what: string,
+  processes: { readonly victim: PeerProcess; readonly survivor: PeerProcess; readonly agents: PeerProcess },
+  count: number,
+  etcdUrl?: string,
+): Promise<number> {
+  const { victim, survivor, agents } = processes;
+  const effort = async () => (etcdUrl === undefined ? undefined : effortOf(etcdUrl));
+  const [before, etcdBefore] = [await survivor.ask<Usage>({ ask: "usage" }), await effort()];
+  const killedMs = performance.timeOrigin + performance.now();
+  await victim.end();
+  const opened = () => agents.ask<{ count: number; lastMs: number }>({ ask: "opened", sinceMs: killedMs });
+  const { lastMs } = await waitUntil(
+    "every agent is back",
+    async () => {
+      const now = await opened();
+      return now.count >= count ? now : undefined;
+    },
+    { withinMs: 600_000, everyMs: 100, describe: async () => `${(await opened()).count} of ${count}` },
+  );
+  await waitUntil("the other one holds all", async () => (await survivor.ask<number>({ ask: "held" })) === count, {
+    withinMs: 60_000,
+  });
+  const [after, etcdAfter] = [await survivor.ask<Usage>({ ask: "usage" }), await effort()];
+  const tookMs = lastMs - killedMs;
+  print(`${what}: all ${count} agents back`, `${(tookMs / 1_000).toFixed(2)} s`);
+  print(`${what}: CPU of the server, a stream`, `${((after.cpuUs - before.cpuUs) / count / 1_000).toFixed(2)} ms`);
+  if (etcdBefore !== undefined && etcdAfter !== undefined) {
+    const puts = (etcdAfter.puts - etcdBefore.puts) / count;
+    const proposals = (etcdAfter.proposals - etcdBefore.proposals) / count;
+    print(`${what}: etcd, puts and log entries a stream`, `${puts.toFixed(2)}, ${proposals.toFixed(2)}`);
+    print(`${what}: etcd, CPU a stream`, `${((etcdAfter.cpuMs - etcdBefore.cpuMs) / count).toFixed(2)} ms`);
+  }
+  return tookMs;
+}

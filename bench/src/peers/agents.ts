@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { createUplink } from "@holdfast/agent/session/uplink.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { type Log, silentLog } from "@holdfast/common/log.ts";
+import {
+  HelloSchema,
+  InstanceObservationSchema,
+  ObservationSchema,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { answerQuestions } from "../support/questions.ts";
+
+// Many machines' agents in one process: each has the real agent's uplink with its enrolment, certificate, back-off and
+// heartbeats, and says what a real one says as often, about an engine that is not there.
+interface Settings {
+  /** Each agent keeps its certificate below it; one that finds its own does not enrol again. */
+  readonly directory: string;
+  readonly installationId: string;
+  readonly fingerprint: string;
+  readonly controllers: readonly string[];
+}
+
+interface Machine {
+  readonly id: string;
+  readonly token: string;
+}
+
+const { directory, installationId, fingerprint, controllers } = JSON.parse(process.argv[2] ?? "") as Settings;
+// As a file: thousands of tokens are too long for an argument.
+const machines = JSON.parse(readFileSync(join(directory, "machines.json"), "utf8")) as Machine[];
+const observationEveryMs = 15_000;
+const parameters = Object.fromEntries(
+  Array.from({ length: 20 }, (_, index) => [`parameter_${index}`, `${index * 128}`]),
+);
+/** When each agent's newest stream was opened, ms since 1970. */
+const openedAt = new Map<string, number>();
+const arrivedAt = new Map<string, number>();
+const now = () => performance.timeOrigin + performance.now();
+const stopping = new AbortController();
+let lastTrouble = "";
+const log: Log = {
+  ...silentLog,
+  warn(message, fields) {
+    lastTrouble = `${message} ${JSON.stringify(fields ?? {})}`;
+  },
+};
+
+function start(machine: Machine): void {
+  const stateDir = join(directory, machine.id);
+  mkdirSync(stateDir, { recursive: true });
+  rmSync(join(stateDir, "controllers.json"), { force: true });
+  const enrollment = {
+    installation_id: installationId,
+    machine_id: machine.id,
+    controllers,
+    ca_fingerprint: fingerprint,
+    token: machine.token,
+  };
+  writeFileSync(join(stateDir, "enrollment.json"), JSON.stringify(enrollment));
+  const sessionId = randomUUID();
+  const since = timestampFromMs(Date.now());
+  let dataBytes = 1_000_000_000n;
+
+  function observe(): void {
+    dataBytes += 8_192n;
+    const instance = create(InstanceObservationSchema, {
+      serviceId: `service-of-${machine.id}`,
+      nodeId: machine.id,
+      state: "running",
+      since,
+      generation: 1n,
+      term: 1n,
+      checks: ["liveness", "storage", "certificate"].map((name) => ({ name, status: "healthy", since })),
+      effectiveParameters: parameters,
+      dataBytes,
+      freeBytes: 10_000_000_000n - dataBytes,
+      engineVersion: "17.11",
+    });
+    uplink.send({
+      case: "observation",
+      value: create(ObservationSchema, { time: timestampFromMs(Date.now()), instance }),
+    });
+  }
+
+  const uplink = createUplink({
+    stateDir,
+    controllers: [],
+    hello: () => create(HelloSchema, { machineId: machine.id, agentVersion: "bench", bootId: "boot-1", sessionId }),
+    handlers: {
+      onTask(task) {
+        if (!arrivedAt.has(task.id)) arrivedAt.set(task.id, now());
+        uplink.send({ case: "taskResult", value: create(TaskResultSchema, { taskId: task.id }) });
+      },
+      onCancel: () => undefined,
+      onResultAck: () => undefined,
+    },
+    onOpen() {
+      openedAt.set(machine.id, now());
+      observe();
+    },
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
+  // As agents that started at any time, not all at once.
+  setTimeout(() => setInterval(observe, observationEveryMs), Math.random() * observationEveryMs);
+  void uplink.run(stopping.signal);
+}
+
+answerQuestions({
+  /** How many have a stream that was opened after this time, and when the last of them opened it. */
+  async opened({ sinceMs }: { sinceMs: number }) {
+    const since = [...openedAt.values()].filter((at) => at > sinceMs);
+    return { count: since.length, lastMs: since.reduce((last, at) => Math.max(last, at), 0) };
+  },
+  /** When each of these tasks came, ms since 1970. */
+  arrived: async ({ tasks }: { tasks: string[] }) => tasks.map((id) => arrivedAt.get(id) ?? null),
+});
+
+const batch = 10;
+for (let from = 0; from < machines.length; from += batch) {
+  const next = machines.slice(from, from + batch);
+  for (const machine of next) start(machine);
+  // So that they do not time each other out before there is anything to measure.
+  const giveUpMs = performance.now() + 60_000;
+  while (next.some(({ id }) => !openedAt.has(id))) {
+    // A token is worth nothing once it was spent, though its answer came too late.
+    if (performance.now() > giveUpMs)
+      throw new Error(`no stream within a minute, such as ${next[0]?.id}: ${lastTrouble}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+process.send?.({ agents: machines.length });

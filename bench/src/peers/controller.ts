@@ -1,0 +1,90 @@
+import { randomUUID } from "node:crypto";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { create } from "@bufbuild/protobuf";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { createRenewedIdentity } from "@holdfast/controller/pki/renewed-identity.ts";
+import { createShards } from "@holdfast/controller/runtime/shards.ts";
+import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { TestEtcd } from "@holdfast/test/support/etcd.ts";
+import { installationId, startController } from "@holdfast/test/support/test-fleet.ts";
+import { answerQuestions } from "../support/questions.ts";
+
+// A controller's fleet among others: the real listener, sessions, tasks, membership, shards and store, alone in this
+// process. Without providers, reconcilers and API: machines are entries in etcd and nothing starts them.
+interface Settings {
+  readonly id: string;
+  readonly etcdUrl: string;
+  /** Base64. */
+  readonly masterKey: string;
+  readonly directory: string;
+}
+
+const { id, etcdUrl, masterKey, directory } = JSON.parse(process.argv[2] ?? "") as Settings;
+const etcd = { url: etcdUrl } as TestEtcd;
+const close = async () => undefined;
+const controller = await startController({ etcd, masterKey: Buffer.from(masterKey, "base64"), directory, close }, id);
+const { store, membership, authority, fleet } = controller;
+createShards({ store, membership, log: silentLog });
+const loop = monitorEventLoopDelay({ resolution: 1 });
+loop.enable();
+
+answerQuestions({
+  /** Machines in etcd and what enrols each. */
+  machines: async ({ ids }: { ids: string[] }) => Promise.all(ids.map((machineId) => controller.newMachine(machineId))),
+  held: async () => fleet.held,
+  knownMachines: async () => controller.machines.size,
+  revision: async () => String(await store.revision()),
+  /** How late the event loop was since the last time, ms; its own resolution of 1 ms is in it. */
+  async loop() {
+    const lag = { p50Ms: loop.percentile(50) / 1e6, p99Ms: loop.percentile(99) / 1e6, maxMs: loop.max / 1e6 };
+    loop.reset();
+    return lag;
+  },
+  /** A certificate with which a peer is a controller in the agents' eyes. */
+  async peerIdentity() {
+    const identity = await createRenewedIdentity({
+      authority,
+      identity: { kind: "controller", id: "peer" },
+      names: ["localhost"],
+      addresses: ["127.0.0.1"],
+      clock: systemClock,
+      log: silentLog,
+    });
+    const { privateKey, certificate } = identity.current;
+    identity.close();
+    return { key: privateKey, cert: certificate, ca: authority.trustBundle };
+  },
+  /** Durable tasks at an even rate: a put, the watch, the stream. Answers when each was handed over, by task id. */
+  async change({ ids, perSecond, seconds }: { ids: string[]; perSecond: number; seconds: number }) {
+    const asked: Record<string, number> = {};
+    const pending: Promise<void>[] = [];
+    const begun = performance.now();
+    for (let sent = 0; sent < perSecond * seconds; sent += 1) {
+      const dueMs = begun + (sent * 1_000) / perSecond - performance.now();
+      if (dueMs > 1) await new Promise((resolve) => setTimeout(resolve, dueMs));
+      const taskId = `bench-${randomUUID()}`;
+      const machineId = ids[Math.floor(Math.random() * ids.length)] ?? "";
+      asked[taskId] = performance.timeOrigin + performance.now();
+      const request = {
+        ownerId: `service-of-${machineId}`,
+        generation: 1,
+        term: 1,
+        lane: "control",
+        input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
+        deadlineMs: 60_000,
+      } as const;
+      pending.push(fleet.submit(machineId, taskId, request));
+    }
+    await Promise.all(pending);
+    return asked;
+  },
+  unfinished: async ({ tasks }: { tasks: string[] }) =>
+    tasks.filter((taskId) => fleet.task(taskId)?.status !== "completed").length,
+});
+process.send?.({
+  address: controller.address,
+  trustBundle: authority.trustBundle,
+  fingerprint: authority.fingerprint,
+  installationId,
+});
