@@ -118,7 +118,19 @@ describe.skipIf(skipped !== undefined)(
       await expect.poll(() => statusOf("storage"), { timeout: 20_000 }).toBe("unhealthy");
       expect(machine.controller.observations.at(-1)?.state).toBe("running");
       expect(machine.pidsOf("valkey-server")).toContain(inside);
+      await filled(1).catch(() => undefined);
+      const client = await enter();
+      await expect
+        .poll(() => client.write("large", "x".repeat(10_000)).catch((error: Error) => error.message))
+        .toMatch(/^MISCONF/);
+      await machine.converge({ restartCount: 2n });
+      await expect.poll(() => check("liveness")?.reason, { timeout: 20_000 }).toMatch(/^The disk /);
+      await expect.poll(() => check("storage")?.reason, { timeout: 20_000 }).toMatch(/^The disk is full/);
+      expect([statusOf("liveness"), machine.controller.observations.at(-1)?.state]).toEqual(["unhealthy", "running"]);
       rmSync(fill);
+      // By itself: it is nobody's business to ask.
+      await expect.poll(() => client.write("large", "").catch(String), { timeout: 20_000 }).toBeUndefined();
+      await client.close();
       await machine.converge({ restartCount: 2n });
       await expect.poll(() => statusOf("storage"), { timeout: 20_000 }).toBe("healthy");
       await expect.poll(() => statusOf("liveness"), { timeout: 20_000 }).toBe("healthy");

@@ -45,7 +45,7 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
       const observation = await inTime(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
-      for (const check of observation.checks) status.checked(check);
+      for (const check of observation.checks) status.checked({ ...check, reason: verdictOf(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
         status.checked({ name: "liveness", status: "healthy", reason: "" });
       }

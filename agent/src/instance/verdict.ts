@@ -10,6 +10,7 @@ export interface Verdict {
 const known: readonly (readonly [RegExp, Verdict["kind"], string])[] = [
   [/too many clients|remaining connection slots|max number of clients/i, "too_many_clients", "Too many clients: all connections are taken. Close some, or raise the limit of connections."],
   [/no space left|disk full|ENOSPC|disk quota exceeded/i,                "disk_full",        "The disk is full. Delete data, or ask for more storage."],
+  [/cannot write to disk/i,                                              "disk_full",        "The disk takes no writes: it is full, or fails. Delete data, or ask for more storage."],
   [/address already in use|could not bind|EADDRINUSE/i,                  "port_busy",        "Another process listens on the engine's port."],
   [/out of memory|cannot allocate memory|could not map anonymous shared/i, "out_of_memory",  "The memory of the plan does not suffice for these settings."],
 ];

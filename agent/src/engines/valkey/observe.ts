@@ -27,13 +27,8 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
 }
 
 async function look(instance: Instance, session: Session): Promise<EngineObservation> {
+  const refused = await probe(session).then(() => undefined, verdict);
   const info = parseInfo(String(await session.call("INFO", "server", "persistence")));
-  const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
-  try {
-    await probe(session);
-  } catch (error) {
-    checks[0] = verdict(error);
-  }
   const running = await runningParameters(instance, session);
   const known = parametersOf("valkey", instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]
@@ -41,11 +36,20 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
     .map(([name]) => name);
   return {
     version: info.get("valkey_version") ?? "",
-    checks,
+    checks: [refused ?? persistenceVerdict(info)],
     pendingRestart,
     effectiveParameters: Object.fromEntries(running),
     dataBytes: Number(info.get("aof_current_size") ?? 0),
   };
+}
+
+/**
+ * Pure: a write is in memory before it is in the file, and taken back by nobody when the file does not take it. The server
+ * tries again each second and refuses further writes until then.
+ */
+export function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
+  if (info.get("aof_last_write_status") === "err") return unhealthy("liveness", "cannot write to disk");
+  return { name: "liveness", status: "healthy", reason: "" };
 }
 
 /** Pure: what a failed probe says of the engine. */
