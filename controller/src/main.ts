@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { createApiServer } from "@holdfast/gateway/server.ts";
@@ -102,7 +103,7 @@ const payloads = createPayloads(objects, { newId, maxBytes: payloadBytesMax });
 
 // This controller among the others.
 const { agentListen, agentAdvertise } = config;
-const [agentHost, agentPort] = hostAndPort(agentListen);
+const { host: agentHost, port: agentPort } = endpointOf(agentListen);
 const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
 const shards = createShards({ store, membership, log });
 const ownership = shards;
@@ -276,7 +277,7 @@ const api = createApiServer({
   cert: apiIdentity.current.certificate,
 });
 apiIdentity.subscribe(({ privateKey, certificate }) => api.renew(privateKey, certificate));
-const [apiHost, apiPort] = hostAndPort(config.apiListen);
+const { host: apiHost, port: apiPort } = endpointOf(config.apiListen);
 await api.listen(apiPort, apiHost);
 const draining = drains.serve(controllerId, () => void drain());
 log.info("serving", { controller: controllerId, api: config.apiListen, agents: agentListen });
@@ -311,11 +312,6 @@ async function stop(): Promise<void> {
   for (const part of [holds, zone, feed, authority, apiIdentity, collections]) part.close();
   await Promise.all([history.close(), store.close()]);
   process.exit(0);
-}
-
-function hostAndPort(text: string): [host: string, port: number] {
-  const colon = text.lastIndexOf(":");
-  return [text.slice(0, colon).replaceAll(/[[\]]/g, ""), Number(text.slice(colon + 1))];
 }
 
 function isAddress(host: string): boolean {

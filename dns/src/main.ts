@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { dnsSettings } from "./config.ts";
 import { startDnsServer } from "./dns-server.ts";
@@ -8,14 +9,13 @@ import { follow } from "./follower.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
-const colon = config.listen.lastIndexOf(":");
-const host = config.listen.slice(0, colon).replaceAll(/[[\]]/g, "");
+const { host, port } = endpointOf(config.listen);
 const listensOn = isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::" ? [host] : [];
 const { directory, queriesPerSecond, installationId, controllers, identityDirectory } = config;
 
 const server = await startDnsServer({
   host,
-  port: Number(config.listen.slice(colon + 1)),
+  port,
   directory,
   nameServerAddresses: config.nameServerAddresses.length > 0 ? config.nameServerAddresses : listensOn,
   queriesPerSecond,

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { connect, type DetailedPeerCertificate } from "node:tls";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { pemOf } from "./pem.ts";
 
 /**
@@ -18,9 +19,7 @@ function digestOf(der: Buffer): string {
 }
 
 function shownChain(address: string, timeoutMs: number): Promise<Buffer[]> {
-  const separator = address.lastIndexOf(":");
-  const host = address.slice(0, separator).replace(/^\[|\]$/g, "");
-  const port = Number(address.slice(separator + 1));
+  const { host, port } = endpointOf(address);
   return new Promise((resolve, reject) => {
     // Unverified on purpose: all that is wanted is the chain, to find the one certificate that is known already.
     const socket = connect({ host, port, rejectUnauthorized: false, ALPNProtocols: ["h2"] });

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 
 const unspecified = new Set(["0.0.0.0", "::", ""]);
 
@@ -7,7 +8,7 @@ export function listenerNames(
   host: string,
   advertise: string | undefined,
 ): { readonly names: string[]; readonly addresses: string[] } {
-  const dialled = advertise?.slice(0, advertise.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
+  const dialled = advertise === undefined ? undefined : endpointOf(advertise).host;
   const all = ["localhost", "127.0.0.1", host, ...(dialled === undefined ? [] : [dialled])];
   const isAddress = (name: string) => isIP(name) !== 0;
   const usable = [...new Set(all)].filter((name) => !unspecified.has(name));

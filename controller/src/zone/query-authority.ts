@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { isIPv6 } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { decode, encode } from "dns-packet";
 
 /** What an authoritative server says about a name now, over UDP. Rejects when it does not answer in time. */
@@ -49,9 +50,4 @@ function addressesOf(message: Buffer, id: number, type: "A" | "AAAA"): string[] 
   } catch {
     return undefined;
   }
-}
-
-function endpointOf(server: string): { host: string; port: number } {
-  const colon = server.lastIndexOf(":");
-  return { host: server.slice(0, colon).replaceAll(/[[\]]/g, ""), port: Number(server.slice(colon + 1)) };
 }
