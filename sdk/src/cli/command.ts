@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { type CliDeps, type Context, type ContextOptions, type GlobalFlags, openContext } from "./context.ts";
+import type { CliDeps, Context, ContextOptions, GlobalFlags } from "./context.ts";
 
 /** A command of `holdfast`: with examples below its help, and with work that gets the context of its run. */
 export class CliCommand extends Command {
@@ -31,6 +31,8 @@ export class CliCommand extends Command {
     options: ContextOptions = {},
   ): this {
     return this.action(async (...all) => {
+      // Help needs none of what is behind it, and reading that takes as long as starting Node.
+      const { openContext } = await import("./context.ts");
       const context = await openContext(this.optsWithGlobals<GlobalFlags>(), this.deps, options);
       await work(context, ...(all.slice(0, -1) as Args));
     });

@@ -133,7 +133,7 @@ function noService(name: string): NotFound {
 }
 
 function openSettings(
-  { output: _, data: dataDirectory, profile, ...given }: GlobalFlags,
+  { baseUrl, caFile, organization, data: dataDirectory, profile }: GlobalFlags,
   { environment, defaultDirectory }: CliDeps,
   makesProfile: boolean,
 ): FoundSettings {
@@ -141,7 +141,8 @@ function openSettings(
   const named = (name: string | undefined) =>
     name === undefined || profiles === undefined || Object.hasOwn(profiles, name) ? name : undefined;
   const variables = { ...environment, HOLDFAST_PROFILE: named(environment.HOLDFAST_PROFILE) };
-  return findSettings({ ...given, dataDirectory, profile: named(profile) }, variables, defaultDirectory);
+  const given = { baseUrl, caFile, organization, dataDirectory, profile: named(profile) };
+  return findSettings(given, variables, defaultDirectory);
 }
 
 function signedIn(credentials: Credentials | undefined): Credentials {

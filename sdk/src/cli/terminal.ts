@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { ReadStream, WriteStream } from "node:tty";
 import { Interrupted, UsageError } from "./exit-code.ts";
 
@@ -17,7 +16,10 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
   let lines: AsyncIterator<string> | undefined;
 
   async function nextLine(question: string): Promise<string> {
-    lines ??= createInterface({ input, terminal: false })[Symbol.asyncIterator]();
+    if (lines === undefined) {
+      const { createInterface } = await import("node:readline");
+      lines = createInterface({ input, terminal: false })[Symbol.asyncIterator]();
+    }
     const { done, value } = await lines.next();
     if (done === true) throw new UsageError(`${question}: standard input has no line for it`);
     return value;

@@ -1,6 +1,5 @@
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
-import { connectTo } from "../connect.ts";
 import { forgetConninfo, lastingConninfo } from "../conninfo-files.ts";
 import type { Context } from "../context.ts";
 import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
@@ -165,8 +164,9 @@ function addConnect(services: CliCommand): void {
         flags: { user?: string; database?: string; conninfo?: boolean },
       ) => {
         const service = await context.service(name);
-        if (flags.conninfo === true) context.output.print(await lastingConninfo(context, service, true));
-        else await connectTo(context, service, { user: flags.user, database: flags.database, args });
+        if (flags.conninfo === true) return context.output.print(await lastingConninfo(context, service, true));
+        const { connectTo } = await import("../connect.ts");
+        await connectTo(context, service, { user: flags.user, database: flags.database, args });
       },
     );
 }
