@@ -1,29 +1,7 @@
 import { spawnSync } from "node:child_process";
+import type { Cage } from "./cage.ts";
 import { createGroupCage } from "./group-cage.ts";
 import { createNamespaceCage } from "./namespace-cage.ts";
-
-/** What is around one run of a component: how to reach it, and the only judge of whether it is empty. */
-export interface Cage {
-  /** The component's first process, as seen from here; undefined until it is there. */
-  readonly pid: number | undefined;
-  /** To the first process. */
-  signal(signal: NodeJS.Signals): void;
-  /** SIGKILL to all that is left; what it missed shows in isEmpty. */
-  killAll(): void;
-  isEmpty(): boolean;
-  /** Enough to find what is left of it after the keeper itself was killed. */
-  readonly trace: CageTrace;
-  close(): void;
-}
-
-/** Kept in a file while the component runs. */
-export interface CageTrace {
-  readonly bootId: string;
-  readonly pid: number;
-  readonly startTicks: string;
-  /** Inode of the standard output that the component's processes share. */
-  readonly output: string;
-}
 
 /** The agent is the platform's own; everything that it starts is the engine's. */
 export type Role = "agent" | "engine";

@@ -1,6 +1,6 @@
-import type { Cage, CageTrace } from "./containment.ts";
+import { bootId } from "./boot-clock.ts";
+import type { Cage, CageTrace } from "./cage.ts";
 import { killQuietly } from "./kill-quietly.ts";
-import { bootId } from "./namespace-cage.ts";
 import { allPids, isAlive, linkOf, statOf } from "./proc-table.ts";
 
 /**

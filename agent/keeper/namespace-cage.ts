@@ -1,6 +1,7 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Cage } from "./containment.ts";
+import { bootId } from "./boot-clock.ts";
+import type { Cage } from "./cage.ts";
 import { allPids, isAlive, linkOf, type ProcessId, statOf } from "./proc-table.ts";
 import { killQuietly } from "./kill-quietly.ts";
 
@@ -67,8 +68,4 @@ function openOrUndefined(path: string): number | undefined {
     // It ended already.
     return undefined;
   }
-}
-
-export function bootId(): string {
-  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
