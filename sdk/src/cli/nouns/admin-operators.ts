@@ -22,8 +22,18 @@ interface LocalOperator {
   keepOperatorPassword(dataDirectory: string, operator: Operator): boolean;
 }
 
-/** Who may run the platform. No organization can make one. */
+/** Who may run the platform, whom no organization can make, and people whom no organization can help. */
 export function addOperators(admin: CliCommand): void {
+  admin
+    .command("reset-user <person>")
+    .description("give a person of several organizations a new setup token; the old password ends at once")
+    .option("--yes", "do not ask")
+    .example("admin reset-user anna")
+    .does(async ({ person, output, confirm }, userId: string, { yes }: { yes?: boolean }) => {
+      await confirm(`End the password of ${userId}?`, yes);
+      output.show(await (await person()).admin<object>(service, "ResetUser", { userId }));
+    });
+
   const operator = admin.command("operator").description("people who may run the platform");
   operator
     .command("create <name>")

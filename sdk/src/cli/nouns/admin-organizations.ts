@@ -1,4 +1,5 @@
 import type { CliCommand } from "../command.ts";
+import { UsageError } from "../exit-code.ts";
 import { given, several, wholeNumber } from "../flag-values.ts";
 import { type AdminList, showAdminList } from "./admin-lists.ts";
 
@@ -33,6 +34,28 @@ export function addAdminOrganizations(admin: CliCommand): void {
       const quota = services === undefined ? {} : { quota: { services } };
       const made = await (await person()).admin<object>(service, "CreateOrganization", { name, ...quota });
       output.show(made, organizations.columns);
+    });
+  addQuota(orgs);
+}
+
+/** What a quota is about, as flags name it. */
+const figures = ["services", "storage-gb", "members", "api-keys", "tokens", "webhooks"] as const;
+
+function addQuota(orgs: CliCommand): void {
+  const quota = orgs.command("quota <organization>").description("set how many of each it may have");
+  for (const figure of figures) {
+    quota.option(`--${figure} <count>`, "at most so many", wholeNumber).option(`--no-${figure}`, "as many as is usual");
+  }
+  quota
+    .example("admin orgs quota 019a... --services 200 --storage-gb 4096")
+    .example("admin orgs quota 019a... --no-services")
+    .does(async ({ person, output }, organizationId: string, flags: Readonly<Record<string, number | false>>) => {
+      const named = Object.entries(flags);
+      if (named.length === 0)
+        throw new UsageError(`name what to set: ${figures.map((each) => `--${each}`).join(", ")}`);
+      const counts = Object.fromEntries(named.filter(([, count]) => count !== false));
+      const request = { organizationId, ...counts, updateMask: named.map(([name]) => name).join(",") };
+      output.show(await (await person()).admin<object>(service, "UpdateQuota", request));
     });
 }
 

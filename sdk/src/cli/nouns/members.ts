@@ -48,6 +48,16 @@ export function addMembers(members: CliCommand): void {
     );
 
   members
+    .command("reset <member>")
+    .description("give a person who lost their password a new setup token; the old password ends at once")
+    .option("--yes", "do not ask")
+    .example("members reset anna")
+    .does(async ({ client, output, confirm }, member: string, { yes }: { yes?: boolean }) => {
+      await confirm(`End the password of ${member}?`, yes);
+      output.show(await client.users.reset(member));
+    });
+
+  members
     .command("remove <member>")
     .description("end a membership, and the tokens that the member made")
     .option("--yes", "do not ask")

@@ -2,7 +2,8 @@ import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
 import { organizationOf } from "../organization.ts";
 
-const columns = ["id", "name", "usage", "quota", "created_at"];
+const columns = ["id", "name", "created_at"];
+const fields = ["id", "name", "usage", "quota", "created_at"];
 
 export function addOrgs(orgs: CliCommand): void {
   orgs
@@ -17,7 +18,7 @@ export function addOrgs(orgs: CliCommand): void {
     .example("orgs create acme")
     .does(async ({ person, output }, name: string) => {
       const made = await (await person()).organizations.create(name);
-      output.show(made, columns);
+      output.show(made, fields);
       output.say(`\nTo act in it: --organization ${made.id}, or HOLDFAST_ORGANIZATION, or holdfast login`);
     });
 
@@ -26,7 +27,7 @@ export function addOrgs(orgs: CliCommand): void {
     .description("one of them with its quota; the one that you act in when none is named")
     .example("orgs get")
     .does(async ({ client, output }, id?: string) =>
-      output.show(await client.organizations.get(id ?? (await organizationOf(client))), columns),
+      output.show(await client.organizations.get(id ?? (await organizationOf(client))), fields),
     );
 
   orgs
@@ -34,7 +35,7 @@ export function addOrgs(orgs: CliCommand): void {
     .description("give the organization that you act in another name")
     .example("orgs rename acme-europe")
     .does(async ({ client, output }, name: string) =>
-      output.show(await client.organizations.rename(await organizationOf(client), name), columns),
+      output.show(await client.organizations.rename(await organizationOf(client), name), fields),
     );
 
   orgs
