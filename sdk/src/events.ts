@@ -1,22 +1,7 @@
+import type { EventFilter, EventType, OrganizationEventFilter, PlatformEvent } from "./event-types.ts";
 import { follow } from "./follow.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-
-/** What happened to an object of the organization; also the body of a webhook's delivery. */
-export interface PlatformEvent {
-  readonly id: string;
-  /** Such as "service.running". */
-  readonly event_type: string;
-  /** RFC 3339 in UTC. */
-  readonly timestamp: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-export interface EventFilter {
-  readonly type?: string | undefined;
-  /** RFC 3339; the list begins here, inclusive. */
-  readonly since?: string | undefined;
-}
 
 /** The organization's events of the last 90 days, oldest first. */
 export class Events {
@@ -26,22 +11,26 @@ export class Events {
     this.#transport = transport;
   }
 
-  /** Those so far, of one service when `service` is its id. */
-  list(filter?: EventFilter & { readonly service?: string | undefined }, options?: ListOptions): List<PlatformEvent> {
+  /** Those so far. */
+  list<T extends EventType>(filter?: OrganizationEventFilter<T>, options?: ListOptions): List<PlatformEvent<T>> {
     return listOf(this.#transport, "/events", "events", options, { ...filter });
   }
 
   /** Those so far of one service, also after it is gone. */
-  listOfService(serviceId: string, filter?: EventFilter, options?: ListOptions): List<PlatformEvent> {
+  listOfService<T extends EventType>(
+    serviceId: string,
+    filter?: EventFilter<T>,
+    options?: ListOptions,
+  ): List<PlatformEvent<T>> {
     const path = pathOf("managed-services", serviceId, "events");
     return listOf(this.#transport, path, "events", options, { ...filter });
   }
 
   /** Those so far, then each as it comes, until the signal aborts: the iteration then throws its reason. */
-  follow(
-    filter?: EventFilter & { readonly service?: string | undefined },
+  follow<T extends EventType>(
+    filter?: OrganizationEventFilter<T>,
     options?: Pick<CallOptions, "signal">,
-  ): AsyncGenerator<PlatformEvent, void, undefined> {
+  ): AsyncGenerator<PlatformEvent<T>, void, undefined> {
     return follow(this.#transport, "/events", { ...filter }, options);
   }
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { NotFound, Unauthenticated } from "./errors.ts";
+import { ConnectionFailed, NotFound, Unauthenticated } from "./errors.ts";
 import { follow } from "./follow.ts";
 import { createTransport, type Transport } from "./transport.ts";
 
@@ -49,6 +49,11 @@ describe("follow", () => {
     expect(seen).toEqual([1, 2, 3, 4, "ü", 6]);
     expect(asked.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "a", "a", "a", "b"]);
     expect(asked[0]?.url).toBe("/x?type=t&follow=true");
+  });
+
+  test("does not wait for a server that was never there", async () => {
+    const transport = createTransport({ baseUrl: "http://127.0.0.1:1" });
+    await expect(follow(transport, "/x", {}).next()).rejects.toBeInstanceOf(ConnectionFailed);
   });
 
   test("ends with the signal's reason, and closes its connection", async () => {

@@ -1,7 +1,10 @@
 import { ConnectionFailed, errorOf, type Problem } from "./errors.ts";
 import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
 import { readServerEvents } from "./server-events.ts";
-import type { CallOptions, RequestOptions, Transport } from "./transport.ts";
+import { anyOf, type CallOptions, type RequestOptions, type Transport } from "./transport.ts";
+
+/** Once it has begun, a stream goes on whatever passes: its reader is there for what comes later. */
+const lastingRetries = { ...usualRetries, retries: Number.POSITIVE_INFINITY };
 
 /** A sign of life comes every 15 s; without one for this long the connection is dead. */
 const silenceMs = 50_000;
@@ -14,22 +17,24 @@ export async function* follow<T>(
   transport: Transport,
   path: string,
   query: RequestOptions["query"],
-  { signal }: Pick<CallOptions, "signal"> = {},
+  options: Pick<CallOptions, "signal"> = {},
 ): AsyncGenerator<T, void, undefined> {
+  const signal = anyOf(options.signal, transport.signal);
   let cursor: string | undefined;
   // Only the last entry of a page has a cursor; after a break the server repeats those since then, in the same order.
   let sinceCursor = 0;
+  let policy = usualRetries;
   for (let failures = 0; ; ) {
     const connection = new AbortController();
-    const all = signal === undefined ? connection.signal : AbortSignal.any([signal, connection.signal]);
     const unanswered = setTimeout(() => connection.abort(new ConnectionFailed("the stream does not open")), silenceMs);
     try {
       const response = await transport.open("GET", path, {
         query: { ...query, follow: true },
         ...(cursor !== undefined && { headers: { "last-event-id": cursor } }),
-        signal: all,
+        signal: anyOf(signal, connection.signal),
       });
       clearTimeout(unanswered);
+      policy = lastingRetries;
       let repeated = sinceCursor;
       for await (const { id, type, data } of readServerEvents(response, silenceMs)) {
         failures = 0;
@@ -46,9 +51,7 @@ export async function* follow<T>(
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
       failures += 1;
-      // A broken connection is no reason to give up, however often; a refusal is.
-      const attempt = error instanceof ConnectionFailed ? Math.min(failures, usualRetries.retries) : failures;
-      const pauseMs = pauseBeforeRetry(error, attempt, usualRetries, Math.random());
+      const pauseMs = pauseBeforeRetry(error, failures, policy, Math.random());
       if (pauseMs === undefined) throw error;
       await pause(pauseMs, signal);
     } finally {

@@ -48,6 +48,8 @@ export type HttpVerb = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Sends requests, again where that is safe, and turns error answers into errors. */
 export interface Transport {
+  /** Ends every request. */
+  readonly signal: AbortSignal | undefined;
   request<T>(verb: HttpVerb, path: string, options?: RequestOptions): Promise<T>;
   /** The answer as it comes, for streams. Not tried again, and with no time-out of its own. */
   open(verb: HttpVerb, path: string, options?: RequestOptions): Promise<Response>;
@@ -135,7 +137,7 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  return { open, request };
+  return { signal: ending, open, request };
 }
 
 /** The path of these parts below the root, each escaped. Throws a TypeError for a part that would lead to another path. */
@@ -148,7 +150,8 @@ export function pathOf(...parts: readonly string[]): string {
     .join("");
 }
 
-function anyOf(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+/** A signal that aborts as soon as one of them does. */
+export function anyOf(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
   return one === undefined || other === undefined ? (one ?? other) : AbortSignal.any([one, other]);
 }
 

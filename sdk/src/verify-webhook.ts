@@ -1,4 +1,4 @@
-import type { PlatformEvent } from "./events.ts";
+import type { PlatformEvent } from "./event-types.ts";
 
 /** The request does not prove that the platform sent it, now. */
 export class WebhookVerificationFailed extends Error {

@@ -1,4 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import type { eventDefinitions } from "@holdfast/controller/event/event-types.ts";
 import type { ApiKeyService, CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import type { AuditService, ListAuditLogRequestSchema } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import type { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
@@ -73,8 +74,8 @@ const calls = {
   deleteDatabaseUser: (c) => c.databaseUsers.delete("i", "u"),
   revealPassword: (c) => c.databaseUsers.revealPassword("i", "u"),
   resetPassword: (c) => c.databaseUsers.resetPassword("i", "u"),
-  listEvents: (c) => c.events.list({ type: "t", service: "s", since: time }, page),
-  listServiceEvents: (c) => c.events.listOfService("i", { type: "t", since: time }, page),
+  listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time }, page),
+  listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time }, page),
   createManagedService: (c) => c.services.create({ ...service, ...choices, ...change }),
   listManagedServices: (c) =>
     c.services.list({ name: "n", status: "Running", database_type: "valkey", tag: "a:b" }, page),
@@ -123,15 +124,34 @@ type Mutual<A, Widest, Narrowest> = [A] extends [Widest] ? ([Narrowest] extends 
 
 /** A client's type says no less than the message with each of its messages there, and no more than with any of them null. */
 type Same<A, Schema extends DescMessage> =
-  A extends sdk.List<infer Entry>
-    ? Mutual<Entry, RestEntry<Schema>, RestEntry<Schema, never>>
-    : A extends readonly (infer Entry)[]
+  A extends sdk.List<sdk.PlatformEvent>
+    ? SameEvent<Schema>
+    : A extends sdk.List<infer Entry>
       ? Mutual<Entry, RestEntry<Schema>, RestEntry<Schema, never>>
-      : [A] extends [void]
-        ? Schema["typeName"] extends "google.protobuf.Empty"
-          ? true
-          : false
-        : Mutual<A, RestShape<Schema>, RestShape<Schema, never>>;
+      : A extends readonly (infer Entry)[]
+        ? Mutual<Entry, RestEntry<Schema>, RestEntry<Schema, never>>
+        : [A] extends [void]
+          ? Schema["typeName"] extends "google.protobuf.Empty"
+            ? true
+            : false
+          : Mutual<A, RestShape<Schema>, RestShape<Schema, never>>;
+
+/** An event has the message's members, and by its type the data that the platform's own catalogue declares. */
+type SameEvent<Schema extends DescMessage> = [sdk.PlatformEvent] extends [RestEntry<Schema>]
+  ? Mutual<keyof sdk.PlatformEvent, keyof RestEntry<Schema>, keyof RestEntry<Schema>>
+  : false;
+type Declared = typeof eventDefinitions;
+type DataOf<Fields> = {
+  readonly [K in keyof Fields as Fields[K] extends { optional: true } ? never : K]: ValueOf<Fields[K]>;
+} & { readonly [K in keyof Fields as Fields[K] extends { optional: true } ? K : never]?: ValueOf<Fields[K]> };
+type ValueOf<Field> = Field extends { type: "number" } ? number : string;
+type WrongEvents = {
+  [T in keyof Declared | sdk.EventType]: T extends keyof Declared & sdk.EventType
+    ? Mutual<sdk.EventData[T], DataOf<Declared[T]["data"]>, DataOf<Declared[T]["data"]>> extends true
+      ? never
+      : T
+    : T;
+}[keyof Declared | sdk.EventType];
 
 /** Methods whose answers the SDK has another type for. */
 type WrongAnswers = {
@@ -151,7 +171,10 @@ interface Inputs {
   auditFilter: SameInput<sdk.AuditFilter, typeof ListAuditLogRequestSchema>;
   parameters: SameInput<{ parameters: sdk.ParameterChange }, typeof UpdateConfigurationRequestSchema>;
   newDatabaseUser: SameInput<sdk.NewDatabaseUser, typeof CreateDatabaseUserRequestSchema>;
-  eventFilter: SameInput<sdk.EventFilter, typeof ListServiceEventsRequestSchema>;
+  eventFilter: SameInput<
+    Omit<sdk.EventFilter, "type"> & { readonly type: string },
+    typeof ListServiceEventsRequestSchema
+  >;
   newService: SameInput<sdk.NewService, typeof CreateManagedServiceRequestSchema>;
   serviceChange: SameInput<sdk.ServiceChange, typeof UpdateManagedServiceRequestSchema>;
   serviceFilter: SameInput<sdk.ServiceFilter, typeof ListManagedServicesRequestSchema>;
@@ -165,11 +188,12 @@ type WrongInputs = { [K in keyof Inputs]: Inputs[K] extends true ? never : K }[k
 /** Do not compile while a type of the SDK is not that of the protos; the error names the method or the input. */
 const wrongAnswers: Record<WrongAnswers, never> = {};
 const wrongInputs: Record<WrongInputs, never> = {};
+const wrongEvents: Record<WrongEvents, never> = {};
 
 describe("the SDK's methods", () => {
   test("are as many as the API's, and their types are the protos'", () => {
     expect(Object.keys(calls).toSorted()).toEqual(restMethods.map(({ method }) => method.localName).toSorted());
-    expect({ ...wrongAnswers, ...wrongInputs }).toEqual({});
+    expect({ ...wrongAnswers, ...wrongInputs, ...wrongEvents }).toEqual({});
   });
 
   test.each(restMethods.map((rest) => [rest.method.localName, rest] as const))("%s", async (name, { method, path }) => {

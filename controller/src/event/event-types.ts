@@ -37,7 +37,7 @@ const webhookData = {
 const webhookId = "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90";
 
 /** Every type of event that the platform makes, by its name (spec 2, Events). A new type is a new entry here. */
-const definitions = {
+export const eventDefinitions = {
   "service.running": { when: "a service is ready to use", data: serviceData, example: running },
   "service.error": {
     when: "a service enters an error state",
@@ -86,4 +86,4 @@ const definitions = {
 
 export type WebhookEventType = "webhook.test" | "webhook.disabled";
 
-export const eventTypes: ReadonlyMap<string, EventDefinition> = new Map(Object.entries(definitions));
+export const eventTypes: ReadonlyMap<string, EventDefinition> = new Map(Object.entries(eventDefinitions));

@@ -1,11 +1,12 @@
-import type { PlatformEvent } from "../../events.ts";
+import type { EventType, PlatformEvent } from "../../event-types.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { given, wholeNumber } from "../flag-values.ts";
 import { asText, printable } from "../table.ts";
 
 export interface EventFlags {
-  readonly type?: string;
+  /** The API says which it knows. */
+  readonly type?: EventType;
   readonly since?: string;
   readonly limit: number;
   readonly follow?: boolean;
