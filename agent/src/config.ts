@@ -14,6 +14,11 @@ export const settings = {
     "/sys/fs/cgroup",
   ),
   softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
+  engine: text(
+    "HOLDFAST_ENGINE",
+    "Engine that this machine is made for, loaded ahead of its settings; empty for none",
+    "",
+  ),
   controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrolment, host:port"),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 };

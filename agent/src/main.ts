@@ -38,6 +38,8 @@ const agent = await createAgent({
   random: Math.random,
   log,
 });
+// Whoever gives the machine its settings is not to wait for what is the same in each.
+if (isEngine(config.engine)) await loadDriver(config.engine, runAsEngine);
 log.info("agent ready", { startMs: Math.round(performance.now()) });
 await agent.run(end.signal);
 keeper.close();

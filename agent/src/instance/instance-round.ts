@@ -84,14 +84,18 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     status.become("preparing", status.state === "failed" ? "" : undefined);
     const instance = instanceOf(driver, spec, before);
     const { paths } = instance;
+    // The way to the authority and back takes longest: all else is done meanwhile.
+    const certified = certificate.ensure(signals.changed);
+    certified.catch(() => undefined);
     const fingerprint = await driver.fingerprint(paths.software, signals.urgent);
     if (!fingerprint.present) {
       const { engine, version } = spec;
       throw new Error(`This machine's image has no ${engine} ${version} that runs: ${fingerprint.reason}`);
     }
     await mkdir(paths.config, { recursive: true, mode: 0o750 });
-    await Promise.all([certificate.ensure(signals.changed), driver.bootstrap(instance, signals.urgent)]);
+    await driver.bootstrap(instance, signals.urgent);
     await syncConfigFiles(paths.config, driver.render(instance));
+    await certified;
     // Before the start: an agent that is killed in between must not restart what it finds running.
     await save({ ...before, restartCount: String(spec.restartCount) });
     const mark = await logs.end();

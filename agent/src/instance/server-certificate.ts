@@ -70,7 +70,7 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     const home = dirname(path);
     const fresh = `tls-${now()}`;
     await mkdir(join(home, fresh), { recursive: true, mode: 0o750 });
-    for (const [name, content] of files) await writeDurably(join(home, fresh, name), content, 0o640);
+    await Promise.all(files.map(([name, content]) => writeDurably(join(home, fresh, name), content, 0o640)));
     await rm(`${path}.new`, { force: true });
     await symlink(fresh, `${path}.new`);
     await rename(`${path}.new`, path);

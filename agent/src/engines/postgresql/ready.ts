@@ -1,3 +1,4 @@
+import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,15 +24,34 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
   }
 }
 
+const pidFile = "postmaster.pid";
+const lookEveryMs = 200;
+
 /** The postmaster says in its pid file when it takes connections; trying before that would fill the log with refusals. */
 async function untilListening(instance: Instance, signal: AbortSignal): Promise<void> {
-  const file = join(dataDirectory(instance), "postmaster.pid");
-  for (;;) {
-    signal.throwIfAborted();
-    const text = await readFile(file, "utf8").catch(() => "");
-    if (text.split("\n")[7]?.trim() === "ready") return;
-    await sleep(5, undefined, { signal });
+  const directory = dataDirectory(instance);
+  let written = Promise.withResolvers<void>();
+  const watcher = watch(directory, (_, name) => name === pidFile && written.resolve());
+  // Without a watch, as where there are too many of them, the looks now and then remain.
+  watcher.on("error", () => undefined);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      written = Promise.withResolvers();
+      const text = await readFile(join(directory, pidFile), "utf8").catch(() => "");
+      if (text.split("\n")[7]?.trim() === "ready") return;
+      await untilOr(written.promise, lookEveryMs, signal);
+    }
+  } finally {
+    watcher.close();
   }
+}
+
+/** Resolves with the promise, or after the time. */
+async function untilOr(promise: Promise<void>, afterMs: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const late = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, over.signal]) });
+  await Promise.race([promise, late]).finally(() => over.abort());
 }
 
 async function settle(instance: Instance, session: Session): Promise<void> {

@@ -163,6 +163,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         HOLDFAST_MACHINE_ID: id,
         HOLDFAST_MACHINE_START: `${bootId()}-${record.starts}`,
         HOLDFAST_ADDRESS: address,
+        HOLDFAST_ENGINE: record.spec.engine,
         ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
         ...(made !== undefined && {
           HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
