@@ -42,7 +42,7 @@ export interface CommandLine {
   remove(): void;
 }
 
-const main = join(import.meta.dirname, "..", "..", "sdk", "src", "cli", "main.ts");
+const launcher = join(import.meta.dirname, "..", "..", "bin", "holdfast.js");
 
 /** `environment` comes on top of what a shell needs. */
 export function createCommandLine(environment: Readonly<Record<string, string>>): CommandLine {
@@ -55,7 +55,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
   const own = { HOME: home, TMPDIR: temporary, TERM: "xterm", HOLDFAST_CACHE: cache };
 
   function start(args: readonly string[], options: RunOptions = {}): Running {
-    const words = [process.execPath, main, ...args];
+    const words = [process.execPath, launcher, ...args];
     const [command = "", ...rest] =
       options.onTerminal === true
         ? ["script", "-qefc", `stty cols 120; exec ${words.map(quoted).join(" ")}`, "/dev/null"]

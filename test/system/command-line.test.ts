@@ -118,11 +118,18 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await suggested("keys delete")).toContain(`${key.id}\tdashboard\n`);
   });
 
-  it("is interrupted with 130 while it waits", async () => {
+  it("is interrupted with 130 while it waits or follows", async () => {
     const waiting = shell.start(wordsOf("services wait told --for Stopped"), { environment: organization });
     await waitUntil("it waits", () => waiting.written().includes("told:"));
     waiting.child.kill("SIGINT");
     expect(await waiting.ended).toMatchObject({ code: 130, stderr: expect.stringMatching(/interrupted\n$/) });
+
+    const following = shell.start(wordsOf("events --follow --output json"), { environment: organization });
+    await waitUntil("an event comes", () => following.written().includes("\n"));
+    following.child.kill("SIGINT");
+    const { code, stdout } = await following.ended;
+    expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({ event_type: "service.running" });
+    expect(code).toBe(130);
   });
 
   it("has colours and questions on a terminal alone", async () => {
