@@ -1,7 +1,8 @@
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Collection } from "../store/collection.ts";
-import type { NewAudit, UnitOfWork } from "../store/unit-of-work.ts";
+import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { covers } from "./scopes.ts";
 
 /** The organization that the call acts in; an operator without one must use a key of it. */

@@ -23,7 +23,8 @@ import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
-import type { NewAudit, UnitOfWork } from "../store/unit-of-work.ts";
+import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { type DatabaseUserObject, databaseUserId } from "./database-user.ts";
 import { newUser } from "./new-user.ts";
 

@@ -1,4 +1,5 @@
 import type { EventEntry } from "../outbox/outbox-entry.ts";
+import type { AttemptRecord, EndedAttempt } from "./attempt-record.ts";
 import type { Database } from "./database.ts";
 import { recordAttempts } from "./record-attempts.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
@@ -41,26 +42,6 @@ export interface WaitingDelivery {
   readonly attempt: number;
   readonly dueAt: number;
   readonly event: Pick<EventEntry, "id" | "occurredAt" | "type" | "data">;
-}
-
-export interface AttemptRecord {
-  readonly id: string;
-  readonly webhookId: string;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly attempt: number;
-  readonly responseStatus: number | null;
-  readonly errorMessage: string | null;
-  readonly deliveredAt: number | null;
-  readonly beganAt: number;
-  readonly durationMs: number;
-}
-
-export interface EndedAttempt extends AttemptRecord {
-  readonly deliveryId: string;
-  readonly eventOccurredAt: number;
-  /** When the next attempt is due; null when there is none. */
-  readonly nextDueAt: number | null;
 }
 
 export function createDeliveries(database: () => Database): Deliveries {

@@ -3,6 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { AuditEntry, EventEntry, OutboxEntry } from "../outbox/outbox-entry.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
 import { createDeliveries, type Deliveries, type NewDelivery } from "./deliveries.ts";
+import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
 import { migrate } from "./migrate.ts";
 import { dropOldPartitions, makePartitions } from "./partitions.ts";
 import { insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
@@ -27,34 +28,6 @@ export interface History {
   /** Resolves when the schema is there. Until then every call throws STORE_UNAVAILABLE. */
   readonly ready: Promise<void>;
   close(): Promise<void>;
-}
-
-/** Each given field must match. */
-export interface HistoryFilter {
-  readonly organizationId?: string;
-  readonly objectId?: string;
-  /** Of an audit entry. */
-  readonly actor?: string;
-  /** Type of an event, action of an audit entry. */
-  readonly type?: string;
-  /** Milliseconds since 1970; inclusive. */
-  readonly since?: number;
-  /** Exclusive. */
-  readonly until?: number;
-}
-
-export interface HistoryPage {
-  /** `next` of the page before. */
-  readonly after: string | undefined;
-  readonly limit: number;
-  readonly order: "newest first" | "oldest first";
-}
-
-export interface HistoryResult<T> {
-  readonly items: T[];
-  /** Where to go on: undefined when there was nothing. An oldest-first reader keeps it to see what comes later. */
-  readonly next: string | undefined;
-  readonly more: boolean;
 }
 
 /** Connects, and makes its schema, as soon as the database is there: a controller starts without it. */

@@ -1,5 +1,5 @@
+import type { EndedAttempt } from "./attempt-record.ts";
 import type { Database } from "./database.ts";
-import type { EndedAttempt } from "./deliveries.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
 
 /** Keeps what came of attempts and what comes next. Resolves to since when each endpoint fails, of those that do. */

@@ -1,7 +1,7 @@
 import type { AuditEntry, EventEntry } from "../outbox/outbox-entry.ts";
 import type { Database } from "./database.ts";
 import type { NewDelivery } from "./deliveries.ts";
-import type { HistoryFilter, HistoryPage, HistoryResult } from "./history.ts";
+import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
 
 /**

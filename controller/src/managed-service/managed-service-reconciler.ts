@@ -5,7 +5,7 @@ import { cancelled, completed, failed, type OperationObject, progressed, stuckFa
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
-import type { NewEvent } from "../store/unit-of-work.ts";
+import type { NewEvent } from "../outbox/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";

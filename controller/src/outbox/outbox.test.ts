@@ -10,7 +10,8 @@ import { createHistory, type History } from "../history/history.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store, WatchHandler } from "../store/store.ts";
-import { createUnitOfWork, type NewAudit } from "../store/unit-of-work.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import type { NewAudit } from "./outbox-entry.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
 import { type OutboxEntry, outboxPrefix } from "./outbox-entry.ts";
 

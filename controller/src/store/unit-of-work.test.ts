@@ -11,7 +11,8 @@ import { createEtcdStore } from "./etcd-store.ts";
 import { createKeptAnswers } from "./kept-answers.ts";
 import { keyOf, type Resource, root } from "./resource.ts";
 import type { Store } from "./store.ts";
-import { AlreadyAnswered, Conflict, createUnitOfWork, type NewAudit, type NewEvent } from "./unit-of-work.ts";
+import type { NewAudit, NewEvent } from "../outbox/outbox-entry.ts";
+import { AlreadyAnswered, Conflict, createUnitOfWork } from "./unit-of-work.ts";
 
 type Thing = Resource<{ size: number }, Record<string, never>>;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { type AuditEntry, type EventEntry, outboxKeyOf } from "../outbox/outbox-entry.ts";
+import { type AuditEntry, type EventEntry, type NewAudit, type NewEvent, outboxKeyOf } from "../outbox/outbox-entry.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import { keptAnswerOf } from "./kept-answers.ts";
 import type { Store } from "./store.ts";
@@ -45,26 +45,6 @@ export interface UnitOfWork {
    * and STORE_UNAVAILABLE when etcd does not answer or too much waits for the history.
    */
   commit(signal?: AbortSignal): Promise<bigint>;
-}
-
-export interface NewEvent {
-  readonly type: string;
-  readonly organizationId: string;
-  readonly objectKind: Kind;
-  readonly objectId: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
-export interface NewAudit {
-  readonly organizationId: string;
-  readonly actor: string;
-  readonly source: string;
-  /** "managed-service.create". */
-  readonly action: string;
-  readonly objectKind: Kind;
-  readonly objectId: string;
-  readonly result: "ok" | "refused";
-  readonly requestId: string;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Deliveries, EndedAttempt } from "../history/deliveries.ts";
+import type { EndedAttempt } from "../history/attempt-record.ts";
+import type { Deliveries } from "../history/deliveries.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 
 /** Writes ended attempts, those that end together in one statement. */

@@ -1,7 +1,8 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { EgressClient } from "../egress/egress-client.ts";
 import { EgressFailure } from "../egress/egress-failure.ts";
-import type { EndedAttempt, WaitingDelivery } from "../history/deliveries.ts";
+import type { EndedAttempt } from "../history/attempt-record.ts";
+import type { WaitingDelivery } from "../history/deliveries.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import { envelopeOf } from "./envelope.ts";
 import { attemptMs, waitAfterMs } from "./retry-policy.ts";

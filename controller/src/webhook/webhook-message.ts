@@ -1,7 +1,7 @@
 import { type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type DeliverySchema, RetryPolicy, type WebhookSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import type { AttemptRecord } from "../history/deliveries.ts";
+import type { AttemptRecord } from "../history/attempt-record.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 import type { WebhookObject } from "./webhook.ts";
 
