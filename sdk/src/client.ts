@@ -38,7 +38,7 @@ export interface Client {
   auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
   /**
    * Waits until the service, or the one of that id, has the status and no operation is left. Throws ServiceFailed when it
-   * comes to Error (unless that was asked for), WaitTimedOut, or the signal's reason.
+   * comes to Error (unless that was asked for), OperationFailed, WaitTimedOut, or the signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
   /** Waits until nothing is left of the service. */
@@ -50,9 +50,10 @@ export interface Client {
 export function createClient(options: TransportOptions): Client {
   const transport = createTransport(options);
   const services = new Services(transport);
+  const operations = new Operations(transport);
   return {
     services,
-    operations: new Operations(transport),
+    operations,
     databases: new Databases(transport),
     databaseUsers: new DatabaseUsers(transport),
     configuration: new Configurations(transport),
@@ -66,7 +67,7 @@ export function createClient(options: TransportOptions): Client {
     catalog: (call) => transport.request("GET", "/catalog", call),
     me: (call) => transport.request("GET", "/me", call),
     auditLog: (filter, list) => listOf(transport, "/audit-log", "entries", list, { ...filter }),
-    waitFor: ((service, target, wait) => waitFor(services, service, target, wait)) as Client["waitFor"],
+    waitFor: ((service, target, wait) => waitFor({ services, operations }, service, target, wait)) as Client["waitFor"],
     admin: (service, method, request = {}, call = {}) =>
       transport.request("POST", `/holdfast.admin.v1.${service}/${method}`, {
         ...call,

@@ -22,6 +22,6 @@ export {
   type WebhookHeaders,
   WebhookVerificationFailed,
 } from "./verify-webhook.ts";
-export { ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
+export { OperationFailed, ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
 export type * from "./webhook-types.ts";
 export type { Webhooks } from "./webhooks.ts";

@@ -1,7 +1,8 @@
-import { NotFound } from "./errors.ts";
+import { ConnectionFailed, NotFound, Unavailable } from "./errors.ts";
+import type { Operations } from "./operations.ts";
 import { pause } from "./retry.ts";
 import type { Services } from "./services.ts";
-import type { ManagedService, ServiceStatus, TaskSummary } from "./types.ts";
+import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./types.ts";
 
 /** The time ran out before the service was there. */
 export class WaitTimedOut extends Error {
@@ -19,6 +20,17 @@ export class ServiceFailed extends Error {
   }
 }
 
+/** What was waited for has failed or was cancelled, and the service is what it was. */
+export class OperationFailed extends Error {
+  override readonly name = "OperationFailed";
+  readonly operation: Operation;
+
+  constructor(operation: Operation) {
+    super(operation.error?.message ?? `the operation ${operation.type} was ${operation.status}`);
+    this.operation = operation;
+  }
+}
+
 export interface WaitOptions {
   /** Of the whole wait, 15 minutes when left out. */
   readonly timeoutMs?: number | undefined;
@@ -29,32 +41,55 @@ export interface WaitOptions {
 
 /** As Client.waitFor promises it. */
 export async function waitFor(
-  services: Services,
+  { services, operations }: { readonly services: Services; readonly operations: Operations },
   service: ManagedService | string,
   target: ServiceStatus | "gone",
-  options: WaitOptions = {},
+  { timeoutMs = 15 * 60_000, signal, onProgress }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
-  const { timeoutMs = 15 * 60_000, signal, onProgress } = options;
-  const id = typeof service === "string" ? service : service.id;
+  const { id, operation } = typeof service === "string" ? { id: service, operation: null } : service;
   const end = performance.now() + timeoutMs;
+  let awaited = operation?.id;
+  let cause: unknown;
   let last = "";
+  let wasSeen = false;
+
+  /** What the wait came to, if it is over. */
+  async function look(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
+    const now = await services.get(id, { signal });
+    wasSeen = true;
+    if (now.operation !== null) awaited = now.operation.id;
+    else if (now.status === target) return { found: now };
+    else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
+    else if (awaited !== undefined && target !== "gone") await expectSuccess(awaited);
+    if (onProgress === undefined) return undefined;
+    const summary = await services.taskSummary(id, { signal });
+    const text = JSON.stringify(summary);
+    if (text !== last) onProgress(summary);
+    last = text;
+    return undefined;
+  }
+
+  /** Another operation may follow one that worked; one that did not work leads nowhere. */
+  async function expectSuccess(operationId: string): Promise<void> {
+    const ended = await operations.get(operationId, { signal });
+    if (ended.status === "failed" || ended.status === "cancelled") throw new OperationFailed(ended);
+    if (ended.status === "completed") awaited = undefined;
+  }
+
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const now = await services.get(id, { signal });
-      if (now.status === target && now.operation === null) return now;
-      if (now.status === "Error" && now.operation === null && target !== "gone") throw new ServiceFailed(now);
-      if (onProgress !== undefined) {
-        const summary = await services.taskSummary(id, { signal });
-        const text = JSON.stringify(summary);
-        if (text !== last) onProgress(summary);
-        last = text;
-      }
+      const over = await look();
+      if (over !== undefined) return over.found;
+      cause = undefined;
     } catch (error) {
       if (target === "gone" && error instanceof NotFound) return undefined;
-      throw error;
+      // An API that is away for a while, as in an upgrade, changes nothing of what is waited for.
+      const passes = error instanceof ConnectionFailed || error instanceof Unavailable;
+      if (!wasSeen || !passes) throw error;
+      cause = error;
     }
     if (performance.now() + pauseMs > end)
-      throw new WaitTimedOut(`the service was not ${target} within ${Math.round(timeoutMs / 1000)} s`);
+      throw new WaitTimedOut(`the service was not ${target} within ${Math.round(timeoutMs / 1000)} s`, { cause });
     await pause(pauseMs, signal);
   }
 }

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { ManagedService } from "../../types.ts";
-import { ServiceFailed, waitFor } from "../../wait.ts";
+import { ServiceFailed, type WaitOptions } from "../../wait.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { wholeNumber } from "../flag-values.ts";
@@ -44,11 +44,15 @@ export async function waitForService(
 ): Promise<ManagedService | undefined> {
   const progress = context.progress(service.name);
   try {
-    return await waitFor(context.client.services, service.id, target, {
+    const options: WaitOptions = {
       timeoutMs: timeoutSeconds * 1000,
       signal: context.signal,
       onProgress: (summary) => progress.update(summary),
-    });
+    };
+    const { client } = context;
+    return await (target === "gone"
+      ? client.waitFor(service, target, options)
+      : client.waitFor(service, target, options));
   } catch (error) {
     if (error instanceof ServiceFailed) error.message = `${service.name}: ${error.message}`;
     throw error;

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { createClient } from "./client.ts";
+import { NotFound } from "./errors.ts";
+import { OperationFailed, ServiceFailed, WaitTimedOut } from "./wait.ts";
+
+type Answer = { readonly status: string; readonly operation?: object | null; readonly error?: object } | number | Error;
+
+const stop = { id: "o1", type: "stop", status: "running" };
+const summary = { status: "Pending", current_task: "SetupServer", progress_pct: 20, operation_id: "o1" };
+
+/** A client for which a service answers in turn, and the last answer again and again. */
+function clientOf(answers: readonly Answer[], operation: object = { ...stop, status: "completed" }) {
+  const left = [...answers];
+  return createClient({
+    baseUrl: "https://holdfast.test",
+    retries: 0,
+    fetch: async (input) => {
+      const { pathname } = input as URL;
+      if (pathname.endsWith("/task-summary")) return Response.json(summary);
+      if (pathname.startsWith("/operations/")) return Response.json(operation);
+      const answer = left.length > 1 ? left.shift() : left[0];
+      if (answer instanceof Error) throw answer;
+      if (typeof answer === "number") return Response.json({ code: "c", detail: "why" }, { status: answer });
+      return Response.json({ id: "s1", operation: null, error: null, ...answer });
+    },
+  });
+}
+
+describe("waitFor", () => {
+  test("answers the service once it is there and nothing is going on", async () => {
+    const told: unknown[] = [];
+    const onProgress = (now: unknown) => told.push(now);
+    const client = clientOf([
+      { status: "Pending", operation: stop },
+      { status: "Running", operation: stop },
+      { status: "Running" },
+    ]);
+    expect(await client.waitFor("s1", "Running", { onProgress })).toMatchObject({ id: "s1", status: "Running" });
+    expect(told).toEqual([summary]);
+    expect(await clientOf([{ status: "Stopped" }, 404]).waitFor("s1", "gone")).toBeUndefined();
+  });
+
+  test("an API that is away for a while changes nothing", async () => {
+    const client = clientOf([{ status: "Pending" }, new TypeError("cut"), 503, 429, { status: "Running" }]);
+    expect(await client.waitFor("s1", "Running")).toMatchObject({ status: "Running" });
+    await expect(clientOf([503]).waitFor("s1", "Running")).rejects.toMatchObject({ status: 503 });
+  });
+
+  test("ends when the target cannot be reached any more", async () => {
+    const failed = { status: "Error", error: { code: "c", message: "no disk" } };
+    await expect(clientOf([failed]).waitFor("s1", "Running")).rejects.toThrow(ServiceFailed);
+    await expect(clientOf([failed]).waitFor("s1", "Running")).rejects.toThrow("no disk");
+    expect(await clientOf([failed]).waitFor("s1", "Error")).toMatchObject(failed);
+    await expect(clientOf([404]).waitFor("s1", "Running")).rejects.toBeInstanceOf(NotFound);
+    const error = { code: "c", message: "it did not stop" };
+    const client = clientOf([{ status: "Running", operation: stop }, { status: "Running" }], {
+      ...stop,
+      status: "failed",
+      error,
+    });
+    await expect(client.waitFor("s1", "Stopped")).rejects.toThrow(OperationFailed);
+    const known = await client.services.get("s1");
+    await expect(client.waitFor({ ...known, operation: { ...stop } as never }, "Stopped")).rejects.toThrow(
+      "it did not stop",
+    );
+  });
+
+  test("ends in time, and with its signal's reason", async () => {
+    const client = clientOf([{ status: "Pending" }]);
+    await expect(client.waitFor("s1", "Running", { timeoutMs: 0 })).rejects.toBeInstanceOf(WaitTimedOut);
+    const reason = new Error("enough");
+    await expect(client.waitFor("s1", "Running", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
+});
