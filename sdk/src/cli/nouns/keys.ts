@@ -27,10 +27,13 @@ export function addKeys(keys: CliCommand): void {
     .command("rotate <key>")
     .description("give a key a new secret, shown this once")
     .option("--overlap-hours <hours>", "how long the old one works on", wholeNumber, 0)
+    .option("--yes", "do not ask")
     .example("keys rotate hfk_... --overlap-hours 24")
-    .does(async ({ client, output }, id: string, { overlapHours }: { overlapHours: number }) =>
-      output.show(await client.apiKeys.rotate(id, overlapHours)),
-    );
+    .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {
+      const question = `Give the key ${id} a new secret? The old one is refused at once.`;
+      if (flags.overlapHours === 0) await confirm(question, flags.yes);
+      output.show(await client.apiKeys.rotate(id, flags.overlapHours));
+    });
 
   keys
     .command("delete <key>")

@@ -49,14 +49,17 @@ export function addUsers(users: CliCommand): void {
     .command("password <service> <user>")
     .description("print the user's password")
     .option("--reset", "give it a new one first; the old one ends at once")
+    .option("--yes", "do not ask")
     .example("users password orders app_user")
     .example("users password orders reports --reset")
-    .does(async ({ client, output, serviceId }, name: string, user: string, { reset }: { reset?: boolean }) => {
-      const id = await serviceId(name);
-      const { databaseUsers } = client;
+    .does(async (context, name: string, user: string, { reset, yes }: { reset?: boolean; yes?: boolean }) => {
+      const { databaseUsers } = context.client;
+      const id = await context.serviceId(name);
+      if (reset === true)
+        await context.confirm(`Give ${user} of ${name} a new password? The old one ends at once.`, yes);
       const answer = await (reset === true
         ? databaseUsers.resetPassword(id, user)
         : databaseUsers.revealPassword(id, user));
-      output.print(answer.password);
+      context.output.print(answer.password);
     });
 }

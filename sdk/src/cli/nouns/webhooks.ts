@@ -94,10 +94,13 @@ export function addWebhooks(webhooks: CliCommand): void {
     .command("rotate-secret <webhook>")
     .description("make a new signing secret, shown this once; both sign until the overlap is over")
     .option("--overlap-hours <hours>", "how long the old one signs too", wholeNumber, 24)
+    .option("--yes", "do not ask")
     .example("webhooks rotate-secret 019a... --overlap-hours 1")
-    .does(async ({ client, output }, id: string, { overlapHours }: { overlapHours: number }) =>
-      output.show(await client.webhooks.rotateSecret(id, overlapHours)),
-    );
+    .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {
+      const question = `Give the webhook ${id} a new secret? The old one signs nothing any more.`;
+      if (flags.overlapHours === 0) await confirm(question, flags.yes);
+      output.show(await client.webhooks.rotateSecret(id, flags.overlapHours));
+    });
 
   webhooks
     .command("deliveries <webhook>")

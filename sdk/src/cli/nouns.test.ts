@@ -1,0 +1,57 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import type { CliCommand } from "./command.ts";
+import { nouns } from "./nouns.ts";
+import { addVerbs, createRoot } from "./program.ts";
+
+/** What loses something that cannot be had again, by the verb. */
+const destroying = new Set(["delete", "remove", "revoke", "rotate", "rotate-secret", "reset", "reset-user", "restore"]);
+
+let commands: readonly CliCommand[] = [];
+
+beforeAll(async () => {
+  const silent = { write: () => undefined };
+  const nobody = () => Promise.reject(new Error("nobody is asked"));
+  const root = createRoot({
+    environment: {},
+    defaultDirectory: "",
+    signal: new AbortController().signal,
+    stdout: silent,
+    stderr: silent,
+    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+  });
+  for (const { name } of nouns) await addVerbs(root, name);
+  commands = leavesOf(root);
+});
+
+function leavesOf(command: CliCommand): CliCommand[] {
+  return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
+}
+
+const pathOf = (command: CliCommand): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent as CliCommand)} ${command.name()}`;
+
+describe("every command", () => {
+  test("says what it does, and shows an example of itself", () => {
+    expect(commands.length).toBeGreaterThan(70);
+    const silent = commands.filter(
+      (command) => command.description() === "" || !command.examples.some((line) => line.startsWith(pathOf(command))),
+    );
+    expect(silent.map(pathOf)).toEqual([]);
+  });
+
+  test("takes no secret in a flag or an argument", () => {
+    const secret = /secret|password|token/;
+    const taking = commands.filter(
+      ({ options, registeredArguments }) =>
+        options.some((option) => (option.required || option.optional) && secret.test(option.flags)) ||
+        registeredArguments.some((argument) => secret.test(argument.name())),
+    );
+    // The one takes the token's id, the other how many there may be.
+    expect(taking.map(pathOf)).toEqual(["holdfast tokens delete", "holdfast admin orgs quota"]);
+  });
+
+  test("asks before it destroys, and can be told not to", () => {
+    const asking = commands.filter(({ options }) => options.some(({ long }) => long === "--yes"));
+    expect(commands.filter((command) => destroying.has(command.name()) && !asking.includes(command))).toEqual([]);
+  });
+});
