@@ -1,12 +1,12 @@
 // `npm run check`: everything that can be said about the code without running it.
-import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { checks } from "./checks.js";
-import { checkout, progress, SetUpError, setUp } from "./set-up.js";
+import { progress, SetUpError, setUp } from "./set-up.js";
+import { toolsFor } from "./tools.js";
 
 /** Runs every check, prints a line for each, and answers how many passed and failed. */
 export async function runChecks(env) {
-  const tools = { run: (command, args) => output(command, args, env) };
+  const tools = toolsFor(env);
   let failed = 0;
   for (const [name, check] of checks) {
     try {
@@ -19,21 +19,6 @@ export async function runChecks(env) {
     }
   }
   return { passed: checks.length - failed, failed };
-}
-
-/** What the command prints; throws with it when the command fails. */
-function output(command, args, env) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: checkout, env, stdio: ["ignore", "pipe", "pipe"] });
-    let text = "";
-    child.stdout.setEncoding("utf8").on("data", (chunk) => (text += chunk));
-    child.stderr.setEncoding("utf8").on("data", (chunk) => (text += chunk));
-    child.once("error", reject);
-    child.once("close", (code) => {
-      if (code === 0) resolve(text);
-      else reject(new Error(text.trim() === "" ? `${command} ended with ${code}` : text.trim()));
-    });
-  });
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -3,11 +3,13 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { contractImage, withImage } from "./contract-image.js";
 import { checkout } from "./set-up.js";
 
 /** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
 export const checks = [
   ["buf lint", lintProtos],
+  ["buf breaking", guardContract],
   ["generated code", compareGenerated],
   ["printed pages", comparePages],
   ["tsc", checkTypes],
@@ -20,6 +22,15 @@ export const checks = [
 async function lintProtos(tools) {
   await tools.run("buf", ["lint"]);
   return lines(await tools.run("buf", ["ls-files"])).length;
+}
+
+async function guardContract(tools) {
+  return withImage(tools, async (_image, findBreaks) => {
+    await findBreaks().catch((error) => {
+      throw new Error(`${error.message}\nThis breaks the contract; docs/contract.md says what to do.`);
+    });
+    return lines(await tools.run("buf", ["ls-files", contractImage])).length;
+  });
 }
 
 async function compareGenerated(tools) {

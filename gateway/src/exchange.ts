@@ -51,7 +51,7 @@ export function send(
   { request, response, answerHeaders }: Exchange,
   status: number,
   headers: AnswerHeaders,
-  body: string,
+  body: string | Uint8Array,
 ): void {
   if (response.destroyed || response.headersSent) return;
   for (const name in headers) answerHeaders[name] = headers[name] ?? "";

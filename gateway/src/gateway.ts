@@ -2,7 +2,7 @@ import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createDocs } from "./docs.ts";
+import { createDocs } from "./docs/docs.ts";
 import { type HttpRequest, type HttpResponse, openExchange, send, sendProblem } from "./exchange.ts";
 import { createGate, type Gate } from "./gate.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
@@ -55,7 +55,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const gate = createGate({ ...deps, refused });
   const rpc = createRpc(methods, deps, { gate, validation, refused });
   const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl));
-  const docs = createDocs(methods, deps.baseUrl);
+  const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 
   const mounts: readonly Mount[] = [

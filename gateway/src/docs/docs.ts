@@ -1,53 +1,67 @@
 import { CATALOGUE, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
-import { type Exchange, send } from "./exchange.ts";
-import type { ApiMethod } from "./method.ts";
-import { protoComments } from "./openapi/proto-comments.ts";
+import { type Exchange, headerOf, send } from "../exchange.ts";
+import type { ApiMethod } from "../method.ts";
+import { protoComments } from "../openapi/proto-comments.ts";
+import { createAssets } from "./assets.ts";
+import { escape, page, referencePage } from "./page.ts";
 
-/** Serves /docs: the methods, the errors, and a page for each error that problem documents point to. */
-export function createDocs(methods: readonly ApiMethod[], baseUrl: string): (exchange: Exchange) => Promise<void> {
-  const pages = new Map<string, string>([["/docs", page("Holdfast API", indexOf(methods, baseUrl))]]);
+/**
+ * Serves /docs: the API's reference, rendered from /openapi.json; the methods, also those that only gRPC has; and a page for
+ * each error that problem documents point to. All files of the pages are served here.
+ */
+export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) => Promise<void> {
+  const pages = new Map([
+    ["/docs", referencePage],
+    ["/docs/methods", page("Methods", tableOfMethods(methods))],
+    ["/docs/errors", page("Errors", tableOfErrors())],
+  ]);
   for (const key of Object.keys(CATALOGUE) as ErrorKey[]) {
     const { status, title, help, grpc } = CATALOGUE[key];
-    const body = `<p>${escape(help)}</p><p>HTTP ${status}, gRPC ${grpc}.</p><p><a href="/docs">All errors</a></p>`;
+    const body = `<p>${escape(help)}</p><p>HTTP ${status}, gRPC ${grpc}.</p>`;
     pages.set(`/docs/errors/${key.toLowerCase()}`, page(`${title} (${key.toLowerCase()})`, body));
   }
+
+  const readAsset = createAssets();
+
   return async (exchange) => {
-    const html = pages.get(exchange.path === "/docs/" ? "/docs" : exchange.path);
     const { method } = exchange.request;
-    if (html === undefined) throw new HoldfastError("NOT_FOUND", "No page has this path.");
+    const path = exchange.path === "/docs/" ? "/docs" : exchange.path;
+    const html = pages.get(path);
+    const asset = html === undefined ? await readAsset(path, headerOf(exchange.request, "accept-encoding")) : undefined;
+    if (html === undefined && asset === undefined) throw new HoldfastError("NOT_FOUND", "No page has this path.");
     if (method !== "GET" && method !== "HEAD") {
       throw new HoldfastError("METHOD_NOT_ALLOWED", "Pages are read only.", { allow: ["GET", "HEAD"] });
     }
-    const headers = {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    };
-    send(exchange, 200, headers, html);
+    if (asset !== undefined) return send(exchange, 200, asset.headers, asset.bytes);
+    const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": policy };
+    send(exchange, 200, headers, html ?? "");
   };
 }
 
-function indexOf(methods: readonly ApiMethod[], baseUrl: string): string {
-  const calls = methods.map((method) => {
+/** Nothing from elsewhere, nothing inline; requests that the reader tries out go to this API. Icons are inside the style sheet. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+function tableOfMethods(methods: readonly ApiMethod[]): string {
+  const rows = methods.map((method) => {
     const head = method.rest === undefined ? `gRPC ${method.name}` : `${method.rest.verb} ${method.rest.path}`;
     return `<tr><td><code>${escape(head)}</code></td><td>${escape(protoComments[method.name] ?? "")}</td><td>${escape(method.scope)}</td></tr>`;
   });
-  const errors = Object.entries(CATALOGUE).map(([key, entry]) => {
+  return `<table><tr><th>Method</th><th>What it does</th><th>Scope</th></tr>${rows.join("")}</table>`;
+}
+
+function tableOfErrors(): string {
+  const rows = Object.entries(CATALOGUE).map(([key, entry]) => {
     const code = key.toLowerCase();
     return `<tr><td><a href="/docs/errors/${code}">${code}</a></td><td>${entry.status}</td><td>${escape(entry.title)}</td></tr>`;
   });
-  return [
-    `<p>The whole contract for programs is <a href="/openapi.json">${escape(baseUrl)}/openapi.json</a>; gRPC has reflection.</p>`,
-    `<h2>Methods</h2><table>${calls.join("")}</table>`,
-    `<h2>Errors</h2><table>${errors.join("")}</table>`,
-  ].join("");
-}
-
-function page(title: string, body: string): string {
-  const style =
-    "body{font:16px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}td{padding:.2rem .8rem .2rem 0;vertical-align:top}";
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escape(title)}</title><style>${style}</style><h1>${escape(title)}</h1>${body}</html>`;
-}
-
-function escape(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  return `<table><tr><th>Code</th><th>HTTP</th><th>Meaning</th></tr>${rows.join("")}</table>`;
 }

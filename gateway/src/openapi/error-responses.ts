@@ -1,5 +1,6 @@
-import { CATALOGUE } from "@holdfast/common/errors.ts";
+import { CATALOGUE, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import type { ApiMethod, RestRule } from "../method.ts";
+import { problemOf } from "../problem.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 export const problemSchema: JsonSchema = {
@@ -35,8 +36,8 @@ export const statuses: readonly number[] = [...new Set(Object.values(CATALOGUE).
 );
 
 /** The error answers of the document, a component for each status. */
-export function errorComponents(): Readonly<Record<string, JsonSchema>> {
-  return Object.fromEntries(statuses.map((status) => [nameOf(status), componentOf(status)]));
+export function errorComponents(baseUrl: string): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(statuses.map((status) => [nameOf(status), componentOf(status, baseUrl)]));
 }
 
 /** Error answers that the method can give. */
@@ -54,8 +55,17 @@ export function errorResponses(method: ApiMethod, rest: RestRule): Readonly<Reco
   );
 }
 
-function componentOf(status: number): JsonSchema {
+function componentOf(status: number, baseUrl: string): JsonSchema {
   const entries = Object.entries(CATALOGUE).filter(([, entry]) => entry.status === status);
+  const examples = entries.map(([key, { title, help }]) => {
+    const detail = "allowed_cidrs[0] must be a string, not a number";
+    const fault = { field: "allowed_cidrs[0]", pointer: "/allowed_cidrs/0", code: "wrong_type" };
+    const told =
+      key === "INVALID_REQUEST"
+        ? new HoldfastError(key, detail, { errors: [{ ...fault, detail: "must be a string, not a number" }] })
+        : new HoldfastError(key as ErrorKey, help);
+    return [key.toLowerCase(), { summary: title, value: problemOf(told, exampleRequest, baseUrl) }];
+  });
   const header = (description: string, schema: JsonSchema = { type: "string" }) => ({ description, schema });
   return {
     description: entries.map(([key, entry]) => `\`${key.toLowerCase()}\`: ${entry.title}.`).join(" "),
@@ -65,9 +75,16 @@ function componentOf(status: number): JsonSchema {
       ...(status === 405 ? { Allow: header("Methods of the path.") } : {}),
       ...(status === 429 || status === 503 ? { "Retry-After": header("Seconds to wait.", { type: "integer" }) } : {}),
     },
-    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+    content: {
+      "application/problem+json": {
+        schema: { $ref: "#/components/schemas/Problem" },
+        examples: Object.fromEntries(examples),
+      },
+    },
   };
 }
+
+const exampleRequest = "6f1c2a9e-0b7d-4c3e-8a5f-1d2e3c4b5a69";
 
 function nameOf(status: number): string {
   return `Error${status}`;

@@ -4,12 +4,8 @@ import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import { Health } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createInMemoryServices } from "@holdfast/test/support/in-memory-services.ts";
-import { compileInput, parseBody } from "../input.ts";
-import { createDecoders } from "../json/decode.ts";
-import { createFaults } from "../json/faults.ts";
 import { describeMethods } from "../method.ts";
 import { createValidation } from "../validation.ts";
-import { examples } from "./examples.ts";
 import { createOpenApi } from "./openapi.ts";
 import { protoComments } from "./proto-comments.ts";
 import { renderProtoComments } from "./write-proto-comments.ts";
@@ -92,20 +88,6 @@ describe("/openapi.json", () => {
       }
     }
   });
-});
-
-test("the examples are taken by the methods that they are for", () => {
-  const { services } = createInMemoryServices();
-  const validation = createValidation();
-  const methods = new Map(describeMethods(services).map((method) => [method.name, method]));
-  for (const [name, example] of Object.entries(examples)) {
-    const method = methods.get(name);
-    if (method?.rest === undefined) throw new Error(`${name} is no method of REST`);
-    const faults = createFaults();
-    const body = parseBody(Buffer.from(JSON.stringify(example)));
-    compileInput(method, method.rest, createDecoders(), validation)(["x"], "", body, faults);
-    expect(faults.list).toEqual([]);
-  }
 });
 
 test("the comments are those of the protos", () => {

@@ -1,13 +1,14 @@
 import type { ApiMethod, RestRule } from "../method.ts";
 import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
+import { answerExample } from "./answer-example.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
-import { examples } from "./examples.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { linksOf } from "./links.ts";
 import { createOutputSchemas } from "./output-schema.ts";
 import { protoComments } from "./proto-comments.ts";
+import { requestExamples } from "./request-examples.ts";
 
 /** The OpenAPI 3.1 document of all methods that REST has. */
 export function createOpenApi(methods: readonly ApiMethod[], validation: Validation, baseUrl: string): JsonSchema {
@@ -20,7 +21,10 @@ export function createOpenApi(methods: readonly ApiMethod[], validation: Validat
     if (rest === undefined) continue;
     const item = (paths[rest.path] ??= {});
     const { output } = method.description;
-    const answer = output.typeName === "google.protobuf.Empty" ? undefined : outputs(output);
+    const answer =
+      output.typeName === "google.protobuf.Empty"
+        ? undefined
+        : { schema: outputs(output), example: answerExample(output) };
     item[rest.verb.toLowerCase()] = operation(method, rest, inputs, answer, linksOf(rest, methods));
   }
   return {
@@ -40,7 +44,7 @@ export function createOpenApi(methods: readonly ApiMethod[], validation: Validat
     paths,
     components: {
       schemas: Object.fromEntries(schemas),
-      responses: errorComponents(),
+      responses: errorComponents(baseUrl),
       headers: commonHeaders,
       parameters: commonParameters,
       securitySchemes: {
@@ -83,7 +87,7 @@ function operation(
 }
 
 function exampleOf(method: ApiMethod): JsonSchema {
-  const example = examples[method.name];
+  const example = requestExamples[method.name];
   return example === undefined ? {} : { example };
 }
 
@@ -119,7 +123,7 @@ function successes(method: ApiMethod, rest: RestRule, answer: JsonSchema | undef
           ...(rest.location !== undefined && status !== 200 ? reference("Location") : {}),
           ...(rest.verb === "POST" ? reference("Idempotency-Replayed") : {}),
         },
-        ...(answer === undefined || status === 204 ? {} : { content: { "application/json": { schema: answer } } }),
+        ...(answer === undefined || status === 204 ? {} : { content: { "application/json": answer } }),
         ...(status === 200 || Object.keys(links).length === 0 ? {} : { links }),
       },
     ]),

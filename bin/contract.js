@@ -1,0 +1,20 @@
+// `npm run contract`: makes the protos as they are now the contract that `npm run check` guards. Refuses what breaks the
+// one before, but with `-- --break`, which needs a reason in the commit message (docs/contract.md).
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { contractImage, withImage } from "./contract-image.js";
+import { checkout, progress, setUp } from "./set-up.js";
+import { toolsFor } from "./tools.js";
+
+const { env } = await setUp();
+const tools = toolsFor(env);
+try {
+  await withImage(tools, async (image, findBreaks) => {
+    if (!process.argv.includes("--break")) await findBreaks();
+    copyFileSync(image, join(checkout, contractImage));
+  });
+  progress(`renewed ${contractImage}; commit it with the protos`);
+} catch (error) {
+  progress(error.message);
+  process.exitCode = 1;
+}

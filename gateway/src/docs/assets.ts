@@ -1,0 +1,54 @@
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+
+/** A file of a page, as it is sent. */
+export interface Asset {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Buffer;
+}
+
+const packaged = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
+const own = import.meta.dirname;
+
+/** Every file that the pages ask for: what is not in this table is not served. */
+const files: ReadonlyMap<string, { readonly directory: string; readonly type: string }> = new Map([
+  ["swagger-ui-bundle.js", { directory: packaged, type: "text/javascript" }],
+  ["swagger-ui.css", { directory: packaged, type: "text/css" }],
+  ["reference.js", { directory: own, type: "text/javascript" }],
+  ["page.css", { directory: own, type: "text/css" }],
+]);
+
+const prefix = "/docs/assets/";
+const compress = promisify(gzip);
+
+/** The asset of a path under /docs/assets/, compressed for those who take it so; undefined for any other path. */
+export type ReadAsset = (path: string, acceptEncoding: string | undefined) => Promise<Asset | undefined>;
+
+/** Each file is read, and compressed, once. */
+export function createAssets(): ReadAsset {
+  const read = new Map<string, Promise<Asset>>();
+  return async (path, acceptEncoding = "") => {
+    const name = path.startsWith(prefix) ? path.slice(prefix.length) : "";
+    const file = files.get(name);
+    if (file === undefined) return undefined;
+    const isCompressed = /\bgzip\b/.test(acceptEncoding);
+    const key = `${name} ${isCompressed}`;
+    const asset = read.get(key) ?? readAsset(join(file.directory, name), file.type, isCompressed);
+    read.set(key, asset);
+    return asset;
+  };
+}
+
+async function readAsset(path: string, type: string, isCompressed: boolean): Promise<Asset> {
+  const plain = await readFile(path);
+  const headers = {
+    "content-type": `${type}; charset=utf-8`,
+    "cache-control": "public, max-age=3600",
+    vary: "accept-encoding",
+  };
+  if (!isCompressed) return { headers, bytes: plain };
+  return { headers: { ...headers, "content-encoding": "gzip" }, bytes: await compress(plain) };
+}

@@ -1,0 +1,33 @@
+/** The page that renders /openapi.json; its scripts and styles come from assets.ts. */
+export const referencePage = whole(
+  "Holdfast API",
+  [
+    '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">',
+    '<script defer src="/docs/assets/swagger-ui-bundle.js"></script>',
+    '<script defer src="/docs/assets/reference.js"></script>',
+  ],
+  '<div id="reference"><noscript>The reference needs scripts; <a href="/openapi.json">openapi.json</a> has all of it.</noscript></div>',
+);
+
+/** A page of text; `body` is HTML. */
+export function page(title: string, body: string): string {
+  return whole(title, [], `<main><h1>${escape(title)}</h1>${body}</main>`);
+}
+
+function whole(title: string, head: readonly string[], body: string): string {
+  return [
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escape(title)}</title>`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    // An empty icon, or browsers ask for one.
+    '<link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/assets/page.css">',
+    ...head,
+    '<nav><a href="/docs">Reference</a><a href="/docs/methods">Methods</a><a href="/docs/errors">Errors</a>',
+    '<a href="/openapi.json">openapi.json</a></nav>',
+    body,
+    "</html>",
+  ].join("");
+}
+
+export function escape(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { createFileRegistry, type DescMethod, fromBinary, getOption, hasOption } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { createValidation } from "@holdfast/gateway/validation.ts";
+import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { expect, test } from "vitest";
+import { organizationServices, platformServices } from "../support/api-methods.ts";
+
+// What `buf breaking` does not look at: options, and rules of protovalidate. docs/contract.md has the promise.
+const image = join(import.meta.dirname, "..", "..", "proto", "contract.binpb.gz");
+const agreed = createFileRegistry(fromBinary(FileDescriptorSetSchema, gunzipSync(readFileSync(image))));
+const services = [...organizationServices, ...platformServices];
+const cases = services.flatMap(({ typeName, methods }) =>
+  methods.flatMap((method) => {
+    const before = agreed.getService(typeName)?.method[method.localName];
+    return before === undefined ? [] : [[`${typeName}.${method.name}`, before, method] as const];
+  }),
+);
+/** One for each: it knows messages by their names. */
+const validations = { before: createValidation(), now: createValidation() };
+
+test("the agreed contract has methods to compare with", () => {
+  expect(cases.length).toBeGreaterThan(60);
+});
+
+test.each(cases)("%s is where it was, and asks for no more", (_, before, now) => {
+  expect(promisesOf(now)).toEqual(promisesOf(before));
+  const wanted = [...validations.before.required(before.input)];
+  expect(wanted).toEqual(expect.arrayContaining([...validations.now.required(now.input)]));
+});
+
+test("values of enumerations are spelled as they were", () => {
+  const enumerations = new Map(services.flatMap(({ file }) => file.enums).map((each) => [each.typeName, each]));
+  expect(enumerations.size).toBeGreaterThan(5);
+  for (const { typeName, values } of enumerations.values()) {
+    const before = agreed.getEnum(typeName)?.value ?? {};
+    for (const { number, jsonName } of values) {
+      const spelled = before[number]?.jsonName ?? jsonName;
+      expect(`${typeName} ${jsonName}`).toBe(`${typeName} ${spelled}`);
+    }
+  }
+});
+
+function promisesOf(method: DescMethod) {
+  const { success, scope, readOnly } = getOption(method, rules);
+  const { pattern } = getOption(method, http);
+  return { path: hasOption(method, http) ? pattern : undefined, success, scope, readOnly };
+}
