@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { delimiter, join } from "node:path";
 
 /** A program on PATH that runs JavaScript. */
@@ -12,8 +11,10 @@ export interface Runtime {
 /** The first `command` on PATH whose version begins so. */
 export function findRuntime(name: string, command: string, version: string): Runtime {
   const candidates = (process.env.PATH ?? "").split(delimiter).map((directory) => join(directory, command));
-  const path = candidates.find(
-    (candidate) => existsSync(candidate) && execFileSync(candidate, ["--version"]).toString().startsWith(version),
-  );
+  const path = candidates.find((candidate) => {
+    const { stdout } = spawnSync(candidate, ["--version"], { encoding: "utf8" });
+    // Null where there is no such program.
+    return stdout?.startsWith(version);
+  });
   return { name, path };
 }
