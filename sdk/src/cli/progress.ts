@@ -1,14 +1,10 @@
 import type { TaskSummary } from "../types.ts";
+import type { Screen } from "./output.ts";
 
 export interface Progress {
   update(summary: TaskSummary): void;
   /** Removes the line of a terminal. */
   end(): void;
-}
-
-interface Screen {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
 }
 
 const width = 20;
@@ -21,9 +17,10 @@ export function createProgress(screen: Screen, name: string): Progress {
       const now = current_task ?? status;
       if (screen.isTTY === true) {
         const done = Math.round((progress_pct / 100) * width);
-        screen.write(
-          `\r\u001b[K${name} [${"#".repeat(done)}${".".repeat(width - done)}] ${String(progress_pct).padStart(3)}% ${now}`,
-        );
+        const bar = `${"#".repeat(done)}${".".repeat(width - done)}`;
+        const line = `${name} [${bar}] ${String(progress_pct).padStart(3)}% ${now}`;
+        // A line that wraps could not be taken back.
+        screen.write(`\r\u001b[K${line.slice(0, (screen.columns ?? 80) - 1)}`);
       } else if (now !== step) {
         screen.write(`${name}: ${now} ${progress_pct}%\n`);
       }
