@@ -1,4 +1,5 @@
 import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Suite } from "./catalogue.ts";
 import { recipes } from "./catalogue.ts";
@@ -20,20 +21,33 @@ export class ImageImpossible extends Error {
   override readonly name = "ImageImpossible";
 }
 
+/** A root file system of Debian packages. */
+export interface Tree {
+  /** Its directory; it is there whole or not at all. */
+  readonly root: string;
+  readonly suite: string;
+  readonly packages: readonly string[];
+}
+
 /** The suite's image, made first when it is missing (half a minute). Safe to call from several processes at once. */
 export async function ensureImage(options: MakeImageOptions): Promise<NodeImage> {
-  const found = findImage(options.imagesDir, options.suite);
-  if (found !== undefined) return found;
-  await ensureTool(options);
-  const mirror = await debianMirror();
-  options.progress(`making the node image from Debian ${options.suite} (about half a minute)`);
-  await make(options, mirror);
-  const image = findImage(options.imagesDir, options.suite);
+  const { imagesDir, suite } = options;
+  await ensureTree({ root: imageRoot(imagesDir, suite), suite, packages: recipes[suite].packages }, options);
+  const image = findImage(imagesDir, suite);
   if (image === undefined) throw new ImageImpossible(`${makeImageScript} ended well but left no image`);
   return image;
 }
 
-async function ensureTool(options: MakeImageOptions): Promise<void> {
+/** Makes the tree when it is missing. Safe to call from several processes at once. Throws ImageImpossible. */
+export async function ensureTree(tree: Tree, options: Pick<MakeImageOptions, "progress" | "signal">): Promise<void> {
+  if (existsSync(tree.root)) return;
+  await ensureTool(options);
+  const mirror = await debianMirror();
+  options.progress(`making an image from Debian ${tree.suite} (about half a minute)`);
+  await make(tree, mirror, options.signal);
+}
+
+async function ensureTool(options: Pick<MakeImageOptions, "progress">): Promise<void> {
   if (await works("mmdebstrap", ["--version"])) return;
   const command = "apt-get install --no-install-recommends mmdebstrap";
   if (!(await works("apt-get", ["--version"]))) {
@@ -66,14 +80,12 @@ async function transportOptions(): Promise<string> {
   return lines.filter((line) => /^Acquire::https?::\S+ "[^"]+"$/.test(line)).join("\n");
 }
 
-async function make(options: MakeImageOptions, mirror: string): Promise<void> {
-  const { packages } = recipes[options.suite];
-  const root = imageRoot(options.imagesDir, options.suite);
+async function make({ root, suite, packages }: Tree, mirror: string, signal: AbortSignal | undefined): Promise<void> {
   const env = { ...process.env, MAKE_IMAGE_APT_OPTIONS: await transportOptions() };
-  const child = spawn(makeImageScript, [root, options.suite, mirror, packages.join(",")], {
+  const child = spawn(makeImageScript, [root, suite, mirror, packages.join(",")], {
     env,
     stdio: ["ignore", "pipe", "pipe"],
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(signal === undefined ? {} : { signal }),
   });
   let tail = "";
   const keep = (text: string) => {
@@ -85,7 +97,7 @@ async function make(options: MakeImageOptions, mirror: string): Promise<void> {
     child.once("error", reject);
     child.once("close", resolve);
   });
-  if (code !== 0) throw new ImageImpossible(`the node image of ${options.suite} could not be made:\n${tail.trim()}`);
+  if (code !== 0) throw new ImageImpossible(`the image ${root} could not be made:\n${tail.trim()}`);
 }
 
 async function works(command: string, args: string[]): Promise<boolean> {

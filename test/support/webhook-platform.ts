@@ -38,20 +38,38 @@ export interface WebhookPlatform {
   close(): Promise<void>;
 }
 
+export interface WebhookServers {
+  readonly etcdUrl: string;
+  readonly historyUrl: string;
+}
+
 export interface Delivering {
   stop(): Promise<void>;
 }
 
+/** On servers of its own. */
 export async function startWebhookPlatform(): Promise<WebhookPlatform> {
   const [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
-  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  const history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
+  const platform = await openWebhookPlatform({ etcdUrl: etcd.url, historyUrl: postgresql.url });
+  return {
+    ...platform,
+    async close() {
+      await platform.close();
+      await Promise.all([etcd.stop(), postgresql.stop()]);
+    },
+  };
+}
+
+/** On servers that are there, which several may share. */
+export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServers): Promise<WebhookPlatform> {
+  const store = createEtcdStore({ hosts: [etcdUrl], log: silentLog });
+  const history = createHistory({ url: historyUrl, log: silentLog, now: Date.now });
   const webhooks = createCollection<WebhookObject>(store, "webhook");
   await Promise.all([history.ready, webhooks.ready]);
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
   const judge = createAddressJudge(["127.0.0.0/8"], {
     host: () => [],
-    listeners: () => [{ host: "127.0.0.1", port: postgresql.port }],
+    listeners: () => [{ host: "127.0.0.1", port: Number(new URL(historyUrl).port) }],
     machineNetworks: () => [],
   });
   const egress = createEgressClient({ judge, resolve: createResolveName() });
@@ -105,7 +123,6 @@ export async function startWebhookPlatform(): Promise<WebhookPlatform> {
       webhooks.close();
       await history.close();
       await store.close();
-      await Promise.all([etcd.stop(), postgresql.stop()]);
     },
   };
 }

@@ -1,8 +1,4 @@
-import {
-  type OrganizationQuota,
-  OperatorService,
-  OrganizationService,
-} from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { OperatorService, OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { dumpEtcd } from "../support/etcd-dump.ts";
 import { grpcAs } from "../support/organizations.ts";
