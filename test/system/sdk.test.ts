@@ -8,6 +8,7 @@ import { createNodeClient, saveProfile } from "../../sdk/src/node/index.ts";
 import { installSdk, packSdk, sdkDirectory } from "../support/packed-sdk.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { findRuntime } from "../support/runtimes.ts";
+import { createTestCertificate } from "../support/test-certificate.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Received, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
@@ -88,6 +89,17 @@ describe("the SDK, against a platform", () => {
     const error = await usual.me().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConnectionFailed);
     expect(String(error)).toMatch(/certificate/);
+  });
+
+  test("believes the next authority when the file says so, without a new client", async () => {
+    const { base_url: baseUrl, token } = platform.admin;
+    const caFile = join(directory, "ca.pem");
+    writeFileSync(caFile, (await createTestCertificate()).cert);
+    const client = createNodeClient({ environment: {}, baseUrl, credentials: { kind: "bearer", token }, caFile });
+    const answer = client.me();
+    // The first attempt is refused by then; the next one is not.
+    writeFileSync(caFile, platform.ca);
+    expect(await answer).toMatchObject({ kind: "token" });
   });
 
   test("verifies what the platform delivers, while the secret is rotated too", async () => {

@@ -1,15 +1,27 @@
+import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { Readable } from "node:stream";
+import { SettingsError } from "./profiles.ts";
 
 /** Statuses whose answers have no body, which a Response insists on. */
 const bodiless = new Set([204, 205, 304]);
 
 /**
- * A fetch that believes only these authorities (PEM, one or several), for this client and not for the whole process. It
- * follows no redirects.
+ * A fetch that believes only the authorities in this file (PEM, one or several), for this client and not for the whole process. When a
+ * request fails the file is read anew: an installation may have changed to another authority, which the next request then
+ * believes. It follows no redirects. Throws SettingsError when the file cannot be read.
  */
-export function createAuthorityFetch(authorities: string): typeof globalThis.fetch {
-  const agent = new Agent({ keepAlive: true, ca: authorities });
+export function createAuthorityFetch(caFile: string): typeof globalThis.fetch {
+  let authorities = readAuthorities(caFile);
+  let agent = agentFor(authorities);
+
+  function renew(): void {
+    const current = readIfThere(caFile);
+    if (current === undefined || current === authorities) return;
+    authorities = current;
+    agent = agentFor(current);
+  }
+
   return async (input, init) => {
     const asked = new Request(input, init);
     const url = new URL(asked.url);
@@ -19,7 +31,11 @@ export function createAuthorityFetch(authorities: string): typeof globalThis.fet
     const body = asked.body === null ? undefined : Buffer.from(await asked.arrayBuffer());
     return new Promise((resolve, reject) => {
       const sent = request(url, { agent, method: asked.method, headers, ...(signal && { signal }) });
-      sent.once("error", (cause) => reject(signal?.aborted ? signal.reason : new TypeError("fetch failed", { cause })));
+      sent.once("error", (cause) => {
+        if (signal?.aborted) return reject(signal.reason);
+        reject(new TypeError("fetch failed", { cause }));
+        renew();
+      });
       sent.once("response", (answer) => {
         const { statusCode: status = 0, statusMessage: statusText = "" } = answer;
         const received = new Headers();
@@ -32,4 +48,22 @@ export function createAuthorityFetch(authorities: string): typeof globalThis.fet
       sent.end(body);
     });
   };
+}
+
+function agentFor(authorities: string): Agent {
+  return new Agent({ keepAlive: true, ca: authorities });
+}
+
+function readAuthorities(caFile: string): string {
+  const authorities = readIfThere(caFile);
+  if (authorities === undefined) throw new SettingsError(`the authority to trust cannot be read from ${caFile}`);
+  return authorities;
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
 }

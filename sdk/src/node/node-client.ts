@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { type Client, createClient } from "../client.ts";
 import type { TransportOptions } from "../transport.ts";
 import { createAuthorityFetch } from "./authority-fetch.ts";
-import { type Environment, SettingsError } from "./profiles.ts";
+import type { Environment } from "./profiles.ts";
 import { type FoundSettings, type GivenSettings, readSettings } from "./settings.ts";
 
 export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
@@ -25,21 +24,13 @@ export function createNodeClient(options: NodeClientOptions = {}): Client {
   });
 }
 
-/** What createClient wants to know of these settings; reads the file of authorities. */
+/** What createClient wants to know of these settings. Throws SettingsError when the file of authorities cannot be read. */
 export function transportOptionsOf(settings: Omit<FoundSettings, "person" | "username">): TransportOptions {
   const { baseUrl, credentials, organization, caFile } = settings;
   return {
     baseUrl,
     ...(credentials !== undefined && { credentials }),
     ...(organization !== undefined && { organization }),
-    ...(caFile !== undefined && { fetch: createAuthorityFetch(readAuthorities(caFile)) }),
+    ...(caFile !== undefined && { fetch: createAuthorityFetch(caFile) }),
   };
-}
-
-function readAuthorities(caFile: string): string {
-  try {
-    return readFileSync(caFile, "utf8");
-  } catch (cause) {
-    throw new SettingsError(`the authority to trust cannot be read from ${caFile}`, { cause });
-  }
 }
