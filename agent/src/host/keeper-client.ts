@@ -24,6 +24,7 @@ export interface KeeperClient {
 }
 
 const retryMs = 50;
+const longestWaitMs = 10_000;
 
 /** Resolves when the keeper told the status of all components. `onLost` is called when the keeper is gone: so is the machine. */
 export async function connectKeeper(path: string, onLost: () => void, signal: AbortSignal): Promise<KeeperClient> {
@@ -84,15 +85,16 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   };
 }
 
-/** The keeper listens before it starts the agent; a test or a person may be faster. */
+/** The keeper listens before it starts the agent; a test or a person may be faster, but not for long. */
 async function dial(path: string, signal: AbortSignal): Promise<Socket> {
-  for (;;) {
+  for (let waitedMs = 0; ; waitedMs += retryMs) {
     const socket = connect(path);
-    const connected = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true));
-      socket.on("error", () => resolve(false));
+    const refused = await new Promise<Error | undefined>((resolve) => {
+      socket.once("connect", () => resolve(undefined));
+      socket.on("error", resolve);
     });
-    if (connected) return socket;
+    if (refused === undefined) return socket;
+    if (waitedMs >= longestWaitMs) throw refused;
     await sleep(retryMs, undefined, { signal });
   }
 }

@@ -16,6 +16,8 @@ export interface HostAbilities {
   readonly groups: GroupAbility;
   /** Why isolation is "none", with the command that helps. */
   readonly reason?: string;
+  /** Engines of the host are no way out either: they do not run as root, and only namespaces give machines other users. */
+  readonly noHostEngines?: boolean;
 }
 
 /** Tries it out; takes some 20 ms. */
@@ -39,7 +41,7 @@ export async function detectAbilities(): Promise<HostAbilities> {
   } catch (error) {
     const text = error instanceof Error ? error.message.trim().split("\n").at(-1) : String(error);
     const reason = `this host allows no namespaces (${text}); ${remedy(isRoot)}`;
-    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason };
+    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason, noHostEngines: isRoot };
   }
   const groups = await detectGroups();
   return isRoot
@@ -58,7 +60,7 @@ async function hasLoopDevices(): Promise<boolean> {
 }
 
 function remedy(isRoot: boolean): string {
-  if (isRoot) return "run the container with the capability SYS_ADMIN";
+  if (isRoot) return "run the container with the capability SYS_ADMIN, or start as a user who is not root";
   return (
     "as root, for all users: sysctl -w kernel.unprivileged_userns_clone=1 (Debian), " +
     "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)"

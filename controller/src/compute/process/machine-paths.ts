@@ -32,6 +32,8 @@ export interface Layout {
   readonly spares: string;
   readonly code: string;
   machine(id: string): MachinePaths;
+  /** Sockets of a machine that has no root of its own, by its number: a path of a socket has 107 bytes at most. */
+  sockets(number: number): string;
 }
 
 export function layoutOf(directory: string): Layout {
@@ -44,6 +46,7 @@ export function layoutOf(directory: string): Layout {
     addresses: join(directory, "addresses"),
     spares: join(directory, "spares"),
     code: join(directory, "code"),
+    sockets: (number) => join(directory, "sockets", String(number)),
     machine: (id) => machinePaths(join(machines, id), join(running, id)),
   };
 }

@@ -4,7 +4,7 @@ import type { MachineSpec } from "../compute-provider.ts";
 import { hasCode } from "./atomic-file.ts";
 import { makeDisk } from "./data-disk.ts";
 import { agentUidOf, type MachineNumbers } from "./machine-number.ts";
-import type { MachinePaths } from "./machine-paths.ts";
+import type { Layout, MachinePaths } from "./machine-paths.ts";
 import { type MachineRecord, writeRecord } from "./machine-record.ts";
 import type { Spare, Spares } from "./spares.ts";
 
@@ -58,15 +58,18 @@ export async function makeMachine(
 }
 
 /** Removes a machine that does not run; the record goes before the data, so that no half of it is taken for a machine. */
-export async function removeMachine(paths: MachinePaths, numbers: MachineNumbers): Promise<void> {
-  const id = basename(paths.directory);
+export async function removeMachine(layout: Layout, id: string, numbers: MachineNumbers): Promise<void> {
+  const paths = layout.machine(id);
   await rm(paths.record, { force: true });
   await rm(paths.spare, { recursive: true, force: true });
   await rm(paths.run, { force: true });
   // The number is free only when nothing of its user is left.
   for (const part of [paths.diskFile, paths.dataDirectory, paths.state])
     await rm(part, { recursive: true, force: true });
-  for (const number of await numbers.of(id)) await numbers.release(id, number);
+  for (const number of await numbers.of(id)) {
+    await rm(layout.sockets(number), { recursive: true, force: true });
+    await numbers.release(id, number);
+  }
   await rm(paths.directory, { recursive: true, force: true });
 }
 

@@ -63,6 +63,7 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
   function whyNot(engine: string, version: string): string | undefined {
     const suite = suiteOf(engine, version);
     if (abilities.isolation === "none") {
+      if (abilities.noHostEngines) return `engines do not run as root, and ${abilities.reason}`;
       if (hostHas(engine, version)) return undefined;
       return `${engine} ${version} is not installed on the host, and ${abilities.reason ?? "namespaces are not used"}`;
     }

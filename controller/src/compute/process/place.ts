@@ -32,14 +32,18 @@ export function insideOf({ abilities, checkout, node }: Place): Inside {
 }
 
 /** Directories that differ where there is no root of its own. */
-export function directoriesOf({ abilities }: Place, paths: MachinePaths): Readonly<Record<string, string>> {
+export function directoriesOf(
+  { abilities }: Place,
+  paths: MachinePaths,
+  sockets: string,
+): Readonly<Record<string, string>> {
   if (abilities.isolation !== "none") return {};
   return {
     HOLDFAST_STATE_DIR: paths.state,
     HOLDFAST_DATA_DIR: paths.dataDirectory,
-    HOLDFAST_RUN_DIR: join(paths.directory, "run"),
+    HOLDFAST_RUN_DIR: sockets,
     // It would be the host's.
     HOLDFAST_CGROUP_DIR: "",
-    HOLDFAST_KEEPER_SOCKET: join(paths.directory, "run", "keeper.sock"),
+    HOLDFAST_KEEPER_SOCKET: join(sockets, "keeper.sock"),
   };
 }

@@ -169,7 +169,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
           HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
           NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
         }),
-        ...directoriesOf(place, paths),
+        ...directoriesOf(place, paths, layout.sockets(record.number)),
       },
     });
     if (record.formattedBytes < record.diskBytes)
@@ -249,7 +249,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         await stopMachine(layout.machine(id), 0, signal);
         // Those of a start that was killed before it noted them.
         await removeGroups(groupsOf(abilities.groups, id).directories);
-        await removeMachine(layout.machine(id), numbers);
+        await removeMachine(layout, id, numbers);
       }),
     async list() {
       const facts = await Promise.all((await ids()).map(factsOf));
