@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { startTestEtcd } from "@holdfast/test/support/etcd.ts";
 import { openPostgresql } from "@holdfast/test/support/clients.ts";
+import { grpcAs } from "@holdfast/test/support/organizations.ts";
 import { type Platform, startPlatform } from "@holdfast/test/support/platform.ts";
 import { createServices, type Services } from "@holdfast/test/support/services.ts";
 import type { ServiceJson } from "@holdfast/test/support/service-json.ts";
@@ -19,11 +21,12 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "20" },
     "at-once": { type: "string", default: "20" },
     spares: { type: "string", default: "2" },
+    waiting: { type: "string", default: "2" },
   },
 });
 const rounds = Number(values.rounds);
 const atOnce = Number(values["at-once"]);
-const spares = Number(values.spares);
+const waiting = Number(values.waiting);
 
 /** One service from POST to its first row. */
 interface Provisioned {
@@ -36,13 +39,25 @@ interface Provisioned {
 printHost();
 const patroni = await preparePatroni();
 const etcd = await startTestEtcd();
-const platform = await startPlatform({ environment: { HOLDFAST_SPARES: String(spares) } });
+const platform = await startPlatform({
+  environment: {
+    HOLDFAST_SPARES: values.spares,
+    HOLDFAST_WAITING_MACHINES: values.waiting,
+    HOLDFAST_WAITING_MACHINES_MAX: String(waiting === 0 ? 0 : Math.max(waiting, atOnce)),
+  },
+});
 const services = createServices(platform);
+const fleet = grpcAs(platform, platform.operator);
 try {
   await inTurn();
   await memory();
-  if (atOnce > 0) await together();
+  if (atOnce > 0) {
+    await together(waiting);
+    // A platform that saw so many at once is ready for as many.
+    if (waiting > 0) await together(atOnce);
+  }
 } finally {
+  fleet.close();
   await platform.remove();
   await etcd.stop();
 }
@@ -52,7 +67,7 @@ async function inTurn(): Promise<void> {
   const bare: number[] = [];
   const patronis: number[] = [];
   for (let round = 0; round <= rounds; round += 1) {
-    await untilSpares(1);
+    await untilWaiting(1);
     const own = await provision(`turn-${round}`, 5);
     await services.delete(own.id);
     const bareMs = await timed(makeBarePostgresql());
@@ -85,17 +100,17 @@ async function inTurn(): Promise<void> {
   );
 }
 
-async function together(): Promise<void> {
-  await untilSpares(spares);
+async function together(ready: number): Promise<void> {
+  await untilWaiting(ready);
   const count = Array.from({ length: atOnce }, (_, index) => index);
   const begunBare = performance.now();
   const bare = await Promise.all(count.map(() => makeBarePostgresql()));
   const bareMs = performance.now() - begunBare;
   await Promise.all(bare.map((each) => each.remove()));
   const begun = performance.now();
-  const all = await Promise.all(count.map((index) => provision(`together-${index}`, 100)));
+  const all = await Promise.all(count.map((index) => provision(`together-${ready}-${index}`, 100)));
   const ownMs = performance.now() - begun;
-  print(`${atOnce} at once, ${spares} spares: all answered after`, ms(ownMs));
+  print(`${atOnce} at once, ${ready} machines waiting: all answered after`, ms(ownMs));
   print(`${atOnce} bare at once: all answered after`, ms(bareMs));
   print("at once, to bare", times(ownMs / bareMs), "<= 1.0x");
   await Promise.all(all.map(({ id }) => services.delete(id)));
@@ -127,25 +142,22 @@ async function untilRunning({ get }: Services, id: string, everyMs: number): Pro
 
 /** As the keeper and PostgreSQL itself noted it. */
 function engineMsOf({ directory }: Platform, service: ServiceJson): number {
-  for (const machine of readdirSync(join(directory, "machines"))) {
-    const place = join(directory, "machines", machine);
-    const lines = readFileSync(join(place, "keeper.log"), "utf8").trim().split("\n");
-    const notes = lines.map((line) => JSON.parse(line) as { name: string; state?: string; startedAt?: number });
-    const log = (name: string) => readFileSync(join(place, "state", "log", `${name}.log.1`), "utf8");
-    if (!log("agent").includes(service.id)) continue;
-    const startedAt = notes.find(({ name, state }) => name === "engine" && state === "running")?.startedAt ?? 0;
-    const ready = /^(\d+\.\d+) .*ready to accept connections/m.exec(log("engine"))?.[1];
-    return Number(ready) * 1_000 - startedAt;
-  }
-  throw new Error(`no machine of ${service.name}`);
+  const place = join(directory, "machines", service.nodes[0]?.id ?? "");
+  const lines = readFileSync(join(place, "keeper.log"), "utf8").trim().split("\n");
+  const notes = lines.map((line) => JSON.parse(line) as { name: string; state?: string; startedAt?: number });
+  const log = readFileSync(join(place, "state", "log", "engine.log.1"), "utf8");
+  const startedAt = notes.find(({ name, state }) => name === "engine" && state === "running")?.startedAt ?? 0;
+  const ready = /^(\d+\.\d+) .*ready to accept connections/m.exec(log)?.[1];
+  return Number(ready) * 1_000 - startedAt;
 }
 
 /** Keeper and agent of a machine that has nothing to do but watch its engine. */
 async function memory(): Promise<void> {
-  await untilSpares(1);
+  await untilWaiting(1);
   const { id } = await provision("idle", 20);
   await sleep(20_000);
-  const [machine] = platform.processes().machines;
+  const { nodes } = await services.get(id);
+  const machine = platform.processes().machines.find((each) => each.id === nodes[0]?.id);
   const kept = (["keeper", "agent"] as const).map((name) => ({ name, ...memoryOf(machine?.[name] ?? 0) }));
   for (const { name, rssMb, pssMb, privateMb } of kept) {
     const figures = [rssMb, pssMb, privateMb].map((mb) => mb.toFixed(0)).join(" / ");
@@ -167,13 +179,12 @@ async function timed(making: Promise<Made>): Promise<number> {
   return wallMs;
 }
 
-/** The stock as it is when no service was made for a while. */
-async function untilSpares(count: number): Promise<void> {
-  const ready = () =>
-    readdirSync(join(platform.directory, "spares", "postgresql-17")).filter((name) => /^\d+$/.test(name));
-  await waitUntil(`${count} spares are ready`, () => ready().length >= Math.min(count, spares) || spares === 0, {
-    withinMs: 180_000,
-    everyMs: 200,
-  });
+/** As it is when no service was made for a while. */
+async function untilWaiting(count: number): Promise<void> {
+  const ready = async () => {
+    const { machines } = await fleet.of(FleetService).listMachines({ page: { limit: 200 } });
+    return waiting === 0 || machines.filter(({ state }) => state === "waiting").length >= count;
+  };
+  await waitUntil(`${count} machines wait`, ready, { withinMs: 600_000, everyMs: 500 });
   await sleep(500);
 }

@@ -180,7 +180,7 @@ const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
 
 const held = () => holds.list().length > 0;
-const waiting = createWaitingMachines({ machines, fleet, held });
+const waiting = createWaitingMachines({ machines, fleet, held, now: clock.now });
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.

@@ -25,24 +25,38 @@ export interface WaitingMachinesDeps {
   readonly fleet: Pick<Fleet, "session" | "observation">;
   /** Does anything stand against taking the store's word for what a machine is? */
   readonly held: () => boolean;
+  readonly now: () => number;
 }
 
-export function createWaitingMachines({ machines, fleet, held }: WaitingMachinesDeps): WaitingMachines {
+/** An agent tells what it holds as the first thing on its stream. */
+const toldWithinMs = 2_000;
+
+/**
+ * Is it certain that nobody's data is on it? A store that was restored may take for waiting what was claimed since, so its
+ * word is not enough: the machine's own agent must be there and report no instance.
+ */
+export function isFree(
+  { metadata, spec, status }: MachineObject,
+  fleet: Pick<Fleet, "session" | "observation">,
+  now: number,
+): boolean {
+  if (spec.owner !== null || status.state !== "waiting" || metadata.deletionRequestedAt !== undefined) return false;
+  const session = fleet.session(metadata.id);
+  return (
+    session !== undefined && now - session.connectedAt > toldWithinMs && fleet.observation(metadata.id) === undefined
+  );
+}
+
+export function createWaitingMachines({ machines, fleet, held, now }: WaitingMachinesDeps): WaitingMachines {
   // By object: what is read anew, because it changed, may be taken anew.
   const taken = new WeakSet<MachineObject>();
-
-  /** An agent that reports an instance holds somebody's data, whatever a store that was restored says. */
-  function isFree({ metadata, spec, status }: MachineObject): boolean {
-    if (spec.owner !== null || status.state !== "waiting" || metadata.deletionRequestedAt !== undefined) return false;
-    return fleet.session(metadata.id) !== undefined && fleet.observation(metadata.id) === undefined;
-  }
 
   return {
     take(wanted) {
       if (held()) return undefined;
       for (const machine of machines.values()) {
         const { object } = machine;
-        if (!isFree(object) || taken.has(object)) continue;
+        if (!isFree(object, fleet, now()) || taken.has(object)) continue;
         if (!isSameKind(object.spec, wanted) || object.spec.diskBytes > wanted.diskBytes) continue;
         taken.add(object);
         return { machine, giveBack: () => void taken.delete(object) };

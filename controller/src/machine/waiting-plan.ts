@@ -9,7 +9,10 @@ export interface MachineKind {
 export interface WaitingFacts {
   readonly id: string;
   readonly kind: MachineKind;
-  /** "used": its agent holds an instance, so it is not what the store takes it for. */
+  /**
+   * "waiting": certain to be free, "making": not or not yet, "failed": no agent was ever on it, "used": its agent holds an
+   * instance, so it is not what the store takes it for.
+   */
   readonly state: "making" | "waiting" | "failed" | "used";
 }
 
@@ -26,7 +29,7 @@ export interface ObservedWaiting {
 export type WaitingStep =
   | { readonly kind: "make"; readonly of: MachineKind }
   | { readonly kind: "remove"; readonly machineId: string }
-  /** Takes it for a machine that nobody knows: the orphan sweep keeps such a one's data. */
+  /** Takes it for a machine that nobody knows: the orphan sweep keeps such a one's data, if there is any. */
   | { readonly kind: "disown"; readonly machineId: string };
 
 export interface WaitingLimits {
@@ -41,15 +44,14 @@ export const demandKeptMs = 3_600_000;
 /** Whoever comes within this time of one another comes at once. */
 const burstMs = 60_000;
 
-/** Pure: what to do next. One is made at a time; those too many go at once. */
+/** Pure: what to do next. One is made at a time; those too many go at once, but none that may hold data. */
 export function planWaiting({ machines, wanted, admitted, busy }: ObservedWaiting): WaitingStep[] {
-  const used = machines.filter(({ state }) => state === "used");
-  const steps: WaitingStep[] = used.map(({ id }) => ({ kind: "disown", machineId: id }));
-  const failed = machines.filter(({ state }) => state === "failed");
+  const lost = machines.filter(({ state }) => state === "used" || state === "failed");
+  const steps: WaitingStep[] = lost.map(({ id }) => ({ kind: "disown", machineId: id }));
   const good = machines.filter(({ state }) => state === "waiting" || state === "making");
   const kept = admitted ? wanted.flatMap(({ kind, count }) => ofKind(good, kind).slice(0, count)) : [];
-  const surplus = good.filter((machine) => !kept.includes(machine));
-  steps.push(...[...failed, ...surplus].map(({ id }): WaitingStep => ({ kind: "remove", machineId: id })));
+  const surplus = good.filter((machine) => machine.state === "waiting" && !kept.includes(machine));
+  steps.push(...surplus.map(({ id }): WaitingStep => ({ kind: "remove", machineId: id })));
   if (!admitted || busy || good.some(({ state }) => state === "making")) return steps;
   const short = wanted.find(({ kind, count }) => ofKind(good, kind).length < count);
   if (short !== undefined) steps.push({ kind: "make", of: short.kind });

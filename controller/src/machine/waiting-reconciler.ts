@@ -7,6 +7,7 @@ import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import { isFree } from "./waiting-machines.ts";
 import {
   demandKeptMs,
   isSameKind,
@@ -22,7 +23,7 @@ import {
 export interface WaitingWorkDeps {
   readonly provider: Pick<ComputeProvider, "admit">;
   readonly machines: Collection<MachineObject>;
-  readonly fleet: Pick<Fleet, "observation">;
+  readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly begin: () => UnitOfWork;
   /** Does anything stand against deleting, or against taking the store's word? */
   readonly held: () => boolean;
@@ -102,7 +103,7 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
       const { metadata } = machine.object;
       const now = clock.now();
       if (step.kind === "disown") {
-        log.warn("a machine that was to wait has an instance; it is nobody's now", { machine: metadata.id });
+        log.warn("machine given up that was to wait", { machine: metadata.id, reason: machine.object.status.reason });
         unit.remove("machine", machine);
       } else {
         const deleted = { ...metadata, deletionRequestedAt: now, updatedAt: now };
@@ -125,7 +126,7 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
       async reconcile(_key, signal) {
         if (deps.held()) return again(lookAgainMs, "what the store says is in doubt");
         const now = clock.now();
-        const made = waitingFacts(deps);
+        const made = waitingFacts(deps, now);
         const all = wanted(now, made);
         const first = all[0]?.kind ?? made[0]?.kind;
         if (first === undefined) return settled;
@@ -151,12 +152,13 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
 }
 
 /** Machines that nobody owns and that are not on their way out. */
-function waitingFacts({ machines, fleet }: WaitingWorkDeps): WaitingFacts[] {
+function waitingFacts({ machines, fleet }: WaitingWorkDeps, now: number): WaitingFacts[] {
   const found: WaitingFacts[] = [];
   for (const { object } of machines.values()) {
     const { metadata, spec, status } = object;
     if (spec.owner !== null || metadata.deletionRequestedAt !== undefined) continue;
-    const known = status.state === "waiting" || status.state === "failed" ? status.state : "making";
+    const failed = status.state === "failed" && status.certificate === null;
+    const known = isFree(object, fleet, now) ? "waiting" : failed ? "failed" : "making";
     const state = fleet.observation(metadata.id) === undefined ? known : "used";
     found.push({ id: metadata.id, kind: kindOf(spec), state });
   }
