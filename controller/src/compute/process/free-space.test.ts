@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { admitDisk } from "./free-space.ts";
+import { admitAhead, admitDisk } from "./free-space.ts";
 
 const gib = 1024 ** 3;
 const space = (freeGib: number, promisedGib = 0) => ({
@@ -16,5 +16,18 @@ it.each([
   ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, a new machine needs 7.3 GiB to be."],
 ] as const)("admits by the figures: %s", (_, diskGib, facts, reason) => {
   const admission = admitDisk(diskGib * gib, facts);
+  expect(admission.admitted ? undefined : admission.reason).toBe(reason);
+});
+
+const memory = (availableGib: number) => ({ totalBytes: 16 * gib, availableBytes: availableGib * gib });
+
+// biome-ignore format: a table
+it.each([
+  ["a host with room",                                       space(20),      memory(8), undefined],
+  ["a disk that still takes what is wanted, but not more",   space(8),       memory(8), "The host has 8.0 GiB of disk left for those that are wanted."],
+  ["space that is promised to machines that are wanted",     space(20, 15),  memory(8), "The host has 20.0 GiB of disk left for those that are wanted."],
+  ["a host short of memory",                                 space(20),      memory(2), "The host has 2.0 GiB of memory left."],
+] as const)("admits what nobody wants yet only where it is in nobody's way: %s", (_, facts, free, reason) => {
+  const admission = admitAhead(facts, free);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
 });
