@@ -44,6 +44,9 @@ describe("waitFor", () => {
     const client = clientOf([{ status: "Pending" }, new TypeError("cut"), 503, 429, { status: "Running" }]);
     expect(await client.waitFor("s1", "Running")).toMatchObject({ status: "Running" });
     await expect(clientOf([503]).waitFor("s1", "Running")).rejects.toMatchObject({ status: 503 });
+    const known = await client.services.get("s1");
+    const away = clientOf([503, { status: "Running" }]);
+    expect(await away.waitFor(known, "Running")).toMatchObject({ status: "Running" });
   });
 
   test("ends when the target cannot be reached any more", async () => {

@@ -51,7 +51,8 @@ export async function waitFor(
   let awaited = operation?.id;
   let cause: unknown;
   let last = "";
-  let wasSeen = false;
+  // An API that was never there, or an id that nobody knows, is told at once.
+  let wasSeen = typeof service !== "string";
 
   /** What the wait came to, if it is over. */
   async function look(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
