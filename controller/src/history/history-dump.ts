@@ -5,43 +5,49 @@ export interface HistoryRow {
   readonly row: Readonly<Record<string, unknown>>;
 }
 
-const tables = ["event", "audit", "task_log"] as const;
+/**
+ * Each table with the columns of its primary key. What waits for webhook endpoints comes last: what was delivered by then has
+ * not to come again, and what was not is in the snapshot with its event.
+ */
+const tables = {
+  event: ["id", "occurred_at"],
+  audit: ["id", "occurred_at"],
+  task_log: ["task_id", "line", "occurred_at"],
+  webhook_attempt: ["id", "occurred_at"],
+  webhook_delivery: ["id"],
+} as const;
+
+type Table = keyof typeof tables;
+const names = Object.keys(tables) as Table[];
 const fetchRows = 500;
 
 /**
- * Every row that was there when it began, a page at a time: rows are only ever added, so pages by key miss none of them,
- * and no connection is held while the rows are uploaded.
+ * Every row that was there when it began and was not deleted since, a page at a time: pages by key miss none of them, and no
+ * connection is held while the rows are uploaded.
  */
 export async function* dumpHistory(database: Database): AsyncGenerator<HistoryRow> {
-  for (const table of tables) {
-    let after: HistoryKey = { occurred_at: "-infinity", key: "" };
-    for (;;) {
-      const rows = await database.query<{ row: HistoryRow["row"]; occurred_at: string; key: string }>(
-        `select to_jsonb(t) as row, occurred_at::text, ${keyOf(table)} as key from ${table} t
-         where (occurred_at, ${keyOf(table)}) > ($1::timestamptz, $2)
-         order by occurred_at, ${keyOf(table)} limit ${fetchRows}`,
-        [after.occurred_at, after.key],
+  for (const table of names) {
+    const key = tables[table];
+    const after = key.map((column, index) => `$${index + 1}::${types[column]}`);
+    for (let last: readonly string[] | undefined; ; ) {
+      const where = last === undefined ? "" : `where (${key.join()}) > (${after.join()})`;
+      const rows = await database.query<{ row: HistoryRow["row"]; key: string[] }>(
+        `select to_jsonb(t) as row, array[${key.map((column) => `${column}::text`).join()}] as key
+         from ${table} t ${where} order by ${key.join()} limit ${fetchRows}`,
+        last,
       );
       for (const { row } of rows) yield { table, row };
-      const last = rows.at(-1);
+      last = rows.at(-1)?.key;
       if (last === undefined || rows.length < fetchRows) break;
-      after = last;
     }
   }
 }
 
-interface HistoryKey {
-  readonly occurred_at: string;
-  readonly key: string;
-}
-
-function keyOf(table: (typeof tables)[number]): string {
-  return table === "task_log" ? "task_id || '/' || lpad(line::text, 10, '0')" : "id::text";
-}
+const types = { id: "uuid", occurred_at: "timestamptz", task_id: "text", line: "integer" } as const;
 
 /** Puts rows back; those that are there already stay. A table or column that this version does not know is left out. */
 export async function loadHistory(database: Database, rows: readonly HistoryRow[]): Promise<void> {
-  for (const table of tables) {
+  for (const table of names) {
     const those = rows.filter((row) => row.table === table).map(({ row }) => row);
     if (those.length === 0) continue;
     await database.query(

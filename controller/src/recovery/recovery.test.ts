@@ -67,7 +67,10 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   const leased = { key: `${root}/controller/c1`, value: "{}", lease };
   await store.commit({ conditions: [], puts: [leased], deletes: [] });
   const before = eventOf("before");
-  await history.insert([before]);
+  const waiting = { id: uuidv7(), webhookId: "w", eventId: before.id, dueAt: 0 };
+  await history.insert([before], [waiting]);
+  // More than one page of it.
+  await history.insert(Array.from({ length: 620 }, (_, i) => ({ ...eventOf(`m${i}`), organizationId: "many" })));
   const { id, sizeBytes } = await takeSnapshot(deps());
   expect(sizeBytes).toBeGreaterThan(1_000);
   expect((await readFile(join(directory, id))).includes("machine")).toBe(false);
@@ -76,9 +79,9 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   await lease.revoke();
   await etcd.kill();
   await etcd.start({ empty: true });
-  await history.database.query("truncate event, audit, task_log");
+  await history.database.query("truncate event, audit, task_log, webhook_delivery");
   const restored = await restoreSnapshot(deps(), id);
-  expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 1 });
+  expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 622 });
 
   const found = await store.get(service);
   expect(JSON.parse(found?.value ?? "")).toEqual({
@@ -90,7 +93,11 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   expect((await store.get(`${root}/hold/restored`))?.value).toContain("was restored to");
   const after = eventOf("after");
   await history.insert([after]);
-  expect((await history.events({}, page)).items).toEqual([before, after]);
+  expect((await history.events({ organizationId: "o" }, page)).items).toEqual([before, after]);
+  // What waited for a webhook endpoint waits again.
+  const [delivery, ...others] = await history.deliveries.next([{ webhookId: "w", room: 5 }], []);
+  expect(delivery).toMatchObject({ id: waiting.id, attempt: 1, event: { id: before.id } });
+  expect(others).toEqual([]);
 });
 
 test("a snapshot that was tampered with or cut is not restored at all", async () => {
