@@ -41,12 +41,18 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
   };
 }
 
+const unowned = (): MachineObject => {
+  const object = machine("on");
+  return { ...object, spec: { ...object.spec, owner: null } };
+};
+
 const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine> = {}): ObservedMachine => ({
   facts,
   connected: true,
   silentMs: 0,
   deaths: [],
   now,
+  atWorkMs: 60_000,
   ...more,
 });
 
@@ -62,6 +68,10 @@ describe("the plan of a machine", () => {
     ["leaves off what is off",                      machine("off"),       observed(stopped),                         []],
     ["grows a disk that is too small",              machine("on"),        observed({ ...running, diskBytes: 5 }),    ["growDisk"]],
     ["gives a machine the plan of its owner",       machine("on"),        observed({ ...running, plan: { vcpu: 2, memoryBytes: 1 } }), ["resize"]],
+    ["makes what is to wait for an owner",          unowned(),            observed(undefined),                       ["create", "start"]],
+    ["makes that only after what is somebody's",    unowned(),            observed(undefined, { atWorkMs: 1 }),      []],
+    ["starts what is somebody's at once",           machine("on"),        observed(stopped, { atWorkMs: 1 }),        ["start"]],
+    ["adopts what waits and runs",                  unowned(),            observed(running, { atWorkMs: 1 }),        []],
     ["destroys what is to be deleted",              machine("on", true),  observed(running),                         ["destroy", "forget"]],
     ["forgets what is gone",                        machine("on", true),  observed(undefined),                       ["forget"]],
     ["starts again at once after a first death",    machine("on"),        observed(stopped, { deaths: [now] }),      ["start"]],

@@ -12,6 +12,8 @@ export interface ObservedMachine {
   /** When it died, within the last ten minutes. */
   readonly deaths: readonly number[];
   readonly now: number;
+  /** For how long this controller has been at work. */
+  readonly atWorkMs: number;
 }
 
 /** One thing to do. Each is idempotent. */
@@ -34,6 +36,8 @@ export interface MachinePlanned {
 
 /** A stream that is away for so long is not only between two controllers. */
 export const silentTooLongMs = 60_000;
+/** A controller that comes up sees to machines that are somebody's, and to its first callers, before it makes or starts others. */
+const firstForOwnersMs = 5_000;
 /** Deaths that are further back do not count. */
 export const deathsKeptMs = 600_000;
 /** So many deaths, and the machine is not called well any more, though it is started again. */
@@ -45,10 +49,12 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   if (machine.metadata.deletionRequestedAt !== undefined) {
     return only(facts === undefined ? [{ kind: "forget" }] : [{ kind: "destroy" }, { kind: "forget" }]);
   }
+  const isRunning = facts?.state === "running";
+  if (machine.spec.owner === null && !isRunning && observed.atWorkMs < firstForOwnersMs)
+    return { steps: [], lookAgainMs: firstForOwnersMs };
   // A provider shows a machine that is half made by its missing address.
   const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
   if (facts !== undefined && make.length === 0) make.push(...fit(machine, facts));
-  const isRunning = facts?.state === "running";
   if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
   if (!isRunning) {
     const waitMs = restartDelayMs(observed.deaths, observed.now);

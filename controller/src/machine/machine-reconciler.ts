@@ -25,6 +25,7 @@ const retryPendingMs = 1_000;
 /** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
 export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
   const memories = new Map<string, Memory>();
+  const startedAt = deps.clock.monotonicMs();
 
   async function observe(machine: MachineObject, signal: AbortSignal): Promise<ObservedMachine> {
     const { id } = machine.metadata;
@@ -38,7 +39,8 @@ export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler
     const deaths = (died ? [...memory.deaths, now] : memory.deaths).filter((at) => now - at < deathsKeptMs);
     memories.set(id, { silentSince, deaths });
     if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
-    return { facts, connected, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now };
+    const atWorkMs = deps.clock.monotonicMs() - startedAt;
+    return { facts, connected, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now, atWorkMs };
   }
 
   return {
