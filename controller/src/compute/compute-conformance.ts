@@ -182,6 +182,14 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         expect(await subject.limits(id)).toEqual(larger);
       });
 
+      it("tells the plan that a machine was made with, and the one that it was given since", async () => {
+        const id = await created({ plan: { vcpu: 1, memoryBytes: gib } });
+        const planOf = async () => (await subject.provider.get(id, signal))?.plan;
+        expect(await planOf()).toEqual({ vcpu: 1, memoryBytes: gib });
+        await subject.provider.resize(id, { vcpu: 2, memoryBytes: 2 * gib }, signal);
+        expect(await planOf()).toEqual({ vcpu: 2, memoryBytes: 2 * gib });
+      });
+
       it("grows the data disk of a running machine, and of a stopped one at its next start", async () => {
         const id = await started();
         await subject.provider.growDisk(id, 2 * gib, signal);
