@@ -4,6 +4,7 @@ import { dumpEtcd } from "../support/etcd-dump.ts";
 import { grpcAs } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { basic, type Rest, type RestAnswer } from "../support/rest.ts";
+import { startSecondController } from "../support/second-controller.ts";
 import { createServices } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -296,11 +297,40 @@ describe("people, organizations, keys and tokens", () => {
     expect(await status(session.get("/me"))).toBe(401);
   });
 
+  it("what is revoked on one controller is refused on another as soon as that has seen it", async () => {
+    const second = await startSecondController(platform);
+    try {
+      const scopes = ["services:read", "keys:read", "keys:write"];
+      const key = await platform.rest.post<Created>("/api-keys", { name: "k", scopes });
+      const ofKey = (on: Rest) => on.as(basic(key.json.id, key.json.secret));
+      const token = await ofKey(platform.rest).post<Created>("/tokens", { scopes, ttl_seconds: 600 });
+      expect([key.status, token.status]).toEqual([201, 201]);
+      const revoked = [ofKey(second.rest), second.rest.as(`Bearer ${token.json.token}`)];
+      // In use there, so that whatever a controller remembers of a good credential is remembered.
+      for (const rest of revoked)
+        await waitUntil("it works on the second one", async () => (await rest.get("/catalog")).status === 200);
+      const { headers } = await platform.rest.delete(`/api-keys/${key.json.id}`);
+      const revision = String(headers["holdfast-revision"]);
+      // This read waits for the revision, as any reader may ask; 503 says that it is not there after a second.
+      await waitUntil("the second one has seen it", async () => {
+        for (const rest of revoked) await rest.get("/catalog");
+        return (await second.rest.get("/catalog", { headers: { "holdfast-revision": revision } })).status === 200;
+      });
+      for (const rest of revoked) expect(await status(rest.get("/catalog"))).toBe(401);
+    } finally {
+      await second.stop();
+    }
+  });
+
   it("what was done and refused is in the audit log, and nothing secret is in the store", async () => {
+    expect(await status(platform.rest.post("/api-keys", { surprise: 1 }))).toBe(400);
     const entries = async (query: string) =>
       (await platform.rest.get<{ entries: Entry[] }>(`/audit-log?${query}`)).json.entries;
     await waitUntil("the refusal is in the audit log", async () =>
       (await entries("actor=user:anna")).some(({ result }) => result === "refused"),
+    );
+    await waitUntil("so is that of a body that was not valid", async () =>
+      (await entries("limit=50")).some(({ action }) => action === "CreateApiKey invalid_request"),
     );
     expect(await entries("object=anna&action=user.set-up")).toHaveLength(1);
     expect((await entries("action=member.add&limit=1"))[0]).toMatchObject({ actor: "user:admin", result: "ok" });
