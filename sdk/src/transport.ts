@@ -11,17 +11,17 @@ export interface TransportOptions {
   /** Such as "https://data.example.com:8443". */
   readonly baseUrl: string;
   /** Left out for the few methods that need none. */
-  readonly credentials?: Credentials;
+  readonly credentials?: Credentials | undefined;
   /** Id of the organization to act in; a person of several must name one. */
-  readonly organization?: string;
+  readonly organization?: string | undefined;
   /** Stands in for the global fetch, for one with an authority of its own. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** Of one attempt, 30 s when left out. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Attempts after the first, 3 when left out; 0 sends everything once. */
-  readonly retries?: number;
+  readonly retries?: number | undefined;
   /** Ends every request of this client. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What a caller may say about one call. */
@@ -64,7 +64,7 @@ export function createTransport(options: TransportOptions): Transport {
   const baseUrl = new URL(options.baseUrl).href.replace(/\/+$/, "");
   // Called as a function of its own: browsers refuse their fetch as anybody's method.
   const send = options.fetch ?? ((input: URL, init: RequestInit) => globalThis.fetch(input, init));
-  const policy = { ...usualRetries, ...(options.retries !== undefined && { retries: options.retries }) };
+  const policy = { ...usualRetries, retries: options.retries ?? usualRetries.retries };
   let revision = 0n;
 
   async function open(

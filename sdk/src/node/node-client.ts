@@ -15,22 +15,11 @@ export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions,
  */
 export function createNodeClient(options: NodeClientOptions = {}): Client {
   const { environment = process.env, timeoutMs, retries, signal, ...given } = options;
-  const settings = readSettings(given, environment);
-  return createClient({
-    ...transportOptionsOf(settings),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(retries !== undefined && { retries }),
-    ...(signal !== undefined && { signal }),
-  });
+  return createClient({ ...transportOptionsOf(readSettings(given, environment)), timeoutMs, retries, signal });
 }
 
 /** What createClient wants to know of these settings. Throws SettingsError when the file of authorities cannot be read. */
 export function transportOptionsOf(settings: Omit<FoundSettings, "person" | "username">): TransportOptions {
   const { baseUrl, credentials, organization, caFile } = settings;
-  return {
-    baseUrl,
-    ...(credentials !== undefined && { credentials }),
-    ...(organization !== undefined && { organization }),
-    ...(caFile !== undefined && { fetch: createAuthorityFetch(caFile) }),
-  };
+  return { baseUrl, credentials, organization, fetch: caFile === undefined ? undefined : createAuthorityFetch(caFile) };
 }
