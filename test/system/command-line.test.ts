@@ -218,6 +218,28 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     for (const text of shown) expect(text).not.toContain(token);
   });
 
+  it("keeps profiles, lists them without what they keep, uses and forgets them", async () => {
+    const away = { HOLDFAST_DATA: undefined, XDG_CONFIG_HOME: join(shell.home, "profiles") };
+    const { base_url: baseUrl, ca_file: caFile } = platform.admin;
+    const there = { environment: { ...away, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile } };
+    const keep = (name: string, secret: string) =>
+      holdfast(`login --api-key ${key.id} --profile ${name}`, { ...there, input: secret });
+    expect((await keep("one", key.secret)).code).toBe(0);
+    expect((await keep("two", key.secret)).code).toBe(0);
+    expect((await keep("three", "a guess")).code).toBe(3);
+    const here = { environment: away };
+    expect((await holdfast("profile use one", here)).code).toBe(0);
+    expect(await answer("profile list", here)).toMatchObject([
+      { in_use: "*", name: "one", who: key.id },
+      { in_use: "", name: "two" },
+    ]);
+    expect((await holdfast("profile show two", here)).stdout).toContain(baseUrl);
+    expect((await holdfast("services get told", here)).code).toBe(0);
+    expect((await holdfast("profile remove one", here)).code).toBe(2);
+    for (const name of ["one", "two"]) expect((await holdfast(`profile remove ${name} --yes`, here)).code).toBe(0);
+    expect(await holdfast("logout", here)).toMatchObject({ code: 3, stderr: expect.stringContaining("no profile") });
+  });
+
   it("makes an operator, and keeps the host's own password where the host reads it", async () => {
     const made = await answer<{ username: string; password: string }>("admin operator create olga");
     const olga = { HOLDFAST_API_KEY_ID: made.username, HOLDFAST_API_KEY_SECRET: made.password };

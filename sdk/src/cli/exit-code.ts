@@ -69,5 +69,7 @@ export function messageOf(error: unknown): string | undefined {
   const faults = error.problem.errors.map((fault) => `  ${fault.field === "" ? "body" : fault.field}: ${fault.detail}`);
   const request = error.status >= 500 && error.requestId !== "" ? [`  request ${error.requestId}`] : [];
   const head = faults.length > 0 ? error.problem.title : error.message;
-  return [`${head} (${error.code})`, ...faults, ...request].join("\n");
+  const signIn =
+    error instanceof Unauthenticated ? ["  holdfast login signs in anew; holdfast profile show tells who asks"] : [];
+  return [`${head} (${error.code})`, ...faults, ...request, ...signIn].join("\n");
 }

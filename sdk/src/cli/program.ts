@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { Option } from "commander";
 import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
@@ -19,6 +20,7 @@ ${Object.entries(exitCodes)
 export function createRoot(deps: CliDeps): CliCommand {
   const root = new CliCommand(deps, "holdfast")
     .description("Managed data services on your own machines.")
+    .version(versionOf(new URL("../../package.json", import.meta.url)))
     .addOption(new Option("--output <format>", "how results are written").choices(formats).default("table"))
     .option("--profile <profile>", "the profile to use, over HOLDFAST_PROFILE")
     .option("--base-url <url>", "the API, over HOLDFAST_BASE_URL")
@@ -55,4 +57,8 @@ export async function addVerbs(root: CliCommand, name: string | undefined): Prom
   if (noun === undefined || command === undefined) return undefined;
   (await noun.load())(command);
   return command;
+}
+
+function versionOf(manifest: URL): string {
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { version: string }).version;
 }

@@ -1,5 +1,5 @@
 import { readProfiles } from "../../node/profiles.ts";
-import { type CliDeps, type GlobalFlags, openContext } from "../context.ts";
+import type { CliDeps, GlobalFlags } from "../context.ts";
 import { createRoot } from "../program.ts";
 import { printable } from "../table.ts";
 import { complete } from "./complete.ts";
@@ -18,6 +18,7 @@ export async function answerShell(words: readonly string[], deps: CliDeps): Prom
   const root = createRoot(quiet);
   try {
     const suggestions = await complete(root, words, async () => {
+      const { openContext } = await import("../context.ts");
       const context = await openContext(root.opts<GlobalFlags>(), quiet);
       return {
         // Profiles can be had without a credential.

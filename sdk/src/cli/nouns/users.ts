@@ -60,6 +60,7 @@ export function addUsers(users: CliCommand): void {
       const answer = await (reset === true
         ? databaseUsers.resetPassword(id, user)
         : databaseUsers.revealPassword(id, user));
-      context.output.print(answer.password);
+      if (context.output.format === "table") context.output.print(answer.password);
+      else context.output.show(answer);
     });
 }
