@@ -39,9 +39,14 @@ while [ "$1" = --bind ]; do
 done
 shift
 
+# The host's mounts go from this namespace: a disk that the host unmounts while this program runs must come free.
+pivot_root . .
+umount --lazy .
+cd /
+
 # A change of user takes the parent's-death signal away, so setpriv sets it again: with `unshare` killed, all is gone.
 if [ "$invoker" = root ]; then
-  exec chroot . /usr/bin/setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --pdeathsig KILL "$@"
+  exec /usr/bin/setpriv --reuid "$uid" --regid "$uid" --clear-groups --no-new-privs --pdeathsig KILL "$@"
 fi
 # Engines refuse to run as root: a second user namespace maps this user to one that is not.
-exec unshare --user --map-user="$uid" --map-group="$uid" --root=. /usr/bin/setpriv --no-new-privs --pdeathsig KILL "$@"
+exec unshare --user --map-user="$uid" --map-group="$uid" /usr/bin/setpriv --no-new-privs --pdeathsig KILL "$@"

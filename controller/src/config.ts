@@ -1,4 +1,4 @@
-import { flag, integer, list, readConfig, text } from "@holdfast/common/config.ts";
+import { integer, list, readConfig, text } from "@holdfast/common/config.ts";
 
 /** Every setting of a controller; the reference page in the docs is printed from here. */
 export const settings = {
@@ -26,8 +26,21 @@ export const settings = {
   agentAdvertise: text("HOLDFAST_AGENT_ADVERTISE", "host:port that agents dial; empty means the listening one", ""),
   domain: text("HOLDFAST_DOMAIN", "Origin of the zone that service names are in", "local.holdfast.test"),
   objects: text("HOLDFAST_OBJECTS", "file:// URL of the directory for payloads and snapshots"),
-  provider: text("HOLDFAST_PROVIDER", "Where machines come from", "process"),
-  processDir: text("HOLDFAST_PROCESS_DIR", "Directory of the process provider's machines", ""),
+  provider: text("HOLDFAST_PROVIDER", "Where machines come from: process or incus", "process"),
+  processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
+  incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
+  incusProject: text("HOLDFAST_INCUS_PROJECT", "Project of Incus that is Holdfast's own", "holdfast"),
+  incusPool: text("HOLDFAST_INCUS_POOL", "Storage pool of Incus for the machines' roots", "holdfast"),
+  incusAddressBlock: text(
+    "HOLDFAST_INCUS_ADDRESS_BLOCK",
+    "First two numbers of the addresses of Incus machines; the first address is the host's",
+    "10.77",
+  ),
+  memoryOvercommit: integer(
+    "HOLDFAST_MEMORY_OVERCOMMIT",
+    "How many times its memory an Incus host may promise to machines",
+    2,
+  ),
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
   spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
   waitingMachines: integer(
@@ -53,7 +66,10 @@ export const settings = {
     "Directory to write a DNS server's identity to; empty for none",
     "",
   ),
-  localMode: flag("HOLDFAST_LOCAL_MODE", "Everything on loopback: new services let loopback in by default"),
+  defaultAllowedCidrs: list(
+    "HOLDFAST_DEFAULT_ALLOWED_CIDRS",
+    "Networks (CIDRs) that a new service lets in when its request names none",
+  ),
   rateLimit: integer(
     "HOLDFAST_RATE_LIMIT",
     "Requests that one credential may make in a minute on each controller; 0 for no limit",

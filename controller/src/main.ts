@@ -15,9 +15,7 @@ import { defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
-import { detectAbilities } from "./compute/process/host-abilities.ts";
-import { createProcessProvider } from "./compute/process/process-provider.ts";
-import { preparedEngines } from "./compute/process/prepared-engines.ts";
+import { createProvider } from "./compute/create-provider.ts";
 import { readControllerConfig } from "./config.ts";
 import { createAddressJudge } from "./egress/address-judge.ts";
 import { createEgressClient } from "./egress/egress-client.ts";
@@ -141,18 +139,7 @@ const dispatcher = createDeliveryDispatcher({
 });
 
 // Machines and who speaks for them.
-const provider = createProcessProvider({
-  directory: config.processDir,
-  loopbackBlock: config.loopbackBlock,
-  imagesDir: config.imagesDir,
-  checkout,
-  node: process.execPath,
-  abilities: await detectAbilities(),
-  environment: process.env,
-  spares: { kinds: preparedEngines, count: config.spares },
-  clock,
-  log,
-});
+const provider = await createProvider({ config, checkout, environment: process.env, clock, log });
 const [authority] = await Promise.all([authorityReady, collections.ready]);
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
@@ -241,7 +228,7 @@ const gateway = createGateway({
     },
     catalog: defaultCatalog,
     engines,
-    defaultAllowedCidrs: config.localMode ? ["127.0.0.0/8"] : [],
+    defaultAllowedCidrs: config.defaultAllowedCidrs,
     domain: config.domain,
     authority,
     followers,

@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { BlockRegistry } from "./block-registry.ts";
 import { readJson, writeAtomically } from "./files.ts";
+import { isUnrouted } from "./host-routes.ts";
+import { addressBlockOf } from "./incus-host.ts";
 import type { Layout } from "./layout.ts";
+import type { ProviderName } from "./machine-host.ts";
 import type { Ports } from "./ports.ts";
 import { busyPorts, portsOf } from "./ports.ts";
 import { UserError } from "./user-error.ts";
@@ -12,19 +15,32 @@ export interface Installation {
   readonly ports: Ports;
   /** First two octets of its machines' addresses. */
   readonly loopback_block: string;
+  /** Where its machines come from; absent in files of the time when there was only "process". */
+  readonly provider?: ProviderName;
+  /** Socket of the Incus daemon that it uses; absent when it runs one of its own. */
+  readonly incus_socket?: string;
+}
+
+/** What the user asks of an installation at a start; what is absent stays, or gets its default. */
+export interface Wishes {
+  readonly ports: Partial<Ports>;
+  readonly provider?: ProviderName;
+  readonly incusSocket?: string;
 }
 
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
-export async function openInstallation(
-  layout: Layout,
-  registry: BlockRegistry,
-  wished: Partial<Ports>,
-): Promise<Installation> {
+export async function openInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
   const existing = readJson<Installation>(layout.installation);
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)
-      : { ...existing, ports: { ...existing.ports, ...wished } };
+      : { ...existing, ports: { ...existing.ports, ...wished.ports } };
+  if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
+    const own = providerOf(installation);
+    throw new UserError(
+      `the machines of ${layout.root} are of ${own}; ${wished.provider} needs another --data directory`,
+    );
+  }
   const { loopback_block: block } = installation;
   if (!registry.keep({ directory: layout.root, block })) {
     throw new UserError(
@@ -37,11 +53,23 @@ export async function openInstallation(
   return installation;
 }
 
-async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Partial<Ports>): Promise<Installation> {
+export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
+  return provider ?? "process";
+}
+
+async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
+  const { ports, provider, incusSocket } = wished;
   const block = await registry.claim(layout.root, async (candidate) => {
     // Busy ports of the user's own choice are the user's to hear about; others only rule the block out.
     const busy = await busyPorts(portsOf(candidate));
-    return busy.every((name) => wished[name] !== undefined);
+    if (!busy.every((name) => ports[name] !== undefined)) return false;
+    return provider !== "incus" || isUnrouted(addressBlockOf(candidate));
   });
-  return { id: randomUUID(), ports: { ...portsOf(block), ...wished }, loopback_block: block };
+  return {
+    id: randomUUID(),
+    ports: { ...portsOf(block), ...ports },
+    loopback_block: block,
+    ...(provider && { provider }),
+    ...(incusSocket && { incus_socket: incusSocket }),
+  };
 }

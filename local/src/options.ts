@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { PortName, Ports } from "./ports.ts";
 import { portPlans } from "./ports.ts";
+import { isProvider, type ProviderName, providers } from "./machine-host.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Options {
@@ -10,10 +11,15 @@ export interface Options {
   readonly dataDir: string;
   /** Ports that the user named. */
   readonly ports: Partial<Ports>;
+  /** Where machines come from; what the installation had when the user does not say. */
+  readonly provider?: ProviderName;
+  /** Socket of an Incus daemon that is there already. */
+  readonly incusSocket?: string;
 }
 
 export const usage = [
-  "usage: npm start -- [--data DIR] [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
+  "usage: npm start -- [--data DIR] [--provider process|incus] [--incus-socket PATH]",
+  "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
   "                    [--etcd-peer-port N] [--history-port N]",
   "       npm run clean -- [--data DIR]",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
@@ -34,11 +40,15 @@ export function readOptions(
     if (value !== undefined) ports[name] = readPort(flag, value);
   }
   const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
-  return { command, dataDir, ports };
+  const provider = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
+  if (provider !== undefined && !isProvider(provider))
+    throw new UserError(`--provider: ${provider} is neither ${providers.join(" nor ")}`);
+  const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
+  return { command, dataDir, ports, ...(provider && { provider }), ...(incusSocket && { incusSocket }) };
 }
 
 function parse(args: readonly string[]): Record<string, string | undefined> {
-  const names = ["data", ...Object.values(portPlans).map(({ flag }) => flag)];
+  const names = ["data", "provider", "incus-socket", ...Object.values(portPlans).map(({ flag }) => flag)];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   try {
     return parseArgs({ args: [...args], options }).values;

@@ -5,6 +5,7 @@ import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
+import type { MachineHost } from "./machine-host.ts";
 import type { Secrets } from "./secrets.ts";
 import type { TransportPki } from "./transport-pki.ts";
 
@@ -14,6 +15,7 @@ export interface PlatformParts {
   readonly secrets: Secrets;
   readonly pki: TransportPki;
   readonly imagesDir: string;
+  readonly machineHost: MachineHost;
   /** Root of the code. */
   readonly checkout: string;
   /** What the operator set: children get it all, with ours over it. */
@@ -28,7 +30,7 @@ export function baseUrlOf({ ports }: Installation): string {
 }
 
 /** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
-export function controllerSettings({ layout, installation, secrets, pki, imagesDir }: PlatformParts) {
+export function controllerSettings({ layout, installation, secrets, pki, imagesDir, machineHost }: PlatformParts) {
   const { ports } = installation;
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
@@ -44,19 +46,18 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
     HOLDFAST_API_LISTEN: `127.0.0.1:${ports.api}`,
     HOLDFAST_BASE_URL: baseUrlOf(installation),
-    HOLDFAST_AGENT_LISTEN: `127.0.0.1:${ports.agents}`,
-    HOLDFAST_AGENT_ADVERTISE: `127.0.0.1:${ports.agents}`,
+    HOLDFAST_AGENT_LISTEN: `${machineHost.address}:${ports.agents}`,
+    HOLDFAST_AGENT_ADVERTISE: `${machineHost.address}:${ports.agents}`,
     HOLDFAST_DOMAIN: domain,
     HOLDFAST_OBJECTS: pathToFileURL(layout.objects).href,
-    HOLDFAST_PROVIDER: "process",
     HOLDFAST_PROCESS_DIR: layout.root,
-    HOLDFAST_LOOPBACK_BLOCK: installation.loopback_block,
+    ...machineHost.settings,
     HOLDFAST_IMAGES_DIR: imagesDir,
     HOLDFAST_DNS_SERVERS: `127.0.0.1:${ports.dns}`,
     HOLDFAST_BOOTSTRAP_FILE: secrets.bootstrapFile,
     HOLDFAST_CA_FILE: layout.authority,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
-    HOLDFAST_LOCAL_MODE: "true",
+    HOLDFAST_DEFAULT_ALLOWED_CIDRS: machineHost.allowedCidrs.join(","),
   };
 }
 
@@ -70,13 +71,13 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
 }
 
 export function dnsChild(parts: PlatformParts): ChildSpec {
-  const { layout, installation } = parts;
+  const { layout, installation, machineHost } = parts;
   return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts, {
     HOLDFAST_INSTALLATION_ID: installation.id,
     HOLDFAST_DNS_LISTEN: `127.0.0.1:${installation.ports.dns}`,
     HOLDFAST_DNS_DIR: layout.dns,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
-    HOLDFAST_CONTROLLERS: `127.0.0.1:${installation.ports.agents}`,
+    HOLDFAST_CONTROLLERS: `${machineHost.address}:${installation.ports.agents}`,
   });
 }
 

@@ -1,6 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { writeAdminFile } from "./admin-file.ts";
 import { openBoundedLog } from "./bounded-log.ts";
@@ -39,7 +38,7 @@ export const machineGraceMs = 20_000;
 
 export function createPlatform(deps: PlatformDeps): Platform {
   const { parts, user, say } = deps;
-  const { layout, installation, secrets, pki } = parts;
+  const { layout, installation, secrets, pki, machineHost } = parts;
   const children = new Map<string, Child>();
 
   function launch(spec: ChildSpec, signal: AbortSignal): Promise<void> {
@@ -59,6 +58,17 @@ export function createPlatform(deps: PlatformDeps): Platform {
     launch(etcdChild(deps.etcd, user, { layout, ports: installation.ports, pki }), signal);
   const stop = async (name: string) => children.get(name)?.stop();
 
+  async function startMachineHost(signal: AbortSignal): Promise<void> {
+    if (machineHost.daemon !== undefined) await launch(machineHost.daemon, signal);
+    await machineHost.open(signal);
+  }
+
+  /** Without its daemon, machines were never reached. */
+  async function stopMachines(): Promise<void> {
+    const { daemon } = machineHost;
+    if (daemon === undefined || children.has(daemon.name)) await machineHost.stopMachines(machineGraceMs);
+  }
+
   return {
     async startStores(signal) {
       await Promise.all([startEtcd(signal), startHistory(signal)]);
@@ -68,6 +78,8 @@ export function createPlatform(deps: PlatformDeps): Platform {
     },
 
     async start(signal) {
+      // The controller listens where machines find it, so that comes first.
+      await startMachineHost(signal);
       // At the very first start the controller makes the identity that the DNS server shows; later it needs nobody.
       const dnsIsKnown = existsSync(join(dnsIdentity(layout), "cert.pem"));
       if (dnsIsKnown) await launch(dnsChild(parts), signal);
@@ -85,7 +97,8 @@ export function createPlatform(deps: PlatformDeps): Platform {
     async stop() {
       rmSync(layout.admin, { force: true });
       await stop("controller");
-      await stopAllMachines(layout.root, machineGraceMs);
+      await stopMachines();
+      if (machineHost.daemon !== undefined) await stop(machineHost.daemon.name);
       await stop("dns");
       await stop("history");
       await stop("etcd");

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { createBlockRegistry } from "./block-registry.ts";
 import { openInstallation } from "./installation.ts";
+import { createMachineHost } from "./create-machine-host.ts";
 import { giveTo, layoutOf, makeDirectories } from "./layout.ts";
 import type { Options } from "./options.ts";
 import { createPlatform, type Platform } from "./platform.ts";
@@ -27,7 +28,7 @@ export interface UpDeps {
 
 /** Opens the installation of a directory, makes what is missing, and lends its platform while nobody else has it. */
 export async function withPlatform<T>(
-  options: Pick<Options, "dataDir" | "ports">,
+  options: Omit<Options, "command">,
   deps: UpDeps,
   signal: AbortSignal,
   run: (platform: Platform, parts: PlatformParts) => Promise<T>,
@@ -42,7 +43,9 @@ export async function withPlatform<T>(
   if (!lock.taken) throw new UserError(`${layout.root} is in use: process ${lock.pid} runs this installation`);
   try {
     const registry = createBlockRegistry(deps.registryDir, clock.now);
-    const installation = await openInstallation(layout, registry, options.ports);
+    const installation = await openInstallation(layout, registry, options);
+    const machineHost = createMachineHost(layout, installation, environment);
+    await machineHost.install(say, signal);
     const user = programUser(installation.loopback_block, asRoot);
     if (asRoot) giveTo(user.uid, [layout.etcd, layout.history]);
     await checkPorts(installation.ports, clock);
@@ -55,6 +58,7 @@ export async function withPlatform<T>(
       secrets,
       pki,
       imagesDir,
+      machineHost,
       checkout,
       environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
     };

@@ -112,11 +112,21 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     await ended;
   }
 
+  /** What an installation has outside of its directory goes by the platform's own means. */
+  async function cleaned(): Promise<void> {
+    const child = spawn(process.execPath, [entry, "clean", "--data", directory], {
+      env: childEnvironment(),
+      stdio: "ignore",
+    });
+    await new Promise((resolve) => child.once("close", resolve));
+  }
+
   async function remove(): Promise<void> {
     rest?.close();
     const force = setTimeout(() => supervisor?.kill("SIGKILL"), 20_000);
     await end("SIGINT");
     clearTimeout(force);
+    if (options.flags?.includes("incus")) await cleaned();
     guard.ref();
     guard.stdin?.end();
     await guardEnded;

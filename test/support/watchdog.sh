@@ -1,14 +1,34 @@
 #!/bin/sh
 # Ends an installation of a test when its test ends, by whatever: standard input is a pipe from the test's process.
-# Kills every process that names the data directory in arguments or environment, then removes the directory.
+# Kills every process that names the data directory in arguments or environment, then removes the directory; and the same
+# for the directory of its Incus, with what that has on the host's network.
 read -r _ || :
-for round in 1 2 3; do
-  for process in /proc/[0-9]*; do
-    pid=${process#/proc/}
-    [ "$pid" = "$$" ] && continue
-    grep -qaF "$1" "$process/cmdline" "$process/environ" 2>/dev/null && kill -9 "$pid" 2>/dev/null
+
+end_all_of() {
+  for round in 1 2 3; do
+    for process in /proc/[0-9]*; do
+      pid=${process#/proc/}
+      [ "$pid" = "$$" ] && continue
+      grep -qaF "$1" "$process/cmdline" "$process/environ" 2>/dev/null && kill -9 "$pid" 2>/dev/null
+    done
+    sleep 0.1
   done
-  sleep 0.1
+  for mount in $(grep -F " $1" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
+  rm -rf "$1"
+}
+
+case $1 in
+  /var/lib/holdfast/incus-*) number=${1##*-} ;;
+  *) number=$(tr -d '\n' <"$1/installation.json" 2>/dev/null |
+    sed -n '/"provider": "incus"/s/.*"loopback_block": "127\.\([0-9]*\)".*/\1/p') ;;
+esac
+end_all_of "$1"
+[ -n "$number" ] || exit 0
+end_all_of "/var/lib/holdfast/incus-$number/"
+rmdir "/var/lib/holdfast/incus-$number" 2>/dev/null
+for link in /sys/class/net/hf"$number"-*; do
+  [ ! -e "$link" ] || ip link delete "${link##*/}"
 done
-for mount in $(grep -F " $1" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
-rm -rf "$1"
+ip address delete "10.$number.0.1/32" dev lo 2>/dev/null
+nft delete table inet "holdfast_$number" 2>/dev/null
+exit 0

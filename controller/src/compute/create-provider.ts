@@ -1,0 +1,54 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ControllerConfig } from "../config.ts";
+import type { ComputeProvider } from "./compute-provider.ts";
+import { createIncusClient } from "./incus/incus-client.ts";
+import { createIncusProvider } from "./incus/incus-provider.ts";
+import { detectAbilities } from "./process/host-abilities.ts";
+import { preparedEngines } from "./process/prepared-engines.ts";
+import { createProcessProvider } from "./process/process-provider.ts";
+
+export interface ProviderDeps {
+  readonly config: ControllerConfig;
+  /** Code of the platform: the workspace's root. */
+  readonly checkout: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The provider that the settings name. `close` ends what runs in the background here; machines go on. */
+export async function createProvider(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
+  const { config, log } = deps;
+  const host = {
+    ...deps,
+    directory: config.processDir,
+    imagesDir: config.imagesDir,
+    node: process.execPath,
+    abilities: await detectAbilities(),
+  };
+  switch (config.provider) {
+    case "process": {
+      const spares = { kinds: preparedEngines, count: config.spares };
+      return createProcessProvider({ ...host, loopbackBlock: config.loopbackBlock, spares });
+    }
+    case "incus": {
+      const provider = createIncusProvider({
+        ...host,
+        incus: createIncusClient({ socket: config.incusSocket, project: config.incusProject }),
+        addressBlock: config.incusAddressBlock,
+        pool: config.incusPool,
+        memoryOvercommit: config.memoryOvercommit,
+      });
+      // A machine that is asked for meanwhile waits for the same, and says what went wrong.
+      provider
+        .prepare(AbortSignal.timeout(prepareWithinMs))
+        .catch((error: unknown) => log.warn("machines are not prepared", { error: String(error) }));
+      return provider;
+    }
+    default:
+      throw new Error(`HOLDFAST_PROVIDER: ${config.provider} is neither process nor incus`);
+  }
+}
+
+const prepareWithinMs = 300_000;

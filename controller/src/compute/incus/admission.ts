@@ -1,0 +1,48 @@
+import type { Admission, MachineSpec } from "../compute-provider.ts";
+import { admitDisk, firstBytes, spaceOf } from "../process/free-space.ts";
+
+const gib = 1024 ** 3;
+/** A root out of the image is a snapshot: this is what a machine adds to it. */
+const rootBytes = 256 * 1024 ** 2;
+
+/** What a host has for machines. */
+export interface HostRoom {
+  readonly memoryBytes: number;
+  /** So many times the memory may be promised. */
+  readonly memoryOvercommit: number;
+  readonly promisedMemoryBytes: number;
+  readonly poolBytes: number;
+  readonly poolFreeBytes: number;
+  /** Machines that are yet to write what a new one writes. */
+  readonly youngMachines: number;
+  /** Where data disks are. */
+  readonly directory: string;
+}
+
+/** Can the host take this machine besides those it has? A refusal names what is short, and by how much. */
+export async function admitMachine(spec: MachineSpec, room: HostRoom): Promise<Admission> {
+  const refused = admitMemory(spec.plan.memoryBytes, room) ?? admitRoot(room);
+  if (refused !== undefined) return { admitted: false, reason: refused };
+  return admitDisk(spec.diskBytes, await spaceOf(room.directory, room.youngMachines * firstBytes));
+}
+
+/** Pure: why not, or undefined. */
+export function admitMemory(
+  askedBytes: number,
+  room: Pick<HostRoom, "memoryBytes" | "memoryOvercommit" | "promisedMemoryBytes">,
+): string | undefined {
+  const freeBytes = room.memoryBytes * room.memoryOvercommit - room.promisedMemoryBytes;
+  if (askedBytes <= freeBytes) return undefined;
+  return `The host has no memory for the machine: ${inGib(askedBytes)} GiB were asked for, ${inGib(freeBytes)} GiB of ${inGib(room.memoryBytes)} GiB times ${room.memoryOvercommit} are not promised yet.`;
+}
+
+/** Pure: why not, or undefined. */
+export function admitRoot(room: Pick<HostRoom, "poolBytes" | "poolFreeBytes" | "youngMachines">): string | undefined {
+  const neededBytes = rootBytes * (room.youngMachines + 1);
+  if (room.poolFreeBytes >= neededBytes) return undefined;
+  return `The host's storage pool is too full: ${inGib(room.poolFreeBytes)} GiB of ${inGib(room.poolBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+}
+
+function inGib(bytes: number): string {
+  return (Math.max(0, bytes) / gib).toFixed(1);
+}

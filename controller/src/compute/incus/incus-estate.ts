@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { namesIn } from "../process/atomic-file.ts";
+import { layoutOf } from "../process/machine-paths.ts";
+import type { IncusClient } from "./incus-client.ts";
+import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { machineIdOf } from "./instance-config.ts";
+import { unmountDisk } from "./mounted-disk.ts";
+
+/** What of an Incus is ours: a project, and a storage pool for the roots of its machines. */
+export interface IncusEstate {
+  readonly project: string;
+  readonly pool: string;
+  /** The pool is a sparse file of this size. */
+  readonly poolBytes: number;
+}
+
+interface Instance {
+  readonly name: string;
+  readonly status: string;
+}
+
+const lookEveryMs = 50;
+const ownerKey = "user.holdfast.directory";
+
+/** Resolves when the daemon answers. */
+export async function untilServing(incus: IncusClient, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await incus.call("GET", "/1.0", signal);
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof IncusError) throw error;
+      await sleep(lookEveryMs, undefined, { signal });
+    }
+  }
+}
+
+/** The data directory whose machines are in the project; undefined when there is no such project. */
+export async function ownerOf(incus: IncusClient, { project }: IncusEstate, signal: AbortSignal) {
+  const path = `/1.0/projects/${project}`;
+  if (!(await isThere(incus, path, signal))) return undefined;
+  return (await incus.call<{ config: Record<string, string> }>("GET", path, signal)).config[ownerKey];
+}
+
+/** Makes what is missing of it, for a data directory. */
+export async function makeEstate(
+  incus: IncusClient,
+  estate: IncusEstate,
+  owner: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const features = Object.fromEntries(
+    ["images", "profiles", "storage.volumes"].map((name) => [`features.${name}`, "true"]),
+  );
+  const project = { name: estate.project, config: { ...features, "features.networks": "false", [ownerKey]: owner } };
+  const pool = { name: estate.pool, driver: "btrfs", config: { size: `${estate.poolBytes}B` } };
+  if (!(await isThere(incus, `/1.0/projects/${estate.project}`, signal)))
+    await unlessThere(incus.call("POST", "/1.0/projects", signal, project));
+  if (!(await isThere(incus, `/1.0/storage-pools/${estate.pool}`, signal)))
+    await unlessThere(incus.call("POST", "/1.0/storage-pools", signal, pool));
+}
+
+/** Stops every machine, all at once: in order within graceMs, then by force. No controller may run meanwhile. */
+export async function stopInstances(incus: IncusClient, graceMs: number, signal: AbortSignal): Promise<void> {
+  const change = (name: string, body: object) => incus.run("PUT", `/1.0/instances/${name}/state`, signal, body);
+  await Promise.all(
+    (await instances(incus, signal)).map(async ({ name }) => {
+      await incus.settled(name, signal);
+      const status = await statusOf(incus, name, signal);
+      if (status === "Stopped") return;
+      try {
+        if (status !== "Running" || graceMs === 0) throw new IncusError(400, "only by force");
+        await change(name, { action: "stop", timeout: Math.ceil(graceMs / 1_000) });
+      } catch (error) {
+        if (!(error instanceof IncusError)) throw error;
+        if ((await statusOf(incus, name, signal)) !== "Stopped") await change(name, { action: "stop", force: true });
+      }
+    }),
+  );
+}
+
+/** Unmounts the data disks of all machines of a provider's directory; none may run. */
+export async function unmountDisks(directory: string): Promise<void> {
+  const layout = layoutOf(directory);
+  await Promise.all((await namesIn(layout.machines)).map((id) => unmountDisk(layout.machine(id))));
+}
+
+/** Removes all of it, machines too, and nothing else. */
+export async function removeEstate(incus: IncusClient, estate: IncusEstate, signal: AbortSignal): Promise<void> {
+  if (!(await isThere(incus, `/1.0/projects/${estate.project}`, signal))) return;
+  await stopInstances(incus, 0, signal);
+  for (const { name } of await instances(incus, signal)) await incus.run("DELETE", `/1.0/instances/${name}`, signal);
+  for (const path of await incus.call<string[]>("GET", "/1.0/images", signal)) {
+    await incus.run("DELETE", path.split("?")[0] ?? "", signal);
+  }
+  await incus.call("DELETE", `/1.0/projects/${estate.project}`, signal);
+  await incus.call("DELETE", `/1.0/storage-pools/${estate.pool}`, signal);
+}
+
+async function instances(incus: IncusClient, signal: AbortSignal): Promise<Instance[]> {
+  const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
+  return all.filter(({ name }) => machineIdOf(name) !== undefined || name.startsWith("image-"));
+}
+
+async function statusOf(incus: IncusClient, name: string, signal: AbortSignal): Promise<string> {
+  return (await incus.call<Instance>("GET", `/1.0/instances/${name}`, signal)).status;
+}
+
+async function isThere(incus: IncusClient, path: string, signal: AbortSignal): Promise<boolean> {
+  try {
+    await incus.call("GET", path, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof IncusError && error.status === 404) return false;
+    throw error;
+  }
+}
+
+async function unlessThere(made: Promise<unknown>): Promise<void> {
+  try {
+    await made;
+  } catch (error) {
+    if (!isThereAlready(error)) throw error;
+  }
+}

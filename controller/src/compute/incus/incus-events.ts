@@ -1,0 +1,88 @@
+import { type Dispatcher, WebSocket } from "undici";
+import { incusOrigin } from "./incus-transport.ts";
+
+/** One message of Incus's event stream, of the two kinds that we follow. */
+export type IncusEvent =
+  | { readonly type: "operation"; readonly metadata: OperationState }
+  | { readonly type: "lifecycle"; readonly metadata: { readonly action: string; readonly name?: string } };
+
+export interface OperationState {
+  readonly id: string;
+  /** Below 200 while it is under way; 200 when it succeeded; above when it did not. */
+  readonly status_code: number;
+  readonly err: string;
+  readonly resources: Readonly<Record<string, readonly string[]>> | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+export interface IncusEventListener {
+  event(event: IncusEvent): void;
+  /** The stream is open, for the first time or again: what happened while it was not was missed. */
+  opened(): void;
+}
+
+/** Incus's event stream; it is opened again whenever it ends, until it is closed. */
+export interface IncusEvents {
+  subscribe(listener: IncusEventListener): { close(): void };
+  /** Resolves when the stream is open; rejects when Incus cannot be reached. */
+  ready(signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+const openAgainMs = 250;
+
+export function createIncusEvents(project: string, dispatcher: Dispatcher): IncusEvents {
+  const url = `ws://${incusOrigin}/1.0/events?type=operation,lifecycle&project=${encodeURIComponent(project)}`;
+  const listeners = new Set<IncusEventListener>();
+  let closed = false;
+  let socket: WebSocket | undefined;
+  let opening: Promise<void> | undefined;
+  let retry: NodeJS.Timeout | undefined;
+
+  function open(): Promise<void> {
+    opening ??= new Promise((resolve, reject) => {
+      const current = new WebSocket(url, { dispatcher });
+      socket = current;
+      current.binaryType = "arraybuffer";
+      current.addEventListener("open", () => {
+        resolve();
+        for (const listener of listeners) listener.opened();
+      });
+      current.addEventListener("message", ({ data }) => {
+        const text = typeof data === "string" ? data : Buffer.from(data as ArrayBuffer).toString("utf8");
+        const event = JSON.parse(text) as IncusEvent;
+        for (const listener of listeners) listener.event(event);
+      });
+      // An error is always followed by the end.
+      current.addEventListener("error", () => undefined);
+      current.addEventListener("close", () => {
+        opening = undefined;
+        reject(new Error("Incus cannot be reached"));
+        if (closed) return;
+        retry = setTimeout(() => void open().catch(() => undefined), openAgainMs);
+        retry.unref();
+      });
+    });
+    return opening;
+  }
+
+  open().catch(() => undefined);
+  return {
+    subscribe(listener) {
+      listeners.add(listener);
+      return { close: () => void listeners.delete(listener) };
+    },
+    async ready(signal) {
+      signal.throwIfAborted();
+      clearTimeout(retry);
+      await open();
+      signal.throwIfAborted();
+    },
+    close() {
+      closed = true;
+      clearTimeout(retry);
+      listeners.clear();
+      socket?.close();
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { spawn } from "node:child_process";
+import { createHash, type Hash } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { Log } from "@holdfast/common/log.ts";
+import type { DirectoryLock } from "../process/directory-lock.ts";
+import type { IncusClient } from "./incus-client.ts";
+import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { inside } from "./instance-config.ts";
+
+/** Node images as Incus has them: imported once from the same tree that the process provider uses. */
+export interface IncusImages {
+  /** Fingerprint of the image made from this tree, imported first when Incus has it not (seconds). */
+  ensure(imageRoot: string, signal: AbortSignal): Promise<string>;
+}
+
+export interface IncusImagesDeps {
+  readonly incus: IncusClient;
+  readonly lock: DirectoryLock;
+  readonly pool: string;
+  readonly log: Log;
+}
+
+const users =
+  `holdfast:x:${inside.engine}:${inside.engine}::/data:/bin/sh\n` +
+  `holdfast-agent:x:${inside.agent}:${inside.engine}::/var/lib/holdfast:/bin/sh\n`;
+const metadata = (description: string) =>
+  `architecture: x86_64\ncreation_date: 1\nproperties:\n  description: ${description}\n`;
+
+export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): IncusImages {
+  async function find(alias: string, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      const found = await incus.call<{ target: string }>("GET", `/1.0/images/aliases/${alias}`, signal);
+      await incus.call("GET", `/1.0/images/${found.target}`, signal);
+      return found.target;
+    } catch (error) {
+      if (error instanceof IncusError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async function importTree(imageRoot: string, alias: string, signal: AbortSignal): Promise<string> {
+    log.info("image is imported", { image: alias });
+    const directory = await mkdtemp(join(tmpdir(), "holdfast-image-"));
+    try {
+      await mkdir(join(directory, "rootfs", "etc"), { recursive: true });
+      await writeFile(join(directory, "metadata.yaml"), metadata(alias));
+      const passwd = await readFile(join(imageRoot, "etc", "passwd"), "utf8");
+      await writeFile(join(directory, "rootfs", "etc", "passwd"), passwd + users, { mode: 0o644 });
+      // Incus names images so as well.
+      const digest = createHash("sha256");
+      await unlessThere(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
+      const fingerprint = digest.digest("hex");
+      await unpack(fingerprint, signal);
+      await unlessThere(incus.call("POST", "/1.0/images/aliases", signal, { name: alias, target: fingerprint }));
+      log.info("image imported", { image: alias, fingerprint });
+      return fingerprint;
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** The pool unpacks an image when its first instance is made; better now than when a user waits for it. */
+  async function unpack(fingerprint: string, signal: AbortSignal): Promise<void> {
+    const name = `image-${fingerprint.slice(0, 16)}`;
+    const devices = { root: { type: "disk", path: "/", pool } };
+    const instance = { name, source: { type: "image", fingerprint }, devices };
+    await unlessThere(incus.run("POST", "/1.0/instances", signal, instance));
+    await incus.run("DELETE", `/1.0/instances/${name}`, signal);
+  }
+
+  return {
+    async ensure(imageRoot, signal) {
+      const alias = `${basename(imageRoot)}-${createHash("sha256").update(users).digest("hex").slice(0, 8)}`;
+      return (
+        (await find(alias, signal)) ??
+        lock.hold(
+          `image ${alias}`,
+          signal,
+          async () => (await find(alias, signal)) ?? importTree(imageRoot, alias, signal),
+        )
+      );
+    },
+  };
+}
+
+/** What an interrupted import has left counts. */
+async function unlessThere(made: Promise<unknown>): Promise<void> {
+  try {
+    await made;
+  } catch (error) {
+    if (!isThereAlready(error)) throw error;
+  }
+}
+
+async function* hashed(stream: AsyncIterable<Uint8Array>, hash: Hash): AsyncIterable<Uint8Array> {
+  for await (const chunk of stream) {
+    hash.update(chunk);
+    yield chunk;
+  }
+}
+
+/**
+ * An image as Incus takes it: metadata.yaml, and the tree as `rootfs`. A name that comes twice counts as it came last, so
+ * what is ours lies over the tree.
+ */
+async function* archiveOf(imageRoot: string, ours: string): AsyncIterable<Uint8Array> {
+  const tree = ["-C", imageRoot, "--one-file-system", "--exclude=./dev/*", "."];
+  // Of symbolic links only the names, not what they point to, are moved below `rootfs`.
+  const args = [
+    "--create",
+    "--numeric-owner",
+    "--transform=s,^\\.,rootfs,S",
+    ...tree,
+    "-C",
+    ours,
+    "metadata.yaml",
+    "rootfs",
+  ];
+  const tar = spawn("tar", args, { stdio: ["ignore", "pipe", "pipe"] });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    tar.once("error", reject);
+    tar.once("close", resolve);
+  });
+  let said = "";
+  tar.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said = (said + text).slice(-1_000);
+  });
+  try {
+    yield* tar.stdout as AsyncIterable<Uint8Array>;
+    const status = await ended;
+    if (status !== 0) throw new Error(`the node image could not be packed: ${said.trim()}`);
+  } finally {
+    tar.kill("SIGKILL");
+  }
+}

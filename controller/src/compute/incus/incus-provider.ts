@@ -1,0 +1,389 @@
+import { mkdirSync, realpathSync } from "node:fs";
+import { chown, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { ComputeFailure } from "../compute-failure.ts";
+import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
+import { namesIn, writeAtomically } from "../process/atomic-file.ts";
+import { makeDisk } from "../process/data-disk.ts";
+import { createDirectoryLock } from "../process/directory-lock.ts";
+import type { HostAbilities } from "../process/host-abilities.ts";
+import { createMachineCode } from "../process/machine-code.ts";
+import { addressOf, createMachineNumbers } from "../process/machine-number.ts";
+import { layoutOf } from "../process/machine-paths.ts";
+import { type MachineRecord, readRecord, writeRecord } from "../process/machine-record.ts";
+import { codeInside } from "../process/mount-table.ts";
+import { createNodeImages } from "../process/node-images.ts";
+import { hiddenIn, type Place } from "../process/place.ts";
+import { admitMachine, type HostRoom } from "./admission.ts";
+import type { IncusClient } from "./incus-client.ts";
+import { hostLink, removeLink } from "./host-link.ts";
+import { createIncusImages } from "./incus-images.ts";
+import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
+import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
+
+export interface IncusProviderDeps {
+  readonly incus: IncusClient;
+  /** Data disks, what agents keep, and bookkeeping live below it. Several controllers of one host may share it. */
+  readonly directory: string;
+  /** First two numbers of the machines' addresses. The very first address is the host's own. */
+  readonly addressBlock: string;
+  /** Storage pool for the machines' roots. */
+  readonly pool: string;
+  /** So many times the host's memory may be promised to machines. */
+  readonly memoryOvercommit: number;
+  readonly imagesDir: string;
+  /** Code of the platform: the workspace's root. */
+  readonly checkout: string;
+  /** Path of the node binary that machines run. */
+  readonly node: string;
+  readonly abilities: HostAbilities;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** First program of a machine; the keeper when absent. */
+  readonly command?: readonly string[];
+}
+
+export interface IncusProvider extends ComputeProvider {
+  /** Makes what machines are made from, so that the first one does not wait for it. */
+  prepare(signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Instance {
+  readonly name: string;
+  readonly status: string;
+}
+
+const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
+/** A container whose first process is gone is shown as running until LXC has cleared it away. */
+const endsWithinMs = 10_000;
+/** Who has the first address of the block. */
+const hostNumber = 1;
+const hostOwner = "host";
+
+/**
+ * Machines as containers of an Incus daemon on this host. Whether one runs is what Incus says, now; what it is lies in its
+ * directory, as with machines of the process provider; nothing is kept in memory.
+ */
+export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
+  const { incus, abilities, clock, log, environment, imagesDir, pool } = deps;
+  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
+  const layout = layoutOf(realpathSync(deps.directory));
+  for (const each of [layout.machines, layout.addresses, layout.spares]) {
+    mkdirSync(each, { recursive: true, mode: 0o700 });
+  }
+  const checkout = realpathSync(deps.checkout);
+  const place: Place = {
+    abilities,
+    checkout,
+    hidden: hiddenIn(checkout, layout.directory),
+    node: realpathSync(deps.node),
+  };
+  const lock = createDirectoryLock(layout.directory);
+  const numbers = createMachineNumbers(layout.addresses);
+  const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
+  const images = createIncusImages({ incus, lock, pool, log });
+  const code = createMachineCode({ layout, place, log });
+  const closing = new AbortController();
+
+  async function statusOf(id: string, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return (await incus.call<Instance>("GET", `/1.0/instances/${instanceName(id)}`, signal)).status;
+    } catch (error) {
+      if (error instanceof IncusError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** Only Incus's plain word counts as stopped: a machine that is frozen, or in an error, may run again. */
+  function factsOf(id: string, status: string | undefined, record: MachineRecord | undefined): MachineFacts {
+    const state = status === undefined || status === "Stopped" ? "stopped" : "running";
+    if (record === undefined || status === undefined) {
+      const starts = record?.starts ?? 0;
+      const plan = record?.spec.plan ?? { vcpu: 0, memoryBytes: 0 };
+      return { id, state, address: "", diskBytes: record?.diskBytes ?? 0, plan, hasData: starts > 0, starts };
+    }
+    const { address, diskBytes, starts, spec } = record;
+    return { id, state, address, diskBytes, plan: spec.plan, hasData: starts > 0, starts };
+  }
+
+  async function get(id: string, signal: AbortSignal): Promise<MachineFacts | undefined> {
+    const status = await statusOf(id, signal);
+    const record = await readRecord(layout.machine(id).record);
+    if (status === undefined && record === undefined && !(await directories()).includes(id)) return undefined;
+    return factsOf(id, status, record);
+  }
+
+  async function directories(): Promise<string[]> {
+    return (await namesIn(layout.machines)).filter(isId);
+  }
+
+  async function recordOf(id: string): Promise<MachineRecord> {
+    const record = await readRecord(layout.machine(id).record);
+    if (record === undefined) throw new ComputeFailure(`Machine ${id} does not exist.`);
+    return record;
+  }
+
+  /** What an instance is made from, made first where it is missing. */
+  async function materials(imageRoot: string, signal: AbortSignal): Promise<{ image: string; code: string }> {
+    const [image] = await Promise.all([
+      images.ensure(imageRoot, signal),
+      lock.hold("code", signal, () => code.make(imageRoot, signal)),
+    ]);
+    const directory = await code.openTo(inside.agent);
+    if (directory === undefined) throw new ComputeFailure("The code of machines could not be made; the log says why.");
+    return { image, code: directory };
+  }
+
+  function rootOf({ engine, version }: Pick<MachineSpec, "engine" | "version">): string {
+    const imageRoot = nodeImages.require(engine, version);
+    if (imageRoot === undefined) throw new ComputeFailure("Machines of Incus need a node image.");
+    return imageRoot;
+  }
+
+  async function make(spec: MachineSpec, signal: AbortSignal): Promise<void> {
+    const imageRoot = rootOf(spec);
+    const made = await materials(imageRoot, signal);
+    const paths = layout.machine(spec.id);
+    await mkdir(paths.state, { recursive: true, mode: 0o700 });
+    await chown(paths.state, inside.agent, inside.engine);
+    await numbers.assign(hostNumber, hostOwner, paths.directory);
+    const number = (await numbers.of(spec.id))[0] ?? (await numbers.claim(spec.id, paths.directory));
+    await unmountDisk(paths);
+    await makeDisk(paths, "loop", spec.diskBytes, null, imageRoot);
+    await mountDisk(paths);
+    const address = addressOf(deps.addressBlock, number);
+    const instance = instanceConfig({
+      ...made,
+      machineId: spec.id,
+      installationId: spec.installationId,
+      pool,
+      plan: spec.plan,
+      address,
+      hostAddress: addressOf(deps.addressBlock, hostNumber),
+      hostName: hostLink(deps.addressBlock, number),
+      paths,
+      node: place.node,
+      command: deps.command ?? keeper,
+    });
+    try {
+      await incus.run("POST", "/1.0/instances", signal, instance);
+    } catch (error) {
+      if (!isThereAlready(error)) throw error;
+      // We, or somebody before us, gave up waiting for it, and it was made all the same.
+      await incus.settled(instance.name, signal);
+      if ((await statusOf(spec.id, signal)) === undefined) throw error;
+    }
+    const { diskBytes } = spec;
+    const record = { spec, number, address, uid: inside.engine, diskBytes, formattedBytes: diskBytes, starts: 0 };
+    await writeRecord(paths.record, { ...record, disk: "loop", createdAt: clock.now() });
+  }
+
+  async function change(id: string, body: object, signal: AbortSignal): Promise<void> {
+    await incus.run("PUT", `/1.0/instances/${instanceName(id)}/state`, signal, body);
+  }
+
+  async function stop(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
+    // What is being done to it ends first: an order to stop would be refused meanwhile.
+    await incus.settled(instanceName(id), signal);
+    if (!isUp(await statusOf(id, signal))) return;
+    try {
+      if (graceMs > 0) await change(id, { action: "stop", timeout: Math.ceil(graceMs / 1_000) }, signal);
+      else await force(id, signal);
+    } catch (error) {
+      if (!(error instanceof IncusError)) throw error;
+      if (isUp(await statusOf(id, signal))) await force(id, signal);
+    }
+  }
+
+  async function force(id: string, signal: AbortSignal): Promise<void> {
+    try {
+      await change(id, { action: "stop", force: true }, signal);
+    } catch (error) {
+      if (!(error instanceof IncusError)) throw error;
+      // It was ending by itself, or by another order: then this one is refused. Only what it comes to counts.
+      if (!(await comesToStop(id, signal))) throw error;
+    }
+  }
+
+  /** Looks at each event of the machine, and a few times besides, whether Incus says that it is stopped. */
+  async function comesToStop(id: string, signal: AbortSignal): Promise<boolean> {
+    let wake = () => undefined as void;
+    const events = incus.events.subscribe({ event: () => wake(), opened: () => wake() });
+    try {
+      const deadline = clock.now() + endsWithinMs;
+      while (isUp(await statusOf(id, signal))) {
+        signal.throwIfAborted();
+        if (clock.now() > deadline) return false;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          setTimeout(resolve, endsWithinMs / 20);
+        });
+      }
+      return true;
+    } finally {
+      events.close();
+    }
+  }
+
+  async function enroll(id: string, enrollment: Enrollment): Promise<void> {
+    const content = {
+      installation_id: enrollment.installationId,
+      machine_id: id,
+      controllers: enrollment.controllers,
+      ca_fingerprint: enrollment.caFingerprint,
+      token: enrollment.token,
+    };
+    await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
+      mode: 0o600,
+      prepare: (path) => chown(path, inside.agent, inside.engine),
+    });
+  }
+
+  async function launch(id: string, record: MachineRecord, signal: AbortSignal): Promise<void> {
+    const paths = layout.machine(id);
+    await Promise.all([mountDisk(paths), removeLink(hostLink(deps.addressBlock, record.number))]);
+    await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
+    try {
+      await change(id, { action: "start" }, signal);
+    } catch (error) {
+      if (!(error instanceof IncusError)) throw error;
+      throw new ComputeFailure(`The machine could not be started: ${await reasonOf(id, error, signal)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** What LXC noted of a start that failed; Incus itself says no more than that it did. */
+  async function reasonOf(id: string, error: IncusError, signal: AbortSignal): Promise<string> {
+    const log = await incus.text(`/1.0/instances/${instanceName(id)}/logs/lxc.log`, signal).catch(() => "");
+    const said = log.split("\n").find((line) => line.includes(" ERROR "));
+    return said === undefined ? error.message : (said.split(" - ").at(-1) ?? said);
+  }
+
+  async function room(signal: AbortSignal): Promise<HostRoom> {
+    const [memory, space, ids] = await Promise.all([
+      incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
+      incus.call<{ space: { used: number; total: number } }>("GET", `/1.0/storage-pools/${pool}/resources`, signal),
+      directories(),
+    ]);
+    const records = (await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)))).filter(
+      (record) => record !== undefined,
+    );
+    return {
+      memoryBytes: memory.memory.total,
+      memoryOvercommit: deps.memoryOvercommit,
+      promisedMemoryBytes: records.reduce((sum, { spec }) => sum + spec.plan.memoryBytes, 0),
+      poolBytes: space.space.total,
+      poolFreeBytes: space.space.total - space.space.used,
+      youngMachines: records.filter(({ createdAt }) => clock.now() - createdAt < 120_000).length,
+      directory: layout.machines,
+    };
+  }
+
+  return {
+    name: "incus",
+    create: (spec, signal) =>
+      lock.hold(spec.id, signal, async () => {
+        if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of an instance`);
+        const before = await get(spec.id, signal);
+        if (before === undefined || before.address === "") {
+          if (before?.hasData) throw new ComputeFailure(`Incus has lost machine ${spec.id}; its data is kept.`);
+          await make(spec, signal);
+        }
+        return (await get(spec.id, signal)) as MachineFacts;
+      }),
+    start: (id, enrollment, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        await enroll(id, enrollment);
+        await incus.settled(instanceName(id), signal);
+        if ((await statusOf(id, signal)) === "Stopped") await launch(id, record, signal);
+      }),
+    // Neither waits for the lock: who stops a machine must not wait for who starts it.
+    stop,
+    async fence(id, signal) {
+      await stop(id, 0, signal);
+      const status = await statusOf(id, signal);
+      if (status === undefined) throw new ComputeFailure(`Incus does not know machine ${id}, which proves nothing.`);
+      if (isUp(status)) throw new ComputeFailure(`Machine ${id} was started again while it was fenced.`);
+    },
+    resize: (id, plan, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        await incus.call("PATCH", `/1.0/instances/${instanceName(id)}`, signal, { config: limitsOf(plan) });
+        await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
+      }),
+    growDisk: (id, diskBytes, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        if (diskBytes < record.diskBytes) throw new ComputeFailure("A data disk can only grow.");
+        const paths = layout.machine(id);
+        await growMountedDisk(paths, diskBytes);
+        await writeRecord(paths.record, { ...record, diskBytes, formattedBytes: diskBytes });
+      }),
+    destroy: (id, signal) =>
+      lock.hold(id, signal, async () => {
+        const paths = layout.machine(id);
+        await stop(id, 0, signal);
+        if ((await statusOf(id, signal)) !== undefined) {
+          await incus.run("DELETE", `/1.0/instances/${instanceName(id)}`, signal);
+        }
+        await unmountDisk(paths);
+        await rm(paths.record, { force: true });
+        // The number is free only when nothing is left of who had it.
+        await rm(paths.directory, { recursive: true, force: true });
+        for (const number of await numbers.of(id)) await numbers.release(id, number);
+      }),
+    async list(signal) {
+      const instances = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
+      const statuses = new Map<string, string | undefined>((await directories()).map((id) => [id, undefined]));
+      for (const { name, status } of instances) {
+        const id = machineIdOf(name);
+        if (id !== undefined) statuses.set(id, status);
+      }
+      return Promise.all(
+        [...statuses].map(async ([id, status]) => factsOf(id, status, await readRecord(layout.machine(id).record))),
+      );
+    },
+    get,
+    watch(onChange) {
+      return incus.events.subscribe({
+        event(event) {
+          if (event.type !== "lifecycle" || !event.metadata.action.startsWith("instance-")) return;
+          const id = machineIdOf(event.metadata.name ?? "");
+          if (id !== undefined) onChange(id);
+        },
+        opened() {
+          directories().then(
+            (ids) => ids.forEach(onChange),
+            (error: Error) => log.error("machines not listed", { error: error.message }),
+          );
+        },
+      });
+    },
+    admit: async (spec, signal) => admitMachine(spec, await room(signal)),
+    images: async () => nodeImages.facts(),
+    async prepare(signal) {
+      const imageRoot = nodeImages.find("postgresql", "17");
+      if (imageRoot !== undefined) await materials(imageRoot, AbortSignal.any([signal, closing.signal]));
+    },
+    async close() {
+      closing.abort();
+      await incus.close();
+    },
+  };
+}
+
+function isUp(status: string | undefined): boolean {
+  return status !== undefined && status !== "Stopped";
+}
+
+/** Ids are names of directories and, behind three letters, of instances. */
+function isId(id: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9-]{0,58}[A-Za-z0-9]$/.test(id);
+}

@@ -1,0 +1,128 @@
+import { dirname } from "node:path";
+import type { MachinePlan } from "../compute-provider.ts";
+import type { MachinePaths } from "../process/machine-paths.ts";
+import { codeInside } from "../process/mount-table.ts";
+
+/** All that an instance is made from. */
+export interface InstanceSpec {
+  readonly machineId: string;
+  readonly installationId: string;
+  readonly image: string;
+  readonly pool: string;
+  readonly plan: MachinePlan;
+  readonly address: string;
+  /** Where the machine finds its host, and the host's own address towards it. */
+  readonly hostAddress: string;
+  /** Name of the host's end of its network, at most 15 characters. */
+  readonly hostName: string;
+  readonly paths: MachinePaths;
+  /** Keeper and agent as they were made for machines. */
+  readonly code: string;
+  /** The node binary on the host. */
+  readonly node: string;
+  /** First program and its arguments, with paths as they are inside. */
+  readonly command: readonly string[];
+}
+
+/** Users inside; the image names them. On the host they are others for each machine. */
+export const inside = { engine: 61_000, agent: 61_001 } as const;
+
+/** Room for what a machine writes outside of its data disk: logs, certificates, temporary files. */
+const rootBytes = 4 * 1024 ** 3;
+/** Far above what an engine with thousands of sessions has; a fork bomb ends here and not on the host. */
+const processesMax = 8_192;
+
+/** Names of instances must begin with a letter, and ids may not. */
+export function instanceName(machineId: string): string {
+  return `hf-${machineId}`;
+}
+
+export function machineIdOf(instance: string): string | undefined {
+  return instance.startsWith("hf-") ? instance.slice(3) : undefined;
+}
+
+/** Pure: the body of `POST /1.0/instances`. */
+export function instanceConfig(spec: InstanceSpec) {
+  const { machineId, paths } = spec;
+  return {
+    name: instanceName(machineId),
+    type: "container",
+    start: false,
+    source: { type: "image", fingerprint: spec.image },
+    config: {
+      ...limitsOf(spec.plan),
+      // Who starts a machine is the controller, which brings a fresh enrolment.
+      "boot.autostart": "false",
+      "security.idmap.isolated": "true",
+      "security.guestapi": "false",
+      "limits.processes": String(processesMax),
+      "user.holdfast.machine": machineId,
+      "user.holdfast.installation": spec.installationId,
+      ...prefixed("environment.", {
+        PATH: "/usr/sbin:/usr/bin",
+        LANG: "C.UTF-8",
+        HOLDFAST_MACHINE_ID: machineId,
+        HOLDFAST_ADDRESS: spec.address,
+        HOLDFAST_MACHINE_UID: String(inside.engine),
+        HOLDFAST_AGENT_UID: String(inside.agent),
+        HOLDFAST_AGENT_MAIN: `${codeInside}/main.mjs`,
+        NODE_COMPILE_CACHE: `${codeInside}/compile-cache`,
+      }),
+      "raw.lxc": rawLxc(spec.command),
+    },
+    devices: {
+      root: { type: "disk", path: "/", pool: spec.pool, size: String(rootBytes) },
+      // Routed: no network of layer 2 between machines, so nobody can answer for another one's address, and each packet
+      // passes the host's rules.
+      eth0: {
+        type: "nic",
+        nictype: "routed",
+        name: "eth0",
+        host_name: spec.hostName,
+        hwaddr: hardwareAddress(spec.address),
+        "ipv4.address": spec.address,
+        "ipv4.host_address": spec.hostAddress,
+        "ipv4.neighbor_probe": "false",
+      },
+      data: { type: "disk", path: "/data", source: dataSource(paths), shift: "true" },
+      state: { type: "disk", path: "/var/lib/holdfast", source: paths.state, shift: "true" },
+      node: { type: "disk", path: "/holdfast/node", source: dirname(spec.node), readonly: "true" },
+      code: { type: "disk", path: codeInside, source: spec.code, readonly: "true" },
+    },
+  };
+}
+
+/** CPU as a share of time, so that no machine is tied to a processor; what is over the memory is killed, not the machine. */
+export function limitsOf({ vcpu, memoryBytes }: MachinePlan): Record<string, string> {
+  return { "limits.cpu.allowance": `${vcpu * 100}ms/100ms`, "limits.memory": String(memoryBytes) };
+}
+
+/** A directory inside the data disk: while the disk is not mounted it is not there, and the machine cannot start without. */
+export function dataSource(paths: MachinePaths): string {
+  return `${paths.dataDirectory}/data`;
+}
+
+/** The keeper is the first process; what systemd would do, LXC does: addresses, `lo`, and these mounts. */
+function rawLxc(command: readonly string[]): string {
+  const mounts = [
+    "tmpfs run tmpfs rw,nosuid,nodev,mode=755",
+    "tmpfs tmp tmpfs rw,nosuid,nodev,mode=1777",
+    "tmpfs dev/shm tmpfs rw,nosuid,nodev,mode=1777,create=dir",
+  ];
+  return [
+    `lxc.init.cmd=${command.join(" ")}`,
+    "lxc.signal.halt=SIGTERM",
+    ...mounts.map((mount) => `lxc.mount.entry=${mount} 0 0`),
+    "",
+  ].join("\n");
+}
+
+/** The same for an address each time, so that nobody's memory of who has an address is ever wrong. */
+function hardwareAddress(address: string): string {
+  const bytes = address.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
+  return ["0a", "48", ...bytes].join(":");
+}
+
+function prefixed(prefix: string, values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}${name}`, value]));
+}

@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { chown, mkdir, readFile, realpath, truncate } from "node:fs/promises";
+import { promisify } from "node:util";
+import { ComputeFailure } from "../compute-failure.ts";
+import { hasCode } from "../process/atomic-file.ts";
+import { refreshLoops } from "../process/loop-device.ts";
+import type { MachinePaths } from "../process/machine-paths.ts";
+import { dataSource, inside } from "./instance-config.ts";
+
+const run = promisify(execFile);
+
+/** Mounts the machine's data disk on the host, where it stays for as long as the machine exists. */
+export async function mountDisk(paths: MachinePaths): Promise<void> {
+  await mkdir(paths.dataDirectory, { recursive: true, mode: 0o700 });
+  if (!(await isMounted(paths.dataDirectory))) {
+    const options = "loop,noatime,nosuid,nodev";
+    await attempt("mounted", "mount", ["-t", "xfs", "-o", options, paths.diskFile, paths.dataDirectory]);
+  }
+  try {
+    await mkdir(dataSource(paths), { mode: 0o700 });
+    await chown(dataSource(paths), inside.engine, inside.engine);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  }
+}
+
+/** Makes the disk and its file system this large; the machine sees it at once. */
+export async function growMountedDisk(paths: MachinePaths, diskBytes: number): Promise<void> {
+  await truncate(paths.diskFile, diskBytes);
+  await mountDisk(paths);
+  await refreshLoops(paths.diskFile);
+  await attempt("grown", "xfs_growfs", [paths.dataDirectory]);
+}
+
+/**
+ * Unmounts it; the kernel frees its loop device with the last view of the mount. A program of the host that has a view of
+ * its own on the host's mounts, from before, may be that.
+ */
+export async function unmountDisk(paths: MachinePaths): Promise<void> {
+  while (await isMounted(paths.dataDirectory)) await attempt("unmounted", "umount", [paths.dataDirectory]);
+}
+
+async function isMounted(directory: string): Promise<boolean> {
+  const path = await realpath(directory).catch(() => undefined);
+  if (path === undefined) return false;
+  const table = await readFile("/proc/self/mountinfo", "utf8");
+  const written = path.replaceAll(/[\\ \t\n]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return table.split("\n").some((line) => line.split(" ")[4] === written);
+}
+
+async function attempt(what: string, command: string, args: readonly string[]): Promise<void> {
+  try {
+    await run(command, args);
+  } catch (error) {
+    const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
+    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}`, { cause: error });
+  }
+}

@@ -1,0 +1,22 @@
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
+import { createIncusHost } from "./incus-host.ts";
+import { type Installation, providerOf } from "./installation.ts";
+import type { Layout } from "./layout.ts";
+import { createProcessHost, type MachineHost } from "./machine-host.ts";
+
+/** The machine host that the installation chose. */
+export function createMachineHost(
+  { root }: Layout,
+  installation: Installation,
+  environment: Readonly<Record<string, string>>,
+): MachineHost {
+  const { loopback_block: loopbackBlock, incus_socket: socket } = installation;
+  if (providerOf(installation) === "process") return createProcessHost(root, loopbackBlock);
+  return createIncusHost({
+    directory: root,
+    loopbackBlock,
+    socket,
+    cacheDir: cacheDirectory(environment),
+    environment,
+  });
+}

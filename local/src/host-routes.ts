@@ -1,0 +1,32 @@
+import { readFileSync } from "node:fs";
+
+/** Does no network of this host, but the way to everything else, overlap these first two numbers of addresses? */
+export function isUnrouted(block: string): boolean {
+  return !routesOf(readFileSync("/proc/net/route", "utf8")).some(({ network, mask }) => {
+    const [address, both] = [numberOf(`${block}.0.0`), (mask & 0xffff_0000) >>> 0];
+    return mask !== 0 && (address & both) >>> 0 === (network & both) >>> 0;
+  });
+}
+
+interface Route {
+  readonly network: number;
+  readonly mask: number;
+}
+
+/** Pure: the text of /proc/net/route, where numbers have the bytes of addresses in reverse. */
+export function routesOf(text: string): Route[] {
+  return text
+    .split("\n")
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields.length >= 8)
+    .map((fields) => ({ network: reversed(fields[1] ?? "0"), mask: reversed(fields[7] ?? "0") }));
+}
+
+function reversed(hex: string): number {
+  return Buffer.from(hex.padStart(8, "0"), "hex").readUInt32LE();
+}
+
+function numberOf(address: string): number {
+  return address.split(".").reduce((sum, byte) => sum * 256 + Number(byte), 0);
+}

@@ -1,0 +1,114 @@
+import { rmSync } from "node:fs";
+import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
+import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import {
+  type IncusEstate,
+  makeEstate,
+  ownerOf,
+  removeEstate,
+  stopInstances,
+  unmountDisks,
+  untilServing,
+} from "@holdfast/controller/compute/incus/incus-estate.ts";
+import { addHostAddress, removeHostAddress } from "./host-address.ts";
+import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
+import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
+import type { MachineHost } from "./machine-host.ts";
+import { UserError } from "./user-error.ts";
+
+export interface IncusHostOptions {
+  /** Data directory of the installation. */
+  readonly directory: string;
+  /** First two octets of its loopback addresses: its number among the installations of this host. */
+  readonly loopbackBlock: string;
+  /** Socket of a daemon that is there already; one of our own is run when undefined. */
+  readonly socket: string | undefined;
+  readonly cacheDir: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Incus on this host as one installation uses it. Whatever it makes, `remove` takes away. */
+export interface IncusHost extends MachineHost {
+  readonly socket: string;
+  readonly estate: IncusEstate;
+  /** First two numbers of the machines' addresses. */
+  readonly addressBlock: string;
+}
+
+const gib = 1024 ** 3;
+const poolBytes = 20 * gib;
+/** A daemon that starts with many machines may take some time; one that hangs must not hang us. */
+const servingWithinMs = 60_000;
+/** Any of what is done here, for all machines together. */
+const doneWithinMs = 180_000;
+
+/** Addresses of machines go with the loopback block, which is the installation's alone on this host. */
+export function addressBlockOf(loopbackBlock: string): string {
+  return `10.${loopbackBlock.split(".")[1]}`;
+}
+
+export function createIncusHost(options: IncusHostOptions): IncusHost {
+  const number = options.loopbackBlock.split(".")[1] ?? "";
+  const ownDirectory = incusDirectory(number);
+  const socket = options.socket ?? incusSocket(ownDirectory);
+  const estate = { project: `holdfast-${number}`, pool: `holdfast-${number}`, poolBytes };
+  const addressBlock = addressBlockOf(options.loopbackBlock);
+  const address = `${addressBlock}.0.1`;
+
+  async function withIncus<T>(run: (incus: IncusClient, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const incus = createIncusClient({ socket, project: estate.project });
+    try {
+      await untilServing(incus, AbortSignal.timeout(servingWithinMs));
+      return await run(incus, AbortSignal.timeout(doneWithinMs));
+    } finally {
+      await incus.close();
+    }
+  }
+
+  return {
+    socket,
+    estate,
+    addressBlock,
+    address,
+    settings: {
+      HOLDFAST_PROVIDER: "incus",
+      HOLDFAST_INCUS_SOCKET: socket,
+      HOLDFAST_INCUS_PROJECT: estate.project,
+      HOLDFAST_INCUS_POOL: estate.pool,
+      HOLDFAST_INCUS_ADDRESS_BLOCK: addressBlock,
+      HOLDFAST_LOOPBACK_BLOCK: options.loopbackBlock,
+    },
+    allowedCidrs: ["127.0.0.0/8", `${address}/32`],
+    daemon: options.socket === undefined ? incusChild(ownDirectory, options.environment) : undefined,
+    async install(say, signal) {
+      try {
+        if (!isIncusInstalled()) say("installing Incus (about half a minute)");
+        await ensureIncusSoftware(options.cacheDir, signal);
+      } catch (error) {
+        throw error instanceof IncusImpossible ? new UserError(error.message) : error;
+      }
+    },
+    async open(signal) {
+      await addHostAddress(address);
+      await withIncus(async (incus, deadline) => {
+        const given = AbortSignal.any([signal, deadline]);
+        // What a data directory that was removed by hand has left: the number is ours now.
+        if ((await ownerOf(incus, estate, given)) !== options.directory) await removeEstate(incus, estate, given);
+        await makeEstate(incus, estate, options.directory, given);
+      });
+    },
+    async stopMachines(graceMs) {
+      await withIncus((incus, deadline) => stopInstances(incus, graceMs, deadline));
+      await unmountDisks(options.directory);
+    },
+    async remove() {
+      await withIncus((incus, deadline) => removeEstate(incus, estate, deadline));
+      await unmountDisks(options.directory);
+      await removeLinks(addressBlock);
+      await removeHostAddress(address);
+    },
+    forget() {
+      if (options.socket === undefined) rmSync(ownDirectory, { recursive: true, force: true });
+    },
+  };
+}

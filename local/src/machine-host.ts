@@ -1,0 +1,48 @@
+import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
+import type { ChildSpec } from "./child.ts";
+
+export const providers = ["process", "incus"] as const;
+/** Where machines come from. */
+export type ProviderName = (typeof providers)[number];
+
+export function isProvider(name: string): name is ProviderName {
+  return (providers as readonly string[]).includes(name);
+}
+
+/** What the provider of machines needs of this host, around the controllers. */
+export interface MachineHost {
+  /** Where machines find this host. */
+  readonly address: string;
+  /** What a controller must be told of it. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Networks that a new service lets in when its request names none. */
+  readonly allowedCidrs: readonly string[];
+  /** A process to run for it; undefined when it needs none. */
+  readonly daemon: ChildSpec | undefined;
+  /** Installs what is missing on the host. Throws a UserError where that cannot be. */
+  install(say: (line: string) => void, signal: AbortSignal): Promise<void>;
+  /** Makes what machines and controllers find there, once the daemon was started. */
+  open(signal: AbortSignal): Promise<void>;
+  /** Stops all machines: in order within graceMs, then by force. No controller may run, the daemon must. */
+  stopMachines(graceMs: number): Promise<void>;
+  /** Takes all of it from the host that is not in the data directory. No machine may run, the daemon must. */
+  remove(): Promise<void>;
+  /** Removes what the daemon kept, once it has ended. */
+  forget(): void;
+}
+
+/** The process provider needs nothing but the host itself. */
+export function createProcessHost(directory: string, loopbackBlock: string): MachineHost {
+  const nothing = async () => undefined;
+  return {
+    address: "127.0.0.1",
+    settings: { HOLDFAST_PROVIDER: "process", HOLDFAST_LOOPBACK_BLOCK: loopbackBlock },
+    allowedCidrs: ["127.0.0.0/8"],
+    daemon: undefined,
+    install: nothing,
+    open: nothing,
+    stopMachines: (graceMs) => stopAllMachines(directory, graceMs),
+    remove: nothing,
+    forget: () => undefined,
+  };
+}

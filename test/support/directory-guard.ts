@@ -1,0 +1,23 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+
+/** Ends all that names a directory, and the directory, when the test's process ends, by whatever. */
+export interface DirectoryGuard {
+  /** The same now; resolves when it is done. */
+  end(): Promise<void>;
+}
+
+const watchdog = join(import.meta.dirname, "watchdog.sh");
+
+export function guardDirectory(directory: string): DirectoryGuard {
+  const guard = spawn(watchdog, [directory], { stdio: ["pipe", "ignore", "ignore"], detached: true });
+  const ended = new Promise<void>((resolve) => guard.once("close", () => resolve()));
+  guard.unref();
+  return {
+    async end() {
+      guard.ref();
+      guard.stdin.end();
+      await ended;
+    },
+  };
+}

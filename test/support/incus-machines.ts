@@ -1,0 +1,138 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import { untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
+import { createIncusProvider, type IncusProvider } from "@holdfast/controller/compute/incus/incus-provider.ts";
+import { detectAbilities } from "@holdfast/controller/compute/process/host-abilities.ts";
+import { layoutOf } from "@holdfast/controller/compute/process/machine-paths.ts";
+import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
+import { startChild } from "@holdfast/local/child.ts";
+import { incusDirectory } from "@holdfast/local/incus-daemon.ts";
+import { createIncusHost } from "@holdfast/local/incus-host.ts";
+import { ensureIncusSoftware, IncusImpossible } from "@holdfast/local/incus-software.ts";
+import { guardDirectory } from "./directory-guard.ts";
+import { isAlive } from "./platform-processes.ts";
+import { testCheckout } from "./process-machines.ts";
+import { waitUntil } from "./wait-until.ts";
+
+/** An Incus daemon of a test's own with a provider over it. Its machines run a stand-in for the keeper. */
+export interface TestIncus {
+  readonly directory: string;
+  readonly layout: ReturnType<typeof layoutOf>;
+  readonly provider: IncusProvider;
+  /** To look behind the provider's back. */
+  readonly incus: IncusClient;
+  /** Another provider over the same daemon and directory. */
+  another(): IncusProvider;
+  /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
+  killDaemon(): Promise<void>;
+  /** As after a reboot: the machine is not there any more, and no daemon has seen its end. */
+  reboot(instance: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Why no Incus can run here; undefined when one can. Installs it where that is possible. */
+export async function incusMissing(): Promise<string | undefined> {
+  try {
+    await ensureIncusSoftware(cacheDirectory(process.env), AbortSignal.timeout(300_000));
+    return undefined;
+  } catch (error) {
+    if (error instanceof IncusImpossible) return error.message;
+    throw error;
+  }
+}
+
+/** A number that no installation has, and no other test at the same time. */
+function claimNumber(): string {
+  for (let number = 20; number < 70; number += 1) {
+    const directory = incusDirectory(String(number));
+    mkdirSync(dirname(directory), { recursive: true });
+    try {
+      mkdirSync(directory);
+      return String(number);
+    } catch {
+      // Another test has it.
+    }
+  }
+  throw new Error(`remove what tests have left in ${incusDirectory("20")} to ${incusDirectory("69")}`);
+}
+
+export async function startTestIncus(options: { readonly command: readonly string[] }): Promise<TestIncus> {
+  const number = claimNumber();
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
+  const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
+  const layout = layoutOf(directory);
+  const signal = AbortSignal.timeout(600_000);
+  const host = createIncusHost({
+    directory,
+    loopbackBlock: `127.${number}`,
+    socket: undefined,
+    cacheDir: cacheDirectory(process.env),
+    environment: { PATH: process.env["PATH"] ?? "" },
+  });
+  const abilities = await detectAbilities();
+  const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
+  if (host.daemon === undefined) throw new Error("a test has a daemon of its own");
+  const daemon = startChild(host.daemon, { log, say: () => undefined, now: systemClock.now });
+  await host.open(signal);
+
+  const opened: { close(): Promise<void> }[] = [];
+  const connect = () => {
+    const incus = createIncusClient({ socket: host.socket, project: host.estate.project });
+    opened.push(incus);
+    return incus;
+  };
+  const another = () =>
+    createIncusProvider({
+      incus: connect(),
+      directory,
+      addressBlock: host.addressBlock,
+      pool: host.estate.pool,
+      memoryOvercommit: 10,
+      imagesDir: imagesDirectory(process.env),
+      checkout: testCheckout,
+      node: process.execPath,
+      abilities,
+      environment: process.env,
+      clock: systemClock,
+      log: silentLog,
+      command: options.command,
+    });
+  const incus = connect();
+
+  /** The daemon, then the process, so that nobody sees the process's end. */
+  async function kill(alsoPid?: number): Promise<void> {
+    const { pid } = await incus
+      .call<{ environment: { server_pid: number } }>("GET", "/1.0", signal)
+      .then(({ environment }) => ({ pid: environment.server_pid }));
+    process.kill(pid, "SIGKILL");
+    if (alsoPid !== undefined) process.kill(alsoPid, "SIGKILL");
+    await waitUntil("the killed daemon is gone", () => !isAlive(pid));
+    await untilServing(incus, signal);
+  }
+
+  return {
+    directory,
+    layout,
+    provider: another(),
+    incus,
+    another,
+    killDaemon: () => kill(),
+    reboot: async (instance) => {
+      const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
+      await kill(pid);
+    },
+    async close() {
+      await host.remove();
+      await Promise.all(opened.map((each) => each.close()));
+      await daemon.stop();
+      rmSync(directory, { recursive: true, force: true });
+      host.forget();
+      for (const guard of guards) await guard.end();
+    },
+  };
+}
