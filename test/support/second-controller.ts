@@ -19,8 +19,11 @@ export interface SecondController {
 
 const checkout = join(import.meta.dirname, "..", "..");
 
-/** Started with the settings of the first ones, but for where they listen. */
-export async function startSecondController(platform: Platform): Promise<SecondController> {
+/** Started with the settings of the first ones, but for where they listen; the controller gets this environment besides. */
+export async function startSecondController(
+  platform: Platform,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<SecondController> {
   const { controllers, dns: firstDns } = platform.processes();
   const [api, agents, dns] = await freePorts(3);
   const baseUrl = `https://127.0.0.1:${api}`;
@@ -33,6 +36,7 @@ export async function startSecondController(platform: Platform): Promise<SecondC
   };
   const controller = start("controller", {
     ...settingsOf(controllers[0]),
+    ...environment,
     HOLDFAST_CONTROLLER_ID: "controller-2",
     HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
     HOLDFAST_BASE_URL: baseUrl,

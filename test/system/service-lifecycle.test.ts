@@ -15,6 +15,8 @@ interface SummaryJson {
   readonly operation_id: string | null;
 }
 
+const hourMs = 3_600_000;
+
 describe("the life of a managed service", () => {
   let platform: Platform;
   let services: Services;
@@ -199,7 +201,7 @@ describe("the life of a managed service", () => {
 
   describe("time to live", () => {
     /** As if the hours had passed: the moment of expiry is moved in the store, where only time should move it. */
-    async function expireNow(id: string): Promise<void> {
+    async function endIn(id: string, leftMs: number): Promise<void> {
       const etcd = openEtcd(platform.directory);
       try {
         const key = `/holdfast/v1/managed-service/${id}`;
@@ -207,7 +209,7 @@ describe("the life of a managed service", () => {
           const found = (await etcd.raw.get(key).exec()).kvs[0];
           if (found === undefined) throw new Error(`no key ${key}`);
           const object = JSON.parse(found.value.toString());
-          const value = JSON.stringify({ ...object, spec: { ...object.spec, expiresAt: Date.now() - 1_000 } });
+          const value = JSON.stringify({ ...object, spec: { ...object.spec, expiresAt: Date.now() + leftMs } });
           const { succeeded } = await etcd.raw
             .if(key, "Mod", "==", found.mod_revision)
             .then(etcd.raw.put(key).value(value))
@@ -219,13 +221,29 @@ describe("the life of a managed service", () => {
       }
     }
 
-    it("counts from the request, and deletes the service when it is over", async () => {
+    const expireNow = (id: string) => endIn(id, -1_000);
+
+    it("counts from the request, warns a day and an hour before, and deletes the service when it is over", async () => {
       const before = Date.now();
-      const service = await services.create("expiring", { database_type: "valkey", ttl_hours: 2 });
+      const service = await services.create("expiring", { database_type: "valkey", ttl_hours: 48 });
       const left = Date.parse(service.expires_at ?? "") - before;
-      expect(left).toBeGreaterThanOrEqual(2 * 3_600_000);
-      expect(left).toBeLessThan(2 * 3_600_000 + 10_000);
+      expect(left).toBeGreaterThanOrEqual(48 * hourMs);
+      expect(left).toBeLessThan(48 * hourMs + 60_000);
       await services.settled(service.id, "Running");
+      const warned = async () => {
+        const path = `/managed-services/${service.id}/events`;
+        const { events } = (await platform.rest.get<{ events: { event_type: string; data: object }[] }>(path)).json;
+        return events.filter(({ event_type: type }) => type === "service.expiring").map(({ data }) => data);
+      };
+      expect(await warned()).toEqual([]);
+      for (const [index, hours] of [24, 1].entries()) {
+        await endIn(service.id, hours * hourMs - 1_000);
+        const [newest] = await waitUntil("it is announced", async () => {
+          const all = await warned();
+          return all.length === index + 1 && all.slice(-1);
+        });
+        expect(newest).toMatchObject({ hours_left: hours, service_id: service.id });
+      }
       await expireNow(service.id);
       await services.gone(service.id);
     });

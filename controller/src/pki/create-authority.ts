@@ -41,7 +41,7 @@ export interface Lifetimes {
   readonly authorityMs: number;
   readonly identityMs: number;
   readonly serverMs: number;
-  /** How far back a certificate's begin lies, for clocks that are behind. */
+  /** How far back a certificate's begin lies: a clock that is stepped by an hour, here or there, makes none of them worthless. */
   readonly backdateMs: number;
 }
 
@@ -50,7 +50,7 @@ const usual: Lifetimes = {
   authorityMs: 3650 * dayMs,
   identityMs: 30 * dayMs,
   serverMs: 90 * dayMs,
-  backdateMs: 60_000,
+  backdateMs: 7_200_000,
 };
 
 /** The authority with its rotation, whose states are in authority-rotation-lifecycle.ts. */

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFakeClock, type FakeClock, findFakeClockLibrary } from "../support/fake-clock.ts";
+import type { GrpcCalls } from "../support/grpc-calls.ts";
+import { grpcAs } from "../support/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { type SecondController, startSecondController } from "../support/second-controller.ts";
+import { createServices, expectStatus, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const hourS = 3_600;
+const library = findFakeClockLibrary();
+const why = library === undefined ? " (skipped: libfaketime is not here and apt does not bring it)" : "";
+
+describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour${why}`, () => {
+  let platform: Platform;
+  let services: Services;
+  let second: SecondController;
+  let clock: FakeClock;
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    clock = createFakeClock(library ?? "", join(platform.directory, "clock"));
+    second = await startSecondController(platform, clock.environment);
+    services = createServices(platform, second.rest);
+  });
+  afterAll(async () => {
+    await second?.stop();
+    await platform?.remove();
+  });
+
+  async function withControl<T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>): Promise<T> {
+    const channel = grpcAs(platform, platform.operator);
+    try {
+      return await run(channel.of(ControlService));
+    } finally {
+      channel.close();
+    }
+  }
+
+  it("warns and holds back what is deleted by time, and keeps leases, until an operator says that it is right", async () => {
+    const { id } = await services.create("short-lived", { database_type: "valkey", ttl_hours: 2 });
+    await services.settled(id, "Running");
+    // From here on all work is done by the controller with the clock.
+    await withControl((rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
+    const controllers = async () => (await withControl((rpcs) => rpcs.listControllers({}))).controllers;
+    const other = () => controllers().then((all) => all.find((each) => each.id === "controller-2"));
+    const before = await waitUntil("the other one has everything", async () => {
+      const all = await controllers();
+      const mine = all.find((each) => each.id === "controller-2");
+      return all.every((each) => each === mine || (each.shards === 0 && each.sessions === 0)) && mine;
+    });
+
+    clock.step(hourS + 60);
+    const kinds = async () => (await withControl((rpcs) => rpcs.listHolds({}))).holds.map(({ kind }) => kind);
+    await waitUntil("the step is seen", async () => (await kinds()).includes("clock"));
+    await touch("warned");
+    await waitUntil("the end is announced", async () => (await warnings()).includes(1));
+
+    clock.step(2 * hourS + 60);
+    await touch("held");
+    const asked = await services.create("asked-meanwhile", { database_type: "valkey" });
+    await services.settled(asked.id, "Running");
+    await services.delete(asked.id);
+    expect(await services.get(id)).toMatchObject({ status: "Running", operation: null });
+    const { startedAt, shards } = before;
+    expect(await other()).toMatchObject({ startedAt, shards });
+    expect(readFileSync(join(platform.directory, "log", "second-controller.log"), "utf8")).not.toContain("lease lost");
+
+    await withControl((rpcs) => rpcs.releaseHold({ kind: "clock" }));
+    await touch("released");
+    await services.gone(id);
+
+    /** So that the service is looked at; it may be gone already. */
+    async function touch(tag: string): Promise<void> {
+      const { status } = await second.rest.patch(`/managed-services/${id}`, { tags: { tag } });
+      expect(tag === "released" ? [200, 404, 409] : [200]).toContain(status);
+    }
+
+    async function warnings(): Promise<unknown[]> {
+      const path = `/managed-services/${id}/events`;
+      const { json } = expectStatus(
+        await second.rest.get<{ events: { event_type: string; data: Record<string, unknown> }[] }>(path),
+        200,
+      );
+      return json.events
+        .filter((event) => event.event_type === "service.expiring")
+        .map(({ data }) => data["hours_left"]);
+    }
+  });
+});
