@@ -39,9 +39,8 @@ try {
 
 async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): Promise<PeerProcess> {
   let current = await parts.startController("controller-0");
-  await parts.makeMachines(current);
   const begun = performance.now();
-  const simulated = await parts.startAgents(current.ready, [String(current.ready["address"])]);
+  const simulated = await parts.startAgents(current.ready, String(current.ready["address"]), current);
   print(`${agents} machines enrolled, 10 at a time`, `${((performance.now() - begun) / 1_000).toFixed(1)} s`);
   const alone = await measureSteady("one controller", [current], etcd.url, steadySeconds);
   await measureChanges(current, simulated, machineIds, etcd.url, Number(values["change-seconds"]));
@@ -77,7 +76,7 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
     const survivor = await startPeer("raw-http2", identity);
     const controllers = [String(survivor.ready["address"])];
     const victim = await startPeer("raw-http2", { ...identity, controllers });
-    const simulated = await parts.startAgents(controller.ready, [String(victim.ready["address"])]);
+    const simulated = await parts.startAgents(controller.ready, String(victim.ready["address"]));
     rawMs.push(await measureStorm("a raw http2 server dies", { victim, survivor, agents: simulated }, agents));
     await simulated.end();
     await survivor.end();

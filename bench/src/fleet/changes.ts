@@ -51,7 +51,14 @@ export async function measureChanges(
   async function changesAt(perSecond: number, forSeconds: number) {
     await controller.ask({ ask: "loop" });
     const before = await controller.ask<Usage>({ ask: "usage" });
-    const asked = await controller.ask<Record<string, number>>({ ask: "change", ids, perSecond, seconds: forSeconds });
+    const { asked, refused } = await controller.ask<{ asked: Record<string, number>; refused: number }>({
+      ask: "change",
+      ids,
+      perSecond,
+      seconds: forSeconds,
+    });
+    if (refused > 0)
+      print(`  ${perSecond}/s was too much: refused by the store`, `${refused} of ${perSecond * forSeconds}`, "0");
     const tasks = Object.keys(asked);
     const arrived = () => agents.ask<(number | null)[]>({ ask: "arrived", tasks });
     const arrivals = await waitUntil(

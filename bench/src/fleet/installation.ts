@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/etcd.ts";
@@ -11,22 +11,30 @@ export interface BenchInstallation {
   readonly etcd: TestEtcd;
   readonly machineIds: readonly string[];
   startController(id: string): Promise<PeerProcess>;
-  /** Makes the machines' entries and what enrols them. */
-  makeMachines(controller: PeerProcess): Promise<void>;
-  /** All agents, dialling these; resolves when each had a stream. */
-  startAgents(trust: Readonly<Record<string, unknown>>, controllers: readonly string[]): Promise<PeerProcess>;
+  /**
+   * All agents, dialling these; resolves when each had a stream. With a controller given they enrol with it first, a few at a
+   * time; without, they use the certificates that they have.
+   */
+  startAgents(
+    trust: Readonly<Record<string, unknown>>,
+    address: string,
+    enrolledBy?: PeerProcess,
+  ): Promise<PeerProcess>;
   /** The certificate that an agent bought. */
   identityOf(machineId: string): AgentIdentity;
   close(): Promise<void>;
 }
 
-const atOnce = 50;
+/** So that they do not time each other out before there is anything to measure. */
+const atOnce = 10;
+const mostTries = 20;
 
 export async function createBenchInstallation(machines: number): Promise<BenchInstallation> {
   const etcd = await startTestEtcd();
   const directory = mkdtempSync(join(tmpdir(), "holdfast-bench-fleet-"));
   const masterKey = randomBytes(32).toString("base64");
   const machineIds = Array.from({ length: machines }, (_, index) => `machine-${index}`);
+  const tokenOf = new Map<string, string>();
   const running = new Set<PeerProcess>();
   const started = (process: PeerProcess) => {
     running.add(process);
@@ -37,17 +45,21 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
     machineIds,
     startController: async (id) =>
       started(await startPeer("controller", { id, etcdUrl: etcd.url, masterKey, directory })),
-    async makeMachines(controller) {
-      const made: { id: string; token: string }[] = [];
+    async startAgents({ installationId, fingerprint }, address, enrolledBy) {
+      const settings = { directory, installationId, fingerprint, controllers: [address] };
+      const agents = started(await startPeer("agents", settings, loadCore));
       for (let from = 0; from < machines; from += atOnce) {
-        const ids = machineIds.slice(from, from + atOnce);
-        const tokens = await controller.ask<string[]>({ ask: "machines", ids });
-        made.push(...ids.map((id, index) => ({ id, token: tokens[index] ?? "" })));
+        let ids = machineIds.slice(from, from + atOnce);
+        for (let tries = 0; ids.length > 0; tries += 1) {
+          if (tries === mostTries) throw new Error(`no stream after ${tries} tries: ${ids.join(", ")}`);
+          const tokens = enrolledBy === undefined ? [] : await enrolledBy.ask<string[]>({ ask: "machines", ids });
+          for (const [index, id] of ids.entries()) tokenOf.set(id, tokens[index] ?? tokenOf.get(id) ?? "");
+          const asked = ids.map((id) => ({ id, token: tokenOf.get(id) }));
+          ids = await agents.ask<string[]>({ ask: "start", machines: asked });
+        }
       }
-      writeFileSync(join(directory, "machines.json"), JSON.stringify(made), { mode: 0o600 });
+      return agents;
     },
-    startAgents: async ({ installationId, fingerprint }, controllers) =>
-      started(await startPeer("agents", { directory, installationId, fingerprint, controllers }, loadCore)),
     identityOf(machineId) {
       const kept = JSON.parse(readFileSync(join(directory, machineId, "identity.json"), "utf8"));
       return { key: kept.privateKey, chain: kept.certificate, trustBundle: kept.trustBundle };

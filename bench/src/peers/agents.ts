@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { createUplink } from "@holdfast/agent/session/uplink.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
-import { type Log, silentLog } from "@holdfast/common/log.ts";
+import { silentLog } from "@holdfast/common/log.ts";
 import {
   HelloSchema,
   InstanceObservationSchema,
@@ -30,9 +31,8 @@ interface Machine {
 }
 
 const { directory, installationId, fingerprint, controllers } = JSON.parse(process.argv[2] ?? "") as Settings;
-// As a file: thousands of tokens are too long for an argument.
-const machines = JSON.parse(readFileSync(join(directory, "machines.json"), "utf8")) as Machine[];
 const observationEveryMs = 15_000;
+const startedWithinMs = 15_000;
 const parameters = Object.fromEntries(
   Array.from({ length: 20 }, (_, index) => [`parameter_${index}`, `${index * 128}`]),
 );
@@ -41,26 +41,23 @@ const openedAt = new Map<string, number>();
 const arrivedAt = new Map<string, number>();
 const now = () => performance.timeOrigin + performance.now();
 const stopping = new AbortController();
-let lastTrouble = "";
-const log: Log = {
-  ...silentLog,
-  warn(message, fields) {
-    lastTrouble = `${message} ${JSON.stringify(fields ?? {})}`;
-  },
-};
+/** What a provider leaves in the machine at each start. */
+function leaveToken({ id, token }: Machine): void {
+  const enrollment = {
+    installation_id: installationId,
+    machine_id: id,
+    controllers,
+    ca_fingerprint: fingerprint,
+    token,
+  };
+  writeFileSync(join(directory, id, "enrollment.json"), JSON.stringify(enrollment));
+}
 
 function start(machine: Machine): void {
   const stateDir = join(directory, machine.id);
   mkdirSync(stateDir, { recursive: true });
   rmSync(join(stateDir, "controllers.json"), { force: true });
-  const enrollment = {
-    installation_id: installationId,
-    machine_id: machine.id,
-    controllers,
-    ca_fingerprint: fingerprint,
-    token: machine.token,
-  };
-  writeFileSync(join(stateDir, "enrollment.json"), JSON.stringify(enrollment));
+  leaveToken(machine);
   const sessionId = randomUUID();
   const since = timestampFromMs(Date.now());
   let dataBytes = 1_000_000_000n;
@@ -104,14 +101,30 @@ function start(machine: Machine): void {
     },
     clock: systemClock,
     random: Math.random,
-    log,
+    log: silentLog,
   });
   // As agents that started at any time, not all at once.
   setTimeout(() => setInterval(observe, observationEveryMs), Math.random() * observationEveryMs);
   void uplink.run(stopping.signal);
 }
 
+const started = new Set<string>();
+
 answerQuestions({
+  /**
+   * Starts those that are not started, and gives the others their new token. Answers the ids without a stream after a
+   * while: a token is worth nothing any more once it was spent, even if its answer came too late.
+   */
+  async start({ machines }: { machines: Machine[] }) {
+    for (const machine of machines) {
+      if (started.has(machine.id)) leaveToken(machine);
+      else start(machine);
+      started.add(machine.id);
+    }
+    const missing = () => machines.filter(({ id }) => !openedAt.has(id)).map(({ id }) => id);
+    for (const until = now() + startedWithinMs; missing().length > 0 && now() < until; ) await sleep(5);
+    return missing();
+  },
   /** How many have a stream that was opened after this time, and when the last of them opened it. */
   async opened({ sinceMs }: { sinceMs: number }) {
     const since = [...openedAt.values()].filter((at) => at > sinceMs);
@@ -121,17 +134,4 @@ answerQuestions({
   arrived: async ({ tasks }: { tasks: string[] }) => tasks.map((id) => arrivedAt.get(id) ?? null),
 });
 
-const batch = 10;
-for (let from = 0; from < machines.length; from += batch) {
-  const next = machines.slice(from, from + batch);
-  for (const machine of next) start(machine);
-  // So that they do not time each other out before there is anything to measure.
-  const giveUpMs = performance.now() + 60_000;
-  while (next.some(({ id }) => !openedAt.has(id))) {
-    // A token is worth nothing once it was spent, though its answer came too late.
-    if (performance.now() > giveUpMs)
-      throw new Error(`no stream within a minute, such as ${next[0]?.id}: ${lastTrouble}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-process.send?.({ agents: machines.length });
+process.send?.({});

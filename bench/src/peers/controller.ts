@@ -55,10 +55,14 @@ answerQuestions({
     identity.close();
     return { key: privateKey, cert: certificate, ca: authority.trustBundle };
   },
-  /** Durable tasks at an even rate: a put, the watch, the stream. Answers when each was handed over, by task id. */
+  /**
+   * Durable tasks at an even rate: a put, the watch, the stream. Answers when each was handed over, by task id, and how many
+   * the store refused because it was too slow for the rate.
+   */
   async change({ ids, perSecond, seconds }: { ids: string[]; perSecond: number; seconds: number }) {
     const asked: Record<string, number> = {};
     const pending: Promise<void>[] = [];
+    let refused = 0;
     const begun = performance.now();
     for (let sent = 0; sent < perSecond * seconds; sent += 1) {
       const dueMs = begun + (sent * 1_000) / perSecond - performance.now();
@@ -74,10 +78,14 @@ answerQuestions({
         input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
         deadlineMs: 60_000,
       } as const;
-      pending.push(fleet.submit(machineId, taskId, request));
+      const submitted = fleet.submit(machineId, taskId, request).catch(() => {
+        refused += 1;
+        delete asked[taskId];
+      });
+      pending.push(submitted);
     }
     await Promise.all(pending);
-    return asked;
+    return { asked, refused };
   },
   unfinished: async ({ tasks }: { tasks: string[] }) =>
     tasks.filter((taskId) => fleet.task(taskId)?.status !== "completed").length,
