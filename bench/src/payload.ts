@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { create } from "@bufbuild/protobuf";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { startTestEtcd } from "../../test/support/etcd.ts";
 import { newInstallation, startController, type TestController } from "../../test/support/test-fleet.ts";
@@ -58,7 +59,8 @@ async function startAgent({ address, authority, fleet, newMachine }: TestControl
     token: await newMachine(machineId),
   };
   writeFileSync(join(directory, "enrollment.json"), JSON.stringify(enrollment), { mode: 0o600 });
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../../agent/keeper/main.ts")], {
+  const launch = dyingWithParent([process.execPath, join(import.meta.dirname, "../../agent/keeper/main.ts")]);
+  const child = spawn(launch.command, launch.args, {
     env: {
       PATH: process.env["PATH"],
       HOLDFAST_MACHINE_ID: machineId,
