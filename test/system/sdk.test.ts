@@ -20,6 +20,9 @@ const runtimes = [
   findRuntime("Bun", "bun", "1."),
 ];
 
+/** Of a test that waits for a service; for machines that are busy. */
+const timeout = 120_000;
+
 let platform: Platform;
 let receiver: WebhookReceiver;
 let directory = "";
@@ -28,11 +31,11 @@ let project = "";
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "holdfast-sdk-"));
   project = join(directory, "project");
-  [platform, receiver] = await Promise.all([
-    startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } }),
-    startWebhookReceiver(),
-    packSdk(directory).then((tarball) => installSdk(tarball, project)),
-  ]);
+  const packed = packSdk(directory).then((tarball) => installSdk(tarball, project));
+  packed.catch(() => {});
+  platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+  receiver = await startWebhookReceiver();
+  await packed;
   writeFileSync(join(project, "example.js"), exampleOf(readFileSync(join(sdkDirectory, "README.md"), "utf8")));
 });
 afterAll(async () => {
@@ -61,6 +64,7 @@ function waysIn(): [Environment, Environment, Environment] {
 describe("the SDK, against a platform", () => {
   test.for(runtimes.map(({ name, path }, way) => [name, path, way] as const))(
     "runs the README's example, installed from its package, under %s",
+    { timeout },
     async ([name, path, way], { skip }) => {
       if (path === undefined) return skip(`there is no ${name} on PATH`);
       const environment = waysIn()[way] ?? {};
@@ -102,7 +106,7 @@ describe("the SDK, against a platform", () => {
     expect(await answer).toMatchObject({ kind: "token" });
   });
 
-  test("verifies what the platform delivers, while the secret is rotated too", async () => {
+  test("verifies what the platform delivers, while the secret is rotated too", { timeout }, async () => {
     const client = createNodeClient({ environment: waysIn()[1] });
     const { id, secret: old } = await client.webhooks.create({ url: receiver.url, events: [] });
     const first = await tested(client, id);
