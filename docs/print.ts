@@ -76,10 +76,10 @@ function settingsPage(): string {
 }
 
 function eventsPage(): string {
-  const section = ([type, { when, data, example }]: readonly [string, EventDefinition]) => [
+  const section = ([type, { when, data, example, planned }]: readonly [string, EventDefinition]) => [
     `## ${type}`,
     "",
-    `It happens when ${when}.`,
+    `It happens when ${when}.${planned === true ? " This version makes none yet; filters of webhooks may name it already." : ""}`,
     "",
     row("member of data", "type", "meaning"),
     row("---", "---", "---"),
@@ -97,6 +97,7 @@ function eventsPage(): string {
     "",
     "Every event is recorded once and kept for 90 days: `GET /events`, `GET /managed-services/{id}/events`. The same JSON is the",
     "body of a webhook delivery. An event can arrive more than once; its `id` stays the same. Members can be added to `data`.",
+    "`/openapi.json` has each type below `webhooks`, with its schema and an example.",
     "",
     ...[...eventTypes].flatMap(section),
   ].join("\n");

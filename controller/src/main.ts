@@ -22,6 +22,8 @@ import { createEgressClient } from "./egress/egress-client.ts";
 import { ownAddresses } from "./egress/own-addresses.ts";
 import { createResolveName } from "./egress/resolve-name.ts";
 import { createFleet } from "./fleet/create-fleet.ts";
+import { openApiWebhooks } from "./event/event-openapi.ts";
+import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
@@ -241,6 +243,7 @@ const gateway = createGateway({
   rateLimit: { requests: config.rateLimit, windowMs: 60_000 },
   refused: createRefusalAudit({ record: outbox.auditSoon, clock, log }),
   keptAnswers,
+  webhooks: openApiWebhooks(eventTypes),
   reached: collections.reached,
   ready: () => membership.lease()?.live === true,
   baseUrl: config.baseUrl,

@@ -23,6 +23,8 @@ export interface GatewayDeps {
   /** Told of each change that was refused before its method saw it. */
   readonly refused?: (refused: RefusedCall) => void;
   readonly keptAnswers: KeptAnswers;
+  /** What the platform sends to others, as OpenAPI describes it below `webhooks`. */
+  readonly webhooks?: Readonly<Record<string, unknown>>;
   /** Resolves when reads show this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   /** Can this process answer now? For /healthz and grpc.health.v1. */
@@ -54,7 +56,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const refused = createRefusals(deps.refused);
   const gate = createGate({ ...deps, refused });
   const rpc = createRpc(methods, deps, { gate, validation, refused });
-  const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl));
+  const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl, deps.webhooks));
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 

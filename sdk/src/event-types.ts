@@ -12,6 +12,23 @@ export type ServiceEventData = {
   readonly error_message?: string;
 };
 
+/** What an event of a backup tells of it. */
+export type BackupEventData = {
+  readonly service_id: string;
+  readonly backup_id: string;
+  readonly backup_type: string;
+  readonly duration_seconds: number;
+};
+
+/** What an event of an alert tells of it. */
+export type AlertEventData = {
+  readonly service_id: string;
+  readonly alert_name: string;
+  readonly metric: string;
+  readonly threshold: number;
+  readonly current_value: number;
+};
+
 /** The data of each type of event. */
 export interface EventData {
   readonly "service.running": ServiceEventData;
@@ -20,6 +37,12 @@ export interface EventData {
   readonly "service.deleted": ServiceEventData;
   readonly "service.expiring": ServiceEventData & { readonly expires_at: string; readonly hours_left: number };
   readonly "service.expiry_held": ServiceEventData & { readonly reason: string };
+  readonly "backup.completed": BackupEventData & { readonly size_bytes: number };
+  readonly "backup.failed": BackupEventData & { readonly error_message: string };
+  readonly "alert.fired": AlertEventData;
+  readonly "alert.resolved": AlertEventData & { readonly fired_at: string; readonly resolved_at: string };
+  /** One of them: the user's id, or a keyed digest of the address that the request named. */
+  readonly "auth.user.deleted": { readonly user_id?: string; readonly email_digest?: string };
   readonly "webhook.test": { readonly webhook_id: string; readonly message: string };
   readonly "webhook.disabled": { readonly webhook_id: string; readonly url: string; readonly failing_since: string };
 }

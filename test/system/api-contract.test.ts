@@ -1,5 +1,6 @@
 import { request } from "node:https";
 import { CATALOGUE } from "@holdfast/common/errors.ts";
+import { eventTypes } from "@holdfast/controller/event/event-types.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOrganizations } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
@@ -199,8 +200,9 @@ describe("the API's contract", () => {
 
     it("needs no credential for its description and its health", async () => {
       const open = platform.rest.as(undefined);
-      const description = await open.get<{ openapi: string; paths: object }>("/openapi.json");
+      const description = await open.get<{ openapi: string; paths: object; webhooks: object }>("/openapi.json");
       expect(expectStatus(description, 200).json.openapi).toMatch(/^3\.1/);
+      expect(Object.keys(description.json.webhooks)).toEqual([...eventTypes.keys()]);
       expect(Object.keys(description.json.paths)).toContain("/managed-services/{id}");
       expectStatus(await open.get("/healthz"), 200);
     });

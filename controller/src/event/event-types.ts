@@ -12,6 +12,8 @@ export interface EventDefinition {
   readonly when: string;
   readonly data: Readonly<Record<string, DataField>>;
   readonly example: Readonly<Record<string, unknown>>;
+  /** Filters may name it already; this version makes none yet. */
+  readonly planned?: true;
 }
 
 const serviceData = {
@@ -35,6 +37,35 @@ const webhookData = {
 } as const satisfies EventDefinition["data"];
 
 const webhookId = "0198f2a4-7a11-7d02-8f6c-2b1e5a4c3d90";
+
+const backupData = {
+  service_id: { type: "uuid", meaning: "the service" },
+  backup_id: { type: "uuid", meaning: "the backup" },
+  backup_type: { type: "string", meaning: "`automated` or `manual`" },
+  duration_seconds: { type: "number", meaning: "how long it took" },
+} as const satisfies EventDefinition["data"];
+
+const backupExample = {
+  service_id: serviceExample.service_id,
+  backup_id: "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42",
+  backup_type: "automated",
+  duration_seconds: 41.5,
+};
+
+const alertData = {
+  service_id: { type: "uuid", meaning: "the service" },
+  alert_name: { type: "string", meaning: "the rule" },
+  metric: { type: "string", meaning: "what it looks at" },
+  threshold: { type: "number", meaning: "its limit" },
+  current_value: { type: "number", meaning: "the value that made it so" },
+} as const satisfies EventDefinition["data"];
+
+const alertExample = {
+  service_id: serviceExample.service_id,
+  alert_name: "disk nearly full",
+  metric: "disk_usage_percent",
+  threshold: 90,
+};
 
 /** Every type of event that the platform makes, by its name (spec 2, Events). A new type is a new entry here. */
 export const eventDefinitions = {
@@ -68,6 +99,52 @@ export const eventDefinitions = {
     data: { ...serviceData, reason: { type: "string", meaning: "`deletion_protection`" } },
     example: { ...running, reason: "deletion_protection" },
   },
+  "backup.completed": {
+    when: "a scheduled or manual backup succeeded",
+    data: { ...backupData, size_bytes: { type: "number", meaning: "its size in the object store" } },
+    example: { ...backupExample, size_bytes: 52_428_800 },
+    planned: true,
+  },
+  "backup.failed": {
+    when: "an attempt to take a backup failed",
+    data: { ...backupData, error_message: { type: "string", meaning: "what went wrong" } },
+    example: { ...backupExample, error_message: "The object store did not answer." },
+    planned: true,
+  },
+  "alert.fired": {
+    when: "a metric passes the threshold of an alert rule",
+    data: alertData,
+    example: { ...alertExample, current_value: 93.2 },
+    planned: true,
+  },
+  "alert.resolved": {
+    when: "the metric of a fired alert is normal again",
+    data: {
+      ...alertData,
+      fired_at: { type: "time", meaning: "when it fired" },
+      resolved_at: { type: "time", meaning: "when it was normal again" },
+    },
+    example: {
+      ...alertExample,
+      current_value: 71.4,
+      fired_at: "2026-11-21T09:40:00.000Z",
+      resolved_at: "2026-11-21T10:00:00.000Z",
+    },
+    planned: true,
+  },
+  "auth.user.deleted": {
+    when: "an end user of an app was erased",
+    data: {
+      user_id: { type: "uuid", meaning: "the user, when the request named them so", optional: true },
+      email_digest: {
+        type: "string",
+        meaning: "keyed digest of the address, when the request named that",
+        optional: true,
+      },
+    },
+    example: { user_id: "0198f2a4-9d31-7e24-b18e-4f7a0e2d6c53" },
+    planned: true,
+  },
   "webhook.test": {
     when: "a test delivery was asked for; only that endpoint gets it",
     data: { ...webhookData, message: { type: "string", meaning: "a sentence for people" } },
@@ -82,7 +159,10 @@ export const eventDefinitions = {
     },
     example: { webhook_id: webhookId, url: "https://example.com/hooks", failing_since: "2026-11-16T10:00:00.000Z" },
   },
-} as const satisfies Readonly<Record<ServiceEventType | WebhookEventType, EventDefinition>>;
+} as const satisfies Readonly<Record<ServiceEventType | WebhookEventType | PlannedEventType, EventDefinition>>;
+
+/** Types of the specification whose makers are still to come. */
+type PlannedEventType = `backup.${"completed" | "failed"}` | `alert.${"fired" | "resolved"}` | "auth.user.deleted";
 
 export type WebhookEventType = "webhook.test" | "webhook.disabled";
 

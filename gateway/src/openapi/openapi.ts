@@ -10,8 +10,13 @@ import { createOutputSchemas } from "./output-schema.ts";
 import { protoComments } from "./proto-comments.ts";
 import { requestExamples } from "./request-examples.ts";
 
-/** The OpenAPI 3.1 document of all methods that REST has. */
-export function createOpenApi(methods: readonly ApiMethod[], validation: Validation, baseUrl: string): JsonSchema {
+/** The OpenAPI 3.1 document of all methods that REST has, and of what the platform sends. */
+export function createOpenApi(
+  methods: readonly ApiMethod[],
+  validation: Validation,
+  baseUrl: string,
+  webhooks: JsonSchema = {},
+): JsonSchema {
   const schemas = new Map<string, JsonSchema>([["Problem", problemSchema]]);
   const inputs = createInputSchemas(validation);
   const outputs = createOutputSchemas(schemas);
@@ -42,6 +47,7 @@ export function createOpenApi(methods: readonly ApiMethod[], validation: Validat
     security: [{ basic: [] }, { bearer: [] }],
     tags: tagsOf(methods),
     paths,
+    webhooks,
     components: {
       schemas: Object.fromEntries(schemas),
       responses: errorComponents(baseUrl),
