@@ -52,7 +52,7 @@ describe("the packed SDK", () => {
     expect("entrypoints" in result && Object.keys(result.entrypoints)).toEqual([".", "./node", "./package.json"]);
   });
 
-  test("has types that a strict project of a browser compiles with", async () => {
+  test("has types that strict projects compile with, without those of Node", async () => {
     writeFileSync(
       join(project, "browser.ts"),
       `import { type Client, createClient, NotFound, ValidationFailed, verifyWebhook } from "@holdfast/sdk";
@@ -71,10 +71,19 @@ describe("the packed SDK", () => {
        export const { event_type } = await verifyWebhook(new Uint8Array(), new Headers(), ["s"]);
        export { gone };`,
     );
+    writeFileSync(
+      join(project, "node.ts"),
+      `import { createNodeClient, readProfiles, SettingsError } from "@holdfast/sdk/node";
+       export const { scopes } = await createNodeClient({ profile: readProfiles({}).current ?? "p", timeoutMs: 1 }).me();
+       export const isMine = (error: unknown): boolean => error instanceof SettingsError;`,
+    );
     const target = { target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [] };
     const modules = { module: "esnext", moduleResolution: "bundler", noEmit: true };
     const compilerOptions = { ...target, ...modules, strict: true, exactOptionalPropertyTypes: true };
-    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["browser.ts"] }));
+    writeFileSync(
+      join(project, "tsconfig.json"),
+      JSON.stringify({ compilerOptions, files: ["browser.ts", "node.ts"] }),
+    );
     await run(join(sdkDirectory, "..", "node_modules", ".bin", "tsc"), ["-p", project]).catch(
       ({ stdout }: { stdout: string }) => expect(stdout).toBe(""),
     );
