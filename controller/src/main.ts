@@ -5,12 +5,12 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
-import { createApiServer } from "@holdfast/gateway/server.ts";
 import { uuidv7 } from "uuidv7";
 import { bootstrapAccess } from "./access/bootstrap.ts";
 import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
 import { createRefusalAudit } from "./access/refusal-audit.ts";
+import { startApiListener } from "./api-listener.ts";
 import { defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
@@ -35,7 +35,6 @@ import { createOutbox } from "./outbox/outbox.ts";
 import type { OutboxEntry } from "./outbox/outbox-entry.ts";
 import { createAuthorityFollowers } from "./pki/authority-followers.ts";
 import { createAuthority } from "./pki/create-authority.ts";
-import { createRenewedIdentity } from "./pki/renewed-identity.ts";
 import { reconciledOf } from "./reconciled.ts";
 import { takeSnapshot } from "./recovery/snapshot.ts";
 import { createDrainRequests } from "./runtime/drain-requests.ts";
@@ -119,7 +118,7 @@ const egress = createEgressClient({
     config.allowEgress,
     ownAddresses({
       listeners: [config.apiListen, agentListen, config.historyUrl, ...config.etcd, ...config.dnsServers],
-      members: () => membership.members().map(({ address }) => address),
+      members: () => membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
       loopbackBlock: config.loopbackBlock,
       machineAddresses: () => [...machines.values()].map(({ object }) => object.status.address),
     }),
@@ -252,23 +251,16 @@ const gateway = createGateway({
   // Of a request, which nobody sorts: UUIDs of version 7 cost ten times as much.
   newId: randomUUID,
 });
-const { hostname } = new URL(config.baseUrl);
-const apiIdentity = await createRenewedIdentity({
+const { apiListen, baseUrl } = config;
+const api = await startApiListener({
+  controllerId,
+  handler: gateway,
+  listen: apiListen,
+  baseUrl,
   authority,
-  identity: { kind: "gateway", id: controllerId },
-  names: [...new Set(["localhost", ...(isAddress(hostname) ? [] : [hostname])])],
-  addresses: [...new Set(["127.0.0.1", ...(isAddress(hostname) ? [hostname] : [])])],
   clock,
   log,
 });
-const api = createApiServer({
-  handler: gateway,
-  key: apiIdentity.current.privateKey,
-  cert: apiIdentity.current.certificate,
-});
-apiIdentity.subscribe(({ privateKey, certificate }) => api.renew(privateKey, certificate));
-const { host: apiHost, port: apiPort } = endpointOf(config.apiListen);
-await api.listen(apiPort, apiHost);
 const draining = drains.serve(controllerId, () => void drain());
 log.info("serving", { controller: controllerId, api: config.apiListen, agents: agentListen });
 
@@ -299,11 +291,7 @@ async function stop(): Promise<void> {
   await membership.leave();
   await api.close(500);
   await provider.close();
-  for (const part of [holds, zone, feed, authority, apiIdentity, collections]) part.close();
+  for (const part of [holds, zone, feed, authority, collections]) part.close();
   await Promise.all([history.close(), store.close()]);
   process.exit(0);
-}
-
-function isAddress(host: string): boolean {
-  return /^[0-9.]+$/.test(host) || host.includes(":");
 }
