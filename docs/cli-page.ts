@@ -1,7 +1,7 @@
 import type { CliCommand } from "../sdk/src/cli/command.ts";
+import { everyCommand, leavesOf } from "../sdk/src/cli/every-command.ts";
 import { exitCodes } from "../sdk/src/cli/exit-code.ts";
 import { nounGroups } from "../sdk/src/cli/nouns.ts";
-import { addVerbs, createRoot } from "../sdk/src/cli/program.ts";
 
 const introduction = `
 \`./bin/holdfast.js\` in a checkout; link it as \`holdfast\` where you like. \`holdfast NOUN VERB --help\` says the same as this page.
@@ -16,7 +16,8 @@ holdfast login --base-url https://holdfast.example.com --ca-file ca.pem --profil
 holdfast profile use work
 \`\`\`
 
-Flags go over the environment, the environment over the profile in use, that over the installation of this directory.
+Flags go over the environment, the environment over the profile in use, that over the installation of this directory. A credential that is
+kept for one installation is never sent to another.
 
 | variable | flag | what |
 | --- | --- | --- |
@@ -40,21 +41,13 @@ On a terminal: tables as wide as it, with colours (\`NO_COLOR\` turns them off).
 
 /** Every command with its arguments, flags and examples, from the commands themselves. */
 export async function cliPage(): Promise<string> {
-  const silent = { write: () => undefined };
-  const root = createRoot({
-    environment: {},
-    defaultDirectory: "",
-    signal: new AbortController().signal,
-    stdout: silent,
-    stderr: silent,
-    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
-  });
+  const root = await everyCommand();
   const sections: string[] = [];
   for (const { title, nouns } of nounGroups) {
     sections.push(`## ${title}`, "");
     for (const { name } of nouns) {
-      const noun = await addVerbs(root, name);
-      if (noun !== undefined) sections.push(...nounSection(noun));
+      const noun = root.commands.find((command) => command.name() === name);
+      if (noun !== undefined) sections.push(...nounSection(noun as CliCommand));
     }
   }
   const codes = Object.entries(exitCodes).map(([code, meaning]) => `| ${code} | ${meaning} |`);
@@ -69,10 +62,6 @@ export async function cliPage(): Promise<string> {
     "",
     ...sections,
   ].join("\n");
-}
-
-function nobody(): Promise<never> {
-  return Promise.reject(new Error("nobody is asked"));
 }
 
 function nounSection(noun: CliCommand): string[] {
@@ -96,11 +85,6 @@ function nounSection(noun: CliCommand): string[] {
     "```",
     "",
   ];
-}
-
-/** Commands that do something. */
-function leavesOf(command: CliCommand): CliCommand[] {
-  return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
 }
 
 function pathOf(command: Pick<CliCommand, "name" | "parent">): string {

@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCli } from "../../sdk/src/cli/run.ts";
 import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CommandLine, createCommandLine } from "../support/command-line.ts";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
 
 let gateway: TestGateway;
 let directory = "";
+let shell: CommandLine;
 
 beforeAll(async () => {
   gateway = await startTestGateway();
@@ -23,27 +24,16 @@ beforeAll(async () => {
     api_key_secret: "secret",
   };
   writeFileSync(join(directory, "admin.json"), JSON.stringify(admin));
+  shell = createCommandLine({ HOLDFAST_DATA: directory });
 });
 afterAll(async () => {
+  shell.remove();
   await gateway.close();
   rmSync(directory, { recursive: true });
 });
 
-const nobody = () => Promise.reject(new Error("nobody is asked"));
-
-async function holdfast(line: string, environment: Record<string, string> = {}) {
-  let stdout = "";
-  let stderr = "";
-  const code = await runCli(line.split(" "), {
-    environment: { PATH: process.env.PATH, XDG_CONFIG_HOME: directory, HOLDFAST_DATA: directory, ...environment },
-    defaultDirectory: "/none",
-    signal: new AbortController().signal,
-    stdout: { write: (text) => (stdout += text) },
-    stderr: { write: (text) => (stderr += text) },
-    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
-  });
-  return { code, stdout, stderr };
-}
+const holdfast = (line: string, environment: Record<string, string> = {}) =>
+  shell.runHere(line.split(" "), { environment });
 
 describe("holdfast", () => {
   test("makes, shows, lists and deletes a service", async () => {

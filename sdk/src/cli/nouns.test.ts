@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { CliCommand } from "./command.ts";
-import { nouns } from "./nouns.ts";
-import { addVerbs, createRoot } from "./program.ts";
+import { everyCommand, leavesOf } from "./every-command.ts";
 
 /** What loses something that cannot be had again, by the verb. */
 const destroying = new Set(["delete", "remove", "revoke", "rotate", "rotate-secret", "reset", "reset-user", "restore"]);
@@ -9,23 +8,8 @@ const destroying = new Set(["delete", "remove", "revoke", "rotate", "rotate-secr
 let commands: readonly CliCommand[] = [];
 
 beforeAll(async () => {
-  const silent = { write: () => undefined };
-  const nobody = () => Promise.reject(new Error("nobody is asked"));
-  const root = createRoot({
-    environment: {},
-    defaultDirectory: "",
-    signal: new AbortController().signal,
-    stdout: silent,
-    stderr: silent,
-    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
-  });
-  for (const { name } of nouns) await addVerbs(root, name);
-  commands = leavesOf(root);
+  commands = leavesOf(await everyCommand());
 });
-
-function leavesOf(command: CliCommand): CliCommand[] {
-  return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
-}
 
 const pathOf = (command: CliCommand): string =>
   command.parent === null ? command.name() : `${pathOf(command.parent as CliCommand)} ${command.name()}`;

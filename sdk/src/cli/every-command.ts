@@ -1,0 +1,24 @@
+import type { CliCommand } from "./command.ts";
+import { nouns } from "./nouns.ts";
+import { addVerbs, createRoot } from "./program.ts";
+
+/** The command with all that it can, to be looked at and not to be run. */
+export async function everyCommand(): Promise<CliCommand> {
+  const silent = { write: () => undefined };
+  const nobody = () => Promise.reject(new Error("nobody is asked"));
+  const root = createRoot({
+    environment: {},
+    defaultDirectory: "",
+    signal: new AbortController().signal,
+    stdout: silent,
+    stderr: silent,
+    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+  });
+  for (const { name } of nouns) await addVerbs(root, name);
+  return root;
+}
+
+/** Those at or below it that do something. */
+export function leavesOf(command: CliCommand): CliCommand[] {
+  return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
+}
