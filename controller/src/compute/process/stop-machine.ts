@@ -60,5 +60,6 @@ async function remains(paths: MachinePaths, run: MachineRun | undefined): Promis
   if (run !== undefined && isRunning(run)) return true;
   if (run?.isolation === "none" && (await straysOf(paths)).length > 0) return true;
   if ((await loopsOf(paths.diskFile)).length > 0) return true;
-  return run !== undefined && !(await removeGroups(run.groups));
+  // Read again: one that was just launching when it was asked to stop had not noted them yet.
+  return !(await removeGroups((await readRun(paths.run))?.groups ?? []));
 }
