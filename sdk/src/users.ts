@@ -24,9 +24,9 @@ export class Users {
     return this.#transport.request("POST", pathOf("users", userId, "reset"), options);
   }
 
-  /** Of the caller. Every session of the old password ends at once. */
+  /** Of the caller. Every session of the old password ends at once, so it is sent once: again it would be refused. */
   changePassword(currentPassword: string, newPassword: string, options?: CallOptions): Promise<void> {
     const body = { current_password: currentPassword, new_password: newPassword };
-    return this.#transport.request("POST", "/users/me/password", { ...options, body });
+    return this.#transport.request("POST", "/users/me/password", { ...options, body, single: true });
   }
 }
