@@ -256,6 +256,18 @@ test("guessing gets slow for its source, and the owner still comes in from elsew
   await expect(at.ask(basic("anna", "correct horse battery"))).resolves.toBeDefined();
 });
 
+test("the same wrong password again is no guess: it is refused as before, and costs neither time nor a hash", async () => {
+  await person("anna", "correct horse battery");
+  const again = (source?: string) => at.ask(basic("anna", "an old password"), undefined, source);
+  for (let i = 0; i < 20; i += 1) await expect(again()).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  expect(at.verified()).toBe(1);
+  await expect(again("10.0.0.1")).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
+  expect(at.verified()).toBe(2);
+  await person("anna", "an old password");
+  await expect(again()).resolves.toBeDefined();
+  expect(at.verified()).toBe(3);
+});
+
 test("a token has what its maker has at this moment, and ends with it", async () => {
   at.join("anna", "admin");
   const first = "0199aaaa-0000-7000-8000-000000000001";

@@ -13,17 +13,21 @@ export interface PasswordCheck {
   verify(name: string, password: string, source: string): Promise<Stored<User> | undefined>;
 }
 
-interface Session {
-  readonly userRevision: bigint;
+/** What the slow hash said. */
+interface Outcome {
+  readonly isGood: boolean;
+  /** Undefined when there was no such user. */
+  readonly userRevision: bigint | undefined;
   readonly until: number;
 }
 
-const sessionMs = 5 * 60_000;
-const sessionsMax = 10_000;
+const rememberedMs = 5 * 60_000;
+const rememberedMax = 10_000;
 
 /**
  * The slow hash is paid once in five minutes for each person: what it said is remembered under a keyed hash of name and
- * password, and is worth nothing once the stored user has changed, which a watch tells within moments.
+ * password, and is worth nothing once the stored user has changed, which a watch tells within moments. That a password was
+ * wrong is remembered for the source that tried it: who sends it again learns nothing and guesses nothing, so it costs nothing.
  */
 export function createPasswordCheck(deps: {
   readonly users: Collection<User>;
@@ -33,7 +37,7 @@ export function createPasswordCheck(deps: {
   readonly clock: Clock;
 }): PasswordCheck {
   const { users, hash, guard, sealer, clock } = deps;
-  const sessions = new Map<string, Session>();
+  const outcomes = new Map<string, Outcome>();
   /** Many requests that come at once pay for one. */
   const checking = new Map<string, Promise<Stored<User> | undefined>>();
 
@@ -42,27 +46,29 @@ export function createPasswordCheck(deps: {
     const user = users.get(name);
     const stored = user?.object.spec.passwordHash ?? undefined;
     const good = await hash.verify(stored?.startsWith("$argon2id$") === true ? stored : undefined, password);
-    if (!good || user === undefined) return undefined;
-    guard.succeeded(name, source);
-    sessions.set(key, { userRevision: user.modRevision, until: clock.monotonicMs() + sessionMs });
-    const oldest = sessions.keys().next();
-    if (sessions.size > sessionsMax && oldest.done !== true) sessions.delete(oldest.value);
-    return user;
+    const isGood = good && user !== undefined;
+    if (isGood) guard.succeeded(name, source);
+    const until = clock.monotonicMs() + rememberedMs;
+    outcomes.set(isGood ? key : `${source} ${key}`, { isGood, userRevision: user?.modRevision, until });
+    const oldest = outcomes.keys().next();
+    if (outcomes.size > rememberedMax && oldest.done !== true) outcomes.delete(oldest.value);
+    return isGood ? user : undefined;
   }
 
   return {
     async verify(name, password, source) {
       const user = users.get(name);
       const key = sealer.keyedHash(hashPurposes.session, `${name}:${password}`);
-      const session = sessions.get(key);
-      if (session !== undefined) {
-        if (session.userRevision === user?.modRevision && session.until > clock.monotonicMs()) return user;
-        sessions.delete(key);
+      const id = `${source} ${key}`;
+      const known = outcomes.get(key) ?? outcomes.get(id);
+      if (known !== undefined) {
+        if (known.userRevision === user?.modRevision && known.until > clock.monotonicMs())
+          return known.isGood ? user : undefined;
+        outcomes.delete(known.isGood ? key : id);
       }
       // Passwords of the platform's making cannot be guessed: their hash is fast, and nobody has to wait.
       const presented = sealer.keyedHash(hashPurposes.password, password);
       if (equalHash(user?.object.spec.passwordHash ?? undefined, presented)) return user;
-      const id = `${source} ${key}`;
       const running = checking.get(id) ?? slowly(name, password, source, key).finally(() => checking.delete(id));
       checking.set(id, running);
       return running;
