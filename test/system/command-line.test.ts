@@ -46,6 +46,22 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     return JSON.parse(ran.stdout) as T;
   };
 
+  /** Runs it on a terminal, and answers each question when it is there. */
+  const asked = async (
+    line: string,
+    environment: RunOptions["environment"],
+    answers: Readonly<Record<string, string>>,
+  ) => {
+    const running = shell.start(wordsOf(line), { environment: environment ?? {}, onTerminal: true });
+    for (const [question, typed] of Object.entries(answers)) {
+      await waitUntil(question, () => running.written().includes(question));
+      running.type(`${typed}\n`);
+    }
+    const ran = await running.ended;
+    shown.push(ran.stdout);
+    return ran;
+  };
+
   let organization: { HOLDFAST_ORGANIZATION: string };
   let key: { id: string; secret: string };
 
@@ -145,10 +161,8 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const lines = stripVTControlCharacters(listed.stdout).split("\r\n");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120);
 
-    const deleting = shell.start(wordsOf("services delete told"), { environment: organization, onTerminal: true });
-    await waitUntil("it asks", () => deleting.written().includes("[y/N]"));
-    deleting.type("n\n");
-    expect(await deleting.ended).toMatchObject({ code: 2, stdout: expect.stringContaining("nothing was changed") });
+    const deleting = await asked("services delete told", organization, { "[y/N]": "n" });
+    expect(deleting).toMatchObject({ code: 2, stdout: expect.stringContaining("nothing was changed") });
   });
 
   it("connects with a password that nobody else can read, and leaves none of it", async () => {
@@ -201,20 +215,28 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     expect(await holdfast("profile show", anna)).toMatchObject({
       stdout: expect.stringMatching(/\nwho +anna\nsigned_in +true\n/),
     });
-    const changing = shell.start(["password"], { ...anna, onTerminal: true });
-    const typed = ["Current password:", "New password:", "The same again:"];
-    for (const [index, question] of typed.entries()) {
-      await waitUntil(question, () => changing.written().includes(question));
-      changing.type(`${index === 0 ? password : `${password} 2`}\n`);
-    }
-    expect(await changing.ended).toMatchObject({ code: 0 });
-    expect(changing.written()).not.toContain(password);
+    const second = `${password} 2`;
+    const changing = await asked("password", anna.environment, {
+      "Current password:": password,
+      "New password:": second,
+      "The same again:": second,
+    });
+    expect(changing.code).toBe(0);
+    expect(changing.stdout).not.toContain(password);
 
     expect((await login("", `${password}\n`)).code).toBe(3);
     expect((await login("", `${password} 2\n`)).code).toBe(0);
     expect((await holdfast("logout", anna)).code).toBe(0);
     expect((await holdfast("services list", anna)).code).toBe(3);
-    shown.push(changing.written());
+    const boss = { ...away, HOLDFAST_PROFILE: "boss" };
+    const operator = platform.admin;
+    const choosing = await asked("login", boss, {
+      "User name:": operator.username,
+      "Password:": operator.password,
+      "its id or name:": "acme",
+    });
+    expect(choosing).toMatchObject({ code: 0, stdout: expect.stringContaining("signed in as admin in ") });
+    expect((await holdfast("services list", { environment: boss })).stdout).toMatch(/\ntold /);
     for (const text of shown) expect(text).not.toContain(token);
   });
 
