@@ -9,7 +9,7 @@ import { runProgram } from "@holdfast/agent/engines/run-program.ts";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
-import { inImage } from "@holdfast/image/in-image.ts";
+import { dyingWithParent, inImage, type Launch } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -47,18 +47,28 @@ export function hasEngine(engine: Program, version: string): boolean {
   return findSoftware(imagesDirectory(process.env), engine, version) !== undefined;
 }
 
+/** How programs of an engine are run on the machine in this directory. */
+type Place = (engine: Program, version: string, directory: string) => (argv: readonly string[]) => Launch;
+
+const inNodeImage: Place = (engine, version, directory) => {
+  const found = findSoftware(imagesDirectory(process.env), engine, version);
+  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run node image/src/main.ts`);
+  return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
+};
+
+/** For an engine that is part of the tests. */
+export const onThisHost: Place = () => dyingWithParent;
+
 /** An empty machine. `address` is one of this test's own, so that connections from others can be told. */
 export async function createEngineMachine(
   load: (deps: EngineDeps) => Promise<EngineDriver>,
   engine: Program,
   version: string,
   settings: Omit<Partial<InstanceSpec>, "$typeName" | "$unknown"> = {},
+  place: Place = inNodeImage,
 ): Promise<EngineMachine> {
-  const found = findSoftware(imagesDirectory(process.env), engine, version);
-  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run node image/src/main.ts`);
-  const { root } = found.image;
   const directory = programDirectory(`holdfast-${engine}`);
-  const launch = (argv: readonly string[]) => inImage(root, { argv, uid: testUid, binds: [directory], asRoot });
+  const launch = place(engine, version, directory);
   const run: EngineDeps["run"] = (argv, options) => {
     const { command, args } = launch(argv);
     return runProgram([command, ...args], options);

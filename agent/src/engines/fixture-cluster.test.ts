@@ -1,0 +1,16 @@
+import { clusterClient } from "../../../test/support/fixture-cluster/client.ts";
+import { createClusterDriver } from "../../../test/support/fixture-cluster/driver.ts";
+import { valkeyVerifier } from "../../../test/support/engine-clients.ts";
+import { createEngineMachine, onThisHost } from "../../../test/support/engine-machine.ts";
+import { conformsToEngineDriver } from "./engine-conformance.ts";
+
+conformsToEngineDriver({
+  name: "an engine of two components whose members elect their primary",
+  skip: undefined,
+  machine: (settings) => createEngineMachine(async () => createClusterDriver(), "valkey", "1", settings, onThisHost),
+  verifierOf: valkeyVerifier,
+  connect: clusterClient,
+  connectPlain: (machine, options) => clusterClient(machine, { ...options, plain: true }),
+  live: ["pace", "7"],
+  atStart: ["shards", "3"],
+});
