@@ -21,7 +21,7 @@ export interface WaitingMachines {
 }
 
 export interface WaitingMachinesDeps {
-  readonly machines: Collection<MachineObject>;
+  readonly machines: Pick<Collection<MachineObject>, "values">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   /** Does anything stand against taking the store's word for what a machine is? */
   readonly held: () => boolean;
