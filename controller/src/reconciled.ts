@@ -22,6 +22,7 @@ import { createAuthorityRotation } from "./pki/authority-rotation-reconciler.ts"
 import type { InstallationAuthority } from "./pki/create-authority.ts";
 import type { SnapshotDeps } from "./recovery/snapshot.ts";
 import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
+import { createReachWork } from "./reachability/reach-reconciler.ts";
 import { createPeriodic } from "./runtime/periodic.ts";
 import type { Reconciled } from "./runtime/runner.ts";
 import type { Sealer } from "./secrets/sealer.ts";
@@ -60,7 +61,7 @@ const dayMs = 24 * hourMs;
 
 /** Every reconciler, with where its keys come from and what wakes them. */
 export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
-  const { collections, fleet, orphans, keptAnswers, history, holds, clock } = deps;
+  const { collections, fleet, orphans, keptAnswers, history, holds, clock, provider } = deps;
   const { services, machines, operations } = collections;
   return [
     managedServices(deps),
@@ -97,6 +98,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       if (holds.list().length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
+    ...(provider.edge === undefined ? [] : [createReachWork({ edge: provider.edge, services, machines })]),
     createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
   ];
 }

@@ -10,6 +10,7 @@ import {
   unmountDisks,
   untilServing,
 } from "@holdfast/controller/compute/incus/incus-estate.ts";
+import { edgeTable, removeEdge, removeIncusTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
 import { addHostAddress, removeHostAddress } from "./host-address.ts";
 import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
 import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
@@ -105,6 +106,8 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       await withIncus((incus, deadline) => removeEstate(incus, estate, deadline));
       await unmountDisks(options.directory);
       await removeLinks(addressBlock);
+      await removeEdge(edgeTable(addressBlock), AbortSignal.timeout(doneWithinMs));
+      if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(doneWithinMs));
       await removeHostAddress(address);
     },
     forget() {

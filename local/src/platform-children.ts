@@ -29,6 +29,11 @@ export function baseUrlOf({ ports }: Installation): string {
   return `https://127.0.0.1:${ports.api}`;
 }
 
+/** Where clients ask for names, on the host and in machines. */
+export function dnsServerOf({ address }: MachineHost, { ports }: Installation): string {
+  return `${address}:${ports.dns}`;
+}
+
 /** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
 export function controllerSettings({ layout, installation, secrets, pki, imagesDir, machineHost }: PlatformParts) {
   const { ports } = installation;
@@ -53,7 +58,7 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
     HOLDFAST_PROCESS_DIR: layout.root,
     ...machineHost.settings,
     HOLDFAST_IMAGES_DIR: imagesDir,
-    HOLDFAST_DNS_SERVERS: `127.0.0.1:${ports.dns}`,
+    HOLDFAST_DNS_SERVERS: dnsServerOf(machineHost, installation),
     HOLDFAST_BOOTSTRAP_FILE: secrets.bootstrapFile,
     HOLDFAST_CA_FILE: layout.authority,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
@@ -74,7 +79,7 @@ export function dnsChild(parts: PlatformParts): ChildSpec {
   const { layout, installation, machineHost } = parts;
   return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts, {
     HOLDFAST_INSTALLATION_ID: installation.id,
-    HOLDFAST_DNS_LISTEN: `127.0.0.1:${installation.ports.dns}`,
+    HOLDFAST_DNS_LISTEN: dnsServerOf(machineHost, installation),
     HOLDFAST_DNS_DIR: layout.dns,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
     HOLDFAST_CONTROLLERS: `${machineHost.address}:${installation.ports.agents}`,

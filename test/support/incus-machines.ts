@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
@@ -6,15 +6,17 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import { untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
 import { createIncusProvider, type IncusProvider } from "@holdfast/controller/compute/incus/incus-provider.ts";
+import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { detectAbilities } from "@holdfast/controller/compute/process/host-abilities.ts";
 import { layoutOf } from "@holdfast/controller/compute/process/machine-paths.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";
-import { incusDirectory } from "@holdfast/local/incus-daemon.ts";
-import { createIncusHost } from "@holdfast/local/incus-host.ts";
+import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
+import { addressBlockOf, createIncusHost } from "@holdfast/local/incus-host.ts";
 import { ensureIncusSoftware, IncusImpossible } from "@holdfast/local/incus-software.ts";
 import { guardDirectory } from "./directory-guard.ts";
+import type { Platform } from "./platform.ts";
 import { isAlive } from "./platform-processes.ts";
 import { testCheckout } from "./process-machines.ts";
 import { waitUntil } from "./wait-until.ts";
@@ -91,6 +93,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
       incus: connect(),
       directory,
       addressBlock: host.addressBlock,
+      hostPorts: [1],
       pool: host.estate.pool,
       memoryOvercommit: 10,
       imagesDir: imagesDirectory(process.env),
@@ -135,4 +138,28 @@ export async function startTestIncus(options: { readonly command: readonly strin
       for (const guard of guards) await guard.end();
     },
   };
+}
+
+/** Where a platform with machines of Incus listens. */
+export function listeners({ directory }: Pick<Platform, "directory">) {
+  const { ports, loopback_block } = JSON.parse(readFileSync(join(directory, "installation.json"), "utf8"));
+  return {
+    host_address: `${addressBlockOf(loopback_block)}.0.1`,
+    agents_port: Number(ports.agents),
+    dns_port: Number(ports.dns),
+    api_port: Number(ports.api),
+    number: String(loopback_block).split(".")[1] ?? "",
+  };
+}
+
+/** The keeper of a platform's machine, as this host sees it. */
+export async function firstProcessOf(platform: Pick<Platform, "directory">, machineId: string): Promise<number> {
+  const { number } = listeners(platform);
+  const incus = createIncusClient({ socket: incusSocket(incusDirectory(number)), project: `holdfast-${number}` });
+  try {
+    const path = `/1.0/instances/${instanceName(machineId)}/state`;
+    return (await incus.call<{ pid: number }>("GET", path, AbortSignal.timeout(30_000))).pid;
+  } finally {
+    await incus.close();
+  }
 }

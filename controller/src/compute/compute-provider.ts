@@ -24,6 +24,26 @@ export interface ComputeProvider {
   admit(spec: MachineSpec, signal: AbortSignal): Promise<Admission>;
   /** Engine versions that can run here; a missing one says why. */
   images(signal: AbortSignal): Promise<ImageFacts[]>;
+  /** Where machines have networks of their own: who may reach them. Absent where only engines can tell. */
+  readonly edge?: MachineEdge;
+}
+
+/** Rules at the edge of all machines of a provider. What no rule allows is denied. */
+export interface MachineEdge {
+  /** Puts these in the place of all that were there, as one. */
+  apply(rules: readonly ReachRule[], signal: AbortSignal): Promise<void>;
+}
+
+/** Lets these networks open connections to a machine. */
+export interface ReachRule {
+  /** The object that the rule belongs to, and goes with. */
+  readonly owner: { readonly kind: string; readonly id: string };
+  /** Address of the machine. */
+  readonly to: string;
+  /** TCP port; null for all that the machine serves. */
+  readonly port: number | null;
+  /** CIDRs of either family. */
+  readonly from: readonly string[];
 }
 
 export interface MachinePlan {

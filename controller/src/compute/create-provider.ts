@@ -37,6 +37,7 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
         ...host,
         incus: createIncusClient({ socket: config.incusSocket, project: config.incusProject }),
         addressBlock: config.incusAddressBlock,
+        hostPorts: [config.agentListen, ...config.dnsServers].map((listener) => Number(listener.split(":").at(-1))),
         pool: config.incusPool,
         memoryOvercommit: config.memoryOvercommit,
       });

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /** The host's end of a machine's network; names of interfaces have at most 15 characters. */
-export function hostLink(addressBlock: string, number: number): string {
+export function hostLink(addressBlock: string, number: number | ""): string {
   return `${prefixOf(addressBlock)}${number}`;
 }
 

@@ -21,6 +21,7 @@ import type { IncusClient } from "./incus-client.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { closeEdge, createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
 
@@ -30,6 +31,8 @@ export interface IncusProviderDeps {
   readonly directory: string;
   /** First two numbers of the machines' addresses. The very first address is the host's own. */
   readonly addressBlock: string;
+  /** Ports of the host that machines may call: of controllers and of DNS. */
+  readonly hostPorts: readonly number[];
   /** Storage pool for the machines' roots. */
   readonly pool: string;
   /** So many times the host's memory may be promised to machines. */
@@ -62,7 +65,6 @@ const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}
 /** A container whose first process is gone is shown as running until LXC has cleared it away. */
 const endsWithinMs = 10_000;
 /** Who has the first address of the block. */
-const hostNumber = 1;
 const hostOwner = "host";
 
 /**
@@ -89,6 +91,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const images = createIncusImages({ incus, lock, pool, log });
   const code = createMachineCode({ layout, place, log });
   const closing = new AbortController();
+  const edge = edgePlace(deps.addressBlock, deps.hostPorts);
 
   async function statusOf(id: string, signal: AbortSignal): Promise<string | undefined> {
     try {
@@ -164,7 +167,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       pool,
       plan: spec.plan,
       address,
-      hostAddress: addressOf(deps.addressBlock, hostNumber),
+      hostAddress: edge.hostAddress,
       hostName: hostLink(deps.addressBlock, number),
       paths,
       node: place.node,
@@ -246,6 +249,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
 
   async function launch(id: string, record: MachineRecord, signal: AbortSignal): Promise<void> {
     const paths = layout.machine(id);
+    await closeEdge(edge, signal);
     await Promise.all([mountDisk(paths), removeLink(hostLink(deps.addressBlock, record.number))]);
     await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
     try {
@@ -368,6 +372,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     },
     admit: async (spec, signal) => admitMachine(spec, await room(signal)),
     images: async () => nodeImages.facts(),
+    edge: createMachineEdge(edge),
     async prepare(signal) {
       const imageRoot = nodeImages.find("postgresql", "17");
       if (imageRoot !== undefined) await materials(imageRoot, AbortSignal.any([signal, closing.signal]));

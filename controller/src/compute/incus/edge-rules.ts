@@ -1,0 +1,80 @@
+import type { ReachRule } from "../compute-provider.ts";
+
+/** What the rules of an installation's machines stand on. */
+export interface EdgePlace {
+  /** Name of the table; nobody else's rules are in it. */
+  readonly table: string;
+  /** Network of all machines. */
+  readonly network: string;
+  /** What the names of the machines' links begin with. */
+  readonly links: string;
+  /** Where machines find the host, and on which ports. */
+  readonly hostAddress: string;
+  readonly hostPorts: readonly number[];
+}
+
+/**
+ * Pure: the whole table, as nft(8) reads it, which replaces the one before in one transaction. Replies pass; everything
+ * else to a machine needs a rule, for each of its packets: a session is cut when its rule goes. A machine itself begins
+ * nothing but what a rule of another machine allows, and calls to the host's ports.
+ */
+export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
+  const { table, network, links, hostAddress, hostPorts } = place;
+  const machines = [...new Set(rules.map(({ to }) => to))].sort();
+  const chainOf = (address: string) => `to_${address.replaceAll(".", "_")}`;
+  const verdicts = machines.map((address) => `${address} : jump ${chainOf(address)}`);
+  return [
+    `add table inet ${table}`,
+    `delete table inet ${table}`,
+    `table inet ${table} {`,
+    ...chain("forward", [
+      "type filter hook forward priority filter; policy accept;",
+      `ip daddr ${network} goto to_machine`,
+      `iifname "${links}*" ct direction original goto refused`,
+    ]),
+    ...chain("output", [
+      "type filter hook output priority filter; policy accept;",
+      `ip daddr ${network} oifname "${links}*" goto to_machine`,
+    ]),
+    ...chain("input", [
+      "type filter hook input priority filter; policy accept;",
+      `iifname "${links}*" goto from_machine`,
+    ]),
+    ...chain("to_machine", [
+      "ct direction reply accept",
+      // Those of ICMP that belong to a connection, such as of a packet that is too large.
+      "ct state related accept",
+      ...(verdicts.length === 0 ? [] : [`ip daddr vmap { ${verdicts.join(", ")} }`]),
+      "goto refused",
+    ]),
+    ...chain("from_machine", [
+      "ct direction reply accept",
+      `ip daddr ${hostAddress} tcp dport { ${hostPorts.join(", ")} } accept`,
+      `ip daddr ${hostAddress} udp dport { ${hostPorts.join(", ")} } accept`,
+      "goto refused",
+    ]),
+    // A refusal is told at once; a machine that merely does not answer looks as if it were down.
+    ...chain("refused", ["meta l4proto tcp reject with tcp reset", "drop"]),
+    ...machines.flatMap((address) =>
+      chain(
+        chainOf(address),
+        rules.filter(({ to }) => to === address).flatMap((rule) => linesOf(rule)),
+      ),
+    ),
+    "}",
+    "",
+  ].join("\n");
+}
+
+function linesOf({ owner, port, from }: ReachRule): string[] {
+  const to = port === null ? "" : `tcp dport ${port} `;
+  return (["ip", "ip6"] as const).flatMap((family) => {
+    const networks = from.filter((cidr) => cidr.includes(":") === (family === "ip6"));
+    if (networks.length === 0) return [];
+    return [`${family} saddr { ${networks.join(", ")} } ${to}accept comment "${owner.kind} ${owner.id}"`];
+  });
+}
+
+function chain(name: string, lines: readonly string[]): string[] {
+  return [`  chain ${name} {`, ...lines.map((line) => `    ${line}`), "  }"];
+}

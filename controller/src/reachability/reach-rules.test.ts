@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { MachineObject } from "../machine/machine.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { reachRulesOf } from "./reach-rules.ts";
+
+const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
+  ({
+    metadata: { id },
+    spec: { port: 5432, allowedCidrs, nodes: nodes.map((node) => ({ id: node })) },
+  }) as unknown as ManagedServiceObject;
+const machine = (owner: string, address: string) =>
+  ({ spec: { owner: { kind: "managed-service", id: owner } }, status: { address } }) as unknown as MachineObject;
+
+const machines: Record<string, MachineObject> = {
+  a: machine("one", "10.1.0.2"),
+  b: machine("two", "10.1.0.3"),
+  c: machine("two", "10.1.0.4"),
+  fresh: machine("three", ""),
+  taken: machine("somebody", "10.1.0.5"),
+};
+
+test.each([
+  [
+    "a service's port is open to its allow-list",
+    service("one", ["a"], ["1.2.0.0/16"]),
+    [["10.1.0.2", 5432, ["1.2.0.0/16"]]],
+  ],
+  ["nobody is let in by an empty list", service("one", ["a"], []), [["10.1.0.2", 5432, []]]],
+  [
+    "members of one service reach each other",
+    service("two", ["b", "c"], ["9.0.0.0/8"]),
+    [
+      ["10.1.0.3", 5432, ["9.0.0.0/8"]],
+      ["10.1.0.3", null, ["10.1.0.4/32"]],
+      ["10.1.0.4", 5432, ["9.0.0.0/8"]],
+      ["10.1.0.4", null, ["10.1.0.3/32"]],
+    ],
+  ],
+  ["a machine without an address has no rule", service("three", ["fresh", "missing"], ["9.0.0.0/8"]), []],
+  ["a machine of somebody else is left alone", service("one", ["taken"], ["9.0.0.0/8"]), []],
+])("%s", (_, given, expected) => {
+  const rules = reachRulesOf([given], (id) => machines[id]);
+  expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual(expected);
+});

@@ -1,0 +1,32 @@
+import type { ReachRule } from "../compute/compute-provider.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+
+/** Pure: who may reach which machine. What no rule allows is denied; a machine without an owner has none. */
+export function reachRulesOf(
+  services: Iterable<ManagedServiceObject>,
+  machine: (id: string) => MachineObject | undefined,
+): ReachRule[] {
+  return Iterator.from(services)
+    .flatMap((service) => rulesOfService(service, machine))
+    .toArray();
+}
+
+function rulesOfService(
+  { metadata, spec }: ManagedServiceObject,
+  machine: (id: string) => MachineObject | undefined,
+): ReachRule[] {
+  const owner = { kind: "managed-service", id: metadata.id };
+  const addresses = spec.nodes.flatMap(({ id }) => {
+    const object = machine(id);
+    const isOurs = object?.spec.owner?.kind === owner.kind && object.spec.owner.id === owner.id;
+    return isOurs && object.status.address !== "" ? [object.status.address] : [];
+  });
+  return addresses.flatMap((to) => {
+    const peers = addresses.filter((address) => address !== to);
+    return [
+      { owner, to, port: spec.port, from: spec.allowedCidrs },
+      ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
+    ];
+  });
+}

@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** A network namespace of this host with an address of its own: a client that comes from elsewhere. */
+export interface NetworkPlace {
+  readonly address: string;
+  /** What comes of a TCP connection from here. */
+  connect(address: string, port: number): Promise<Attempt>;
+  close(): Promise<void>;
+}
+
+export type Attempt = "open" | "refused" | "silent";
+
+/** Number from 0 to 60: places at the same time differ in it. `name` is part of names of interfaces. */
+export async function makePlace(name: string, number: number): Promise<NetworkPlace> {
+  const [namespace, outer, inner] = [`hf-${name}`, `hft-${name}`, `hfi-${name}`];
+  const [gateway, address] = [`198.18.77.${number * 4 + 1}`, `198.18.77.${number * 4 + 2}`];
+  const ip = (...args: string[]) => run("ip", args);
+  const remove = () => ip("netns", "delete", namespace).catch(() => undefined);
+  // What a test that was killed has left.
+  await remove();
+  await ip("link", "delete", outer).catch(() => undefined);
+  await ip("netns", "add", namespace);
+  await ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", namespace);
+  await ip("address", "add", `${gateway}/30`, "dev", outer);
+  await ip("link", "set", outer, "up");
+  await run("sysctl", ["-qw", `net.ipv4.conf.${outer}.forwarding=1`]);
+  await ip("-n", namespace, "address", "add", `${address}/30`, "dev", inner);
+  await ip("-n", namespace, "link", "set", inner, "up");
+  await ip("-n", namespace, "route", "add", "default", "via", gateway);
+  return {
+    address,
+    connect: (to, port) => attempt(["ip", "netns", "exec", namespace], to, port),
+    close: async () => void (await remove()),
+  };
+}
+
+/** What comes of a TCP connection from where a process of this host is. */
+export function connectFrom(pid: number, address: string, port: number): Promise<Attempt> {
+  return attempt(["nsenter", "--target", String(pid), "--net"], address, port);
+}
+
+const program = `
+const socket = require("node:net").connect(Number(process.argv[2]), process.argv[1]);
+const say = (word) => { process.stdout.write(word); process.exit(0); };
+socket.on("connect", () => say("open"));
+socket.on("error", () => say("refused"));
+setTimeout(() => say("silent"), 3000);
+`;
+
+async function attempt([command = "", ...enter]: string[], address: string, port: number): Promise<Attempt> {
+  const { stdout } = await run(command, [...enter, process.execPath, "-e", program, address, String(port)]);
+  return stdout as Attempt;
+}
