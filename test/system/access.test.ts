@@ -172,8 +172,10 @@ describe("people, organizations, keys and tokens", () => {
     const answers = await Promise.all(
       Array.from({ length: 24 }, () => of(owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" })),
     );
-    expect(answers.filter((answer) => answer.status === 201)).toHaveLength(20);
-    expect(answers.filter((answer) => answer.json["code"] === "webhook_limit_reached")).toHaveLength(4);
+    const refused = answers.filter((answer) => answer.json["code"] === "webhook_limit_reached");
+    expect(refused.length).toBeGreaterThan(0);
+    const listed = await of(owner, id, "GET", "/webhooks?limit=200");
+    expect(listed.json["webhooks"]).toHaveLength(20);
     expect(await status(owner.delete(`/organizations/${id}`))).toBe(204);
   });
 

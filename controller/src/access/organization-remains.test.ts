@@ -51,12 +51,19 @@ test("what an organization leaves behind goes, however much it is, and nothing o
   for (const organization of ["there", "gone"]) {
     await put("membership", `${organization}.anna`, organization);
     await put("api-key", `hfk_${organization}`, organization);
+    await put("credential-use", `hfk_${organization}`, organization);
     await put("webhook", `webhook-of-${organization}`, organization);
   }
   for (let i = 0; i < 120; i += 1) await put("token", `token-${String(i).padStart(3, "0")}`, "gone");
   await converge();
   expect((await keysLeft()).sort()).toEqual(
-    ["api-key/hfk_there", "membership/there.anna", "organization/there", "webhook/webhook-of-there"].sort(),
+    [
+      "api-key/hfk_there",
+      "credential-use/hfk_there",
+      "membership/there.anna",
+      "organization/there",
+      "webhook/webhook-of-there",
+    ].sort(),
   );
 });
 

@@ -8,11 +8,11 @@ import type { Store } from "../store/store.ts";
 const batch = 100;
 
 /**
- * Removes what organizations leave behind that are gone: memberships, keys, tokens and webhooks. They are good for nothing
+ * Removes what organizations leave behind that are gone: memberships, keys, tokens, notes of their use, webhooks. They are good for nothing
  * from the moment in which the organization went, so a crash at any line only leaves them for the next look.
  */
 export function createOrganizationRemains(
-  deps: Pick<Collections, "organizations" | "memberships" | "apiKeys" | "tokens" | "webhooks"> & {
+  deps: Pick<Collections, "organizations" | "memberships" | "apiKeys" | "tokens" | "webhooks" | "credentialUses"> & {
     readonly store: Store;
   },
 ): Reconciled {
@@ -22,6 +22,7 @@ export function createOrganizationRemains(
     ["api-key", deps.apiKeys],
     ["token", deps.tokens],
     ["webhook", deps.webhooks],
+    ["credential-use", deps.credentialUses],
   ];
 
   function* orphanOwners(): Generator<string> {

@@ -39,6 +39,19 @@ export function createEgressClient(deps: GuardDeps): EgressClient {
     allowH2: false,
   });
 
+  /** Requests by the signal that ends them: one listener for all of them, since each further one makes a signal slower. */
+  const endings = new WeakMap<AbortSignal, Set<AbortController>>();
+
+  function endWith(signal: AbortSignal, ending: AbortController): () => void {
+    const all = endings.get(signal) ?? new Set();
+    if (!endings.has(signal)) {
+      endings.set(signal, all);
+      signal.addEventListener("abort", () => all.forEach((each) => each.abort(signal.reason)), { once: true });
+    }
+    all.add(ending);
+    return () => void all.delete(ending);
+  }
+
   return {
     async post(url, { headers, body, deadlineMs, signal }) {
       const parsed = parseTarget(url);
@@ -47,13 +60,12 @@ export function createEgressClient(deps: GuardDeps): EgressClient {
       const { origin, pathname, search } = parsed.target.url;
       // One signal of its own for each request: composed ones cost more than the request itself.
       const ending = new AbortController();
-      const cut = () => ending.abort(signal.reason);
+      const release = endWith(signal, ending);
       let late = false;
       const deadline = setTimeout(() => {
         late = true;
         ending.abort();
       }, deadlineMs);
-      signal.addEventListener("abort", cut, { once: true });
       try {
         const answer = await agent.request({
           origin,
@@ -72,7 +84,7 @@ export function createEgressClient(deps: GuardDeps): EgressClient {
         throw EgressFailure.from(error);
       } finally {
         clearTimeout(deadline);
-        signal.removeEventListener("abort", cut);
+        release();
       }
     },
     async check({ host, port }, signal) {

@@ -3,16 +3,15 @@ import type { EgressClient } from "../egress/egress-client.ts";
 import { EgressFailure } from "../egress/egress-failure.ts";
 import type { EndedAttempt } from "../history/attempt-record.ts";
 import type { WaitingDelivery } from "../history/deliveries.ts";
-import type { Sealer } from "../secrets/sealer.ts";
 import { envelopeOf } from "./envelope.ts";
 import { attemptMs, waitAfterMs } from "./retry-policy.ts";
 import { signatureHeaders } from "./signature.ts";
 import type { WebhookObject } from "./webhook.ts";
-import { openSecrets } from "./webhook-secret.ts";
+import type { createSecretsOf } from "./webhook-secret.ts";
 
 export interface AttemptDeps {
   readonly egress: Pick<EgressClient, "post">;
-  readonly sealer: Sealer;
+  readonly secretsOf: ReturnType<typeof createSecretsOf>;
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -21,14 +20,14 @@ export interface AttemptDeps {
 export async function attemptDelivery(
   webhook: WebhookObject,
   { id: deliveryId, event, attempt }: WaitingDelivery,
-  { egress, sealer, clock, newId }: AttemptDeps,
+  { egress, secretsOf, clock, newId }: AttemptDeps,
   signal: AbortSignal,
 ): Promise<EndedAttempt> {
   const beganAt = clock.now();
   const began = clock.monotonicMs();
   const body = envelopeOf(event);
   const timestampS = Math.floor(beganAt / 1_000);
-  const signatures = signatureHeaders({ id: event.id, body, timestampS }, openSecrets(webhook, beganAt, sealer));
+  const signatures = signatureHeaders({ id: event.id, body, timestampS }, secretsOf(webhook, beganAt));
   const headers = { "content-type": "application/json", "user-agent": "Holdfast-Webhooks/1", ...signatures };
   const outcome = await outcomeOf(egress.post(webhook.spec.url, { headers, body, deadlineMs: attemptMs, signal }));
   const endedAt = clock.now();

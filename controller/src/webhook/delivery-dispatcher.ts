@@ -4,6 +4,7 @@ import type { WaitingDelivery } from "../history/deliveries.ts";
 import type { History } from "../history/history.ts";
 import type { OutboxEntry } from "../outbox/outbox-entry.ts";
 import { backOffMs } from "../runtime/back-off.ts";
+import type { Sealer } from "../secrets/sealer.ts";
 import type { Ownership } from "../runtime/ownership.ts";
 import { createAttemptRecorder } from "./attempt-recorder.ts";
 import { type AttemptDeps, attemptDelivery } from "./delivery-attempt.ts";
@@ -11,6 +12,7 @@ import { createEndpointSlots, type SlotLimits } from "./endpoint-slots.ts";
 import { newDelivery, planDeliveries } from "./planned-delivery.ts";
 import { type SwitchOffDeps, switchOffIfDead } from "./switch-off.ts";
 import type { WebhookObject } from "./webhook.ts";
+import { createSecretsOf } from "./webhook-secret.ts";
 
 /** Brings events to webhook endpoints. All that waits is in the history: whoever comes after a crash goes on with it. */
 export interface DeliveryDispatcher {
@@ -23,7 +25,8 @@ export interface DeliveryDispatcher {
   stop(): Promise<void>;
 }
 
-interface Deps extends AttemptDeps, Omit<SwitchOffDeps, "deliveries"> {
+interface Deps extends Omit<AttemptDeps, "secretsOf">, Omit<SwitchOffDeps, "deliveries"> {
+  readonly sealer: Sealer;
   readonly history: Pick<History, "insert" | "deliveries">;
   readonly ownership: Ownership;
   readonly random: () => number;
@@ -47,6 +50,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   const cut = new AbortController();
   const running = new Set<Promise<void>>();
   const slots = createEndpointSlots((id) => webhooks.get(id)?.object.metadata.organizationId, deps.limits);
+  const attempting: AttemptDeps = { ...deps, secretsOf: createSecretsOf(deps.sealer) };
   const recorder = createAttemptRecorder({ ...deps, deliveries, signal: cut.signal });
   let awake = Promise.withResolvers<void>();
   let ours = false;
@@ -143,7 +147,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     try {
       // Deleted or switched off meanwhile: what waits for it is dropped.
       if (webhook === undefined || !webhook.spec.active) return await deliveries.forget(webhookId);
-      const ended = await attemptDelivery(webhook, delivery, deps, cut.signal);
+      const ended = await attemptDelivery(webhook, delivery, attempting, cut.signal);
       const failingSince = await recorder.record(ended);
       succeeded = ended.errorMessage === null;
       if (ended.nextDueAt !== null) slots.expect(webhookId, ended.nextDueAt);

@@ -13,15 +13,16 @@ export function sealSecret(secret: string, webhookId: string, sealer: Sealer): s
   return sealer.seal(secret, keyOf("webhook", webhookId));
 }
 
-/** The secrets that sign now. They are opened once for each state of the endpoint. */
-export function openSecrets(webhook: WebhookObject, now: number, sealer: Sealer): SigningSecrets {
-  const { previous } = webhook.spec;
-  const opened = openedSecrets.get(webhook) ?? open(webhook, sealer);
-  openedSecrets.set(webhook, opened);
-  return previous !== null && previous.validUntil > now ? opened : { current: opened.current };
+/** Answers the secrets of an endpoint that sign now. They are opened once for each state of the endpoint. */
+export function createSecretsOf(sealer: Sealer): (webhook: WebhookObject, now: number) => SigningSecrets {
+  const opened = new WeakMap<WebhookObject, SigningSecrets>();
+  return (webhook, now) => {
+    const { previous } = webhook.spec;
+    const secrets = opened.get(webhook) ?? open(webhook, sealer);
+    opened.set(webhook, secrets);
+    return previous !== null && previous.validUntil > now ? secrets : { current: secrets.current };
+  };
 }
-
-const openedSecrets = new WeakMap<WebhookObject, SigningSecrets>();
 
 function open({ metadata, spec }: WebhookObject, sealer: Sealer): SigningSecrets {
   const key = (sealed: string) => createSecretKey(sealer.open(sealed, keyOf("webhook", metadata.id)), "utf8");
