@@ -87,7 +87,7 @@ export function createCommandLine(environment: Readonly<Record<string, string>>)
     const nextLine = async (question: string) => lines.shift() ?? `nothing for ${question}`;
     const code = await runCli(args, {
       environment: { ...Object.fromEntries(kept), ...own, ...environment, ...options.environment },
-      defaultDirectory: join(home, "none"),
+      defaultDirectory: join(home, ".holdfast"),
       signal: new AbortController().signal,
       stdout: { write: (text) => (stdout += text) },
       stderr: { write: (text) => (stderr += text) },

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,7 +26,9 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
     receiver = await startWebhookReceiver();
-    shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    shell = createCommandLine({});
+    // As in a checkout after npm start: nothing else tells where the platform is.
+    symlinkSync(platform.directory, join(shell.home, ".holdfast"));
   });
   afterAll(async () => {
     shell?.remove();
@@ -101,6 +103,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       code: 3,
       stderr: expect.stringContaining("services:write"),
     });
+    expect((await holdfast("profile remove reader --yes")).code).toBe(0);
   });
 
   // biome-ignore format: a table, aligned so that it reads as one
@@ -199,18 +202,19 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
       environment: organization,
     });
     const { base_url: baseUrl, ca_file: caFile } = platform.admin;
-    const away = { HOLDFAST_DATA: undefined, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile };
+    const home = { XDG_CONFIG_HOME: join(shell.home, "people") };
+    const away = { ...home, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile };
     const password = "correct horse battery";
     const login = (line: string, input: string) =>
       holdfast(`login --username anna --profile anna ${line}`, { input, environment: away, asProcess: true });
     expect((await login("--set-up", `${invited.setup_token}\n${password}\n`)).code).toBe(0);
-    const file = join(shell.home, ".config", "holdfast", "profiles.json");
+    const file = join(home.XDG_CONFIG_HOME, "holdfast", "profiles.json");
     expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
     const { token } = JSON.parse(readFileSync(file, "utf8")).profiles.anna as { token: string };
     expect(readFileSync(file, "utf8")).not.toContain(password);
 
     // Now the profile says it all.
-    const anna = { environment: { HOLDFAST_DATA: undefined, HOLDFAST_PROFILE: "anna" } };
+    const anna = { environment: { ...home, HOLDFAST_PROFILE: "anna" } };
     expect((await holdfast("services list", anna)).stdout).toMatch(/\ntold /);
     expect(await holdfast("profile show", anna)).toMatchObject({
       stdout: expect.stringMatching(/\nwho +anna\nsigned_in +true\n/),
@@ -241,7 +245,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
   });
 
   it("keeps profiles, lists them without what they keep, uses and forgets them", async () => {
-    const away = { HOLDFAST_DATA: undefined, XDG_CONFIG_HOME: join(shell.home, "profiles") };
+    const away = { XDG_CONFIG_HOME: join(shell.home, "profiles") };
     const { base_url: baseUrl, ca_file: caFile } = platform.admin;
     const there = { environment: { ...away, HOLDFAST_BASE_URL: baseUrl, HOLDFAST_CA_FILE: caFile } };
     const keep = (name: string, secret: string) =>

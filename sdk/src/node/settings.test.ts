@@ -137,11 +137,19 @@ describe("settings", () => {
     expect(() => settings()).toThrow("set HOLDFAST_BASE_URL");
   });
 
-  test("nobody signed in is no fault for who is about to sign in", () => {
-    const { username, ...where } = { base_url: "https://p:1", organization: "o", username: "anna" };
-    saveProfile({ XDG_CONFIG_HOME: directory }, "p", { ...where, username });
-    const found = findSettings({ profile: "p" }, { XDG_CONFIG_HOME: directory });
-    expect(found).toMatchObject({ baseUrl: "https://p:1", organization: "o", username, credentials: undefined });
-    expect(() => settings({}, { profile: "p" })).toThrow("no credential");
+  test("nobody signed in is no fault for who is about to sign in, and nobody is not the host's owner", () => {
+    const local = installation();
+    saveProfile({ XDG_CONFIG_HOME: directory }, "p", { base_url: "https://a:1", organization: "o", username: "anna" });
+    const variables = { XDG_CONFIG_HOME: directory };
+    expect(findSettings({}, variables, local)).toMatchObject({
+      baseUrl: "https://a:1",
+      organization: "o",
+      username: "anna",
+      credentials: undefined,
+      caFile: "/a/ca",
+    });
+    expect(() => settings({}, {}, local)).toThrow("no credential");
+    expect(settings({ HOLDFAST_TOKEN: "mine" }, {}, local).credentials).toEqual(bearer("mine"));
+    expect(settings({ HOLDFAST_DATA: local }).credentials).toEqual(basic("hfk_1", "s"));
   });
 });

@@ -45,6 +45,7 @@ interface Source {
   readonly organization?: string | undefined;
   readonly username?: string | undefined;
   readonly dataDirectory?: string | undefined;
+  readonly isProfile?: boolean;
   /** Why it has nothing, though it was named. */
   readonly missing?: string;
 }
@@ -77,7 +78,13 @@ export function findSettings(given: GivenSettings, environment: Environment, def
   ];
   const baseUrl = baseUrlOf(sources);
   const usable = sources.filter((source) => source.baseUrl === undefined || trimmed(source.baseUrl) === baseUrl);
-  const index = usable.findIndex(({ credentials, person }) => credentials !== undefined || person !== undefined);
+  // Who signed out of a profile is nobody there, and not the owner of the host's installation.
+  const profileAt = usable.findIndex(({ isProfile }) => isProfile);
+  const index = usable.findIndex(
+    ({ credentials, person, dataDirectory }, at) =>
+      (credentials !== undefined || person !== undefined) &&
+      (dataDirectory === undefined || profileAt === -1 || at < profileAt),
+  );
   const signedIn = usable[index];
   // The organization beside a credential that is not used is not meant.
   const counted = signedIn === undefined ? usable : usable.slice(0, index + 1);
@@ -120,7 +127,7 @@ function profileNamed(name: string | undefined, environment: Environment): Sourc
   const { profiles } = readProfiles(environment);
   const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (profile === undefined) throw new SettingsError(`there is no profile ${name}`);
-  return [sourceOf(profile)];
+  return [{ ...sourceOf(profile), isProfile: true }];
 }
 
 /** The installation that wrote its admin.json into this directory. */

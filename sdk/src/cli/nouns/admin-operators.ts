@@ -1,6 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import type { Context } from "../context.ts";
-import { localModule } from "../local-module.ts";
+import { keepPassword, type Operator } from "../local-operator.ts";
 import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const service = "OperatorService";
@@ -10,17 +9,6 @@ const operators: AdminList = {
   plural: "operators",
   columns: ["username", "createdAt", "updatedAt"],
 };
-
-interface Operator {
-  readonly username: string;
-  readonly password: string;
-}
-
-/** What the local installation gives for `admin operator rotate`. */
-interface LocalOperator {
-  /** False when the files of the installation know another operator. */
-  keepOperatorPassword(dataDirectory: string, operator: Operator): boolean;
-}
 
 /** Who may run the platform, whom no organization can make, and people whom no organization can help. */
 export function addOperators(admin: CliCommand): void {
@@ -55,8 +43,7 @@ export function addOperators(admin: CliCommand): void {
     .does(async (context, username: string, { yes }: { yes?: boolean }) => {
       await context.confirm(`Give ${username} a new password? The old one ends at once.`, yes);
       const rotated = await (await context.person()).admin<Operator>(service, "RotateOperator", { username });
-      if (await keep(context, rotated)) context.note("admin.json has the new password");
-      else context.output.show(rotated);
+      if (!(await keepPassword(context, rotated))) context.output.show(rotated);
     });
   operator
     .command("revoke <operator>")
@@ -68,11 +55,4 @@ export function addOperators(admin: CliCommand): void {
       await (await person()).admin(service, "RevokeOperator", { username });
       output.say(`${username} is no operator any more`);
     });
-}
-
-/** The installation's own operator is in its files, which the next start reads again. */
-async function keep({ settings }: Context, operator: Operator): Promise<boolean> {
-  if (settings.dataDirectory === undefined) return false;
-  const local = await localModule<LocalOperator>("operator-password.ts");
-  return local !== undefined && local.keepOperatorPassword(settings.dataDirectory, operator);
 }

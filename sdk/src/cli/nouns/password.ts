@@ -1,4 +1,5 @@
 import type { CliCommand } from "../command.ts";
+import { keepPassword } from "../local-operator.ts";
 import { askNewPassword } from "./login.ts";
 
 export function addPassword(password: CliCommand): void {
@@ -11,7 +12,9 @@ export function addPassword(password: CliCommand): void {
       const name = flags.username ?? settings.username ?? (await terminal.ask("User name"));
       const current = await terminal.askSecret("Current password");
       const client = context.clientOf({ kind: "basic", name, secret: current });
-      await client.users.changePassword(current, await askNewPassword(context));
+      const password = await askNewPassword(context);
+      await client.users.changePassword(current, password);
       context.note("your password is changed");
+      await keepPassword(context, { username: name, password });
     });
 }
