@@ -7,6 +7,7 @@ import { hasCode, readIfThere } from "./atomic-file.ts";
 import { launchMachine } from "./machine-launch.ts";
 import type { Layout } from "./machine-paths.ts";
 import { codeInside } from "./mount-table.ts";
+import { removeOldCode } from "./old-code.ts";
 import type { Place } from "./place.ts";
 import { makingPaths } from "./spare-directory.ts";
 import { stopMachine } from "./stop-machine.ts";
@@ -18,7 +19,10 @@ import { stopMachine } from "./stop-machine.ts";
 export interface MachineCode {
   /** Its directory, readable by programs of this user of a machine; undefined until it is made. */
   openTo(uid: number): Promise<string | undefined>;
-  /** Makes it if it is not there, in a machine of its own: the paths of the code are part of what is compiled. */
+  /**
+   * Makes it if it is not there, in a machine of its own: the paths of the code are part of what is compiled. Removes what
+   * earlier states of the code left and no machine runs from.
+   */
   make(imageRoot: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -26,6 +30,8 @@ export interface MachineCodeDeps {
   readonly layout: Layout;
   readonly place: Place;
   readonly log: Log;
+  /** Machines get the newest at each start: what none that runs has mounted is of no use to any. */
+  readonly removesOld?: boolean;
 }
 
 /** What the code is made of, below the checkout. */
@@ -34,7 +40,7 @@ const madeWithinMs = 120_000;
 /** Node keeps what it compiled apart for each user; what root compiled is right for all. */
 const compiledByRoot = /-0$/;
 
-export function createMachineCode({ layout, place, log }: MachineCodeDeps): MachineCode {
+export function createMachineCode({ layout, place, log, removesOld = false }: MachineCodeDeps): MachineCode {
   const directory = join(layout.code, digestOf(place));
   const compiled = join(directory, "compile-cache");
 
@@ -87,6 +93,8 @@ export function createMachineCode({ layout, place, log }: MachineCodeDeps): Mach
     },
     async make(imageRoot, signal) {
       if (!existsSync(directory)) await build(imageRoot, signal);
+      const removed = removesOld && existsSync(directory) ? await removeOldCode(directory, Date.now()) : [];
+      if (removed.length > 0) log.info("old code of machines removed", { removed });
     },
   };
 }

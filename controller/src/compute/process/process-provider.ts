@@ -93,7 +93,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const numbers = createMachineNumbers(layout.addresses);
   const images = createNodeImages({ imagesDir, abilities, environment, log });
   const kinds = deps.spares?.kinds(inside) ?? [];
-  const code = createMachineCode({ layout, place, log });
+  const code = createMachineCode({ layout, place, log, removesOld: true });
   const spares = createSpares({
     layout,
     code,
