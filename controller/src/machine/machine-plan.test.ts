@@ -48,7 +48,7 @@ const unowned = (): MachineObject => {
 
 const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine> = {}): ObservedMachine => ({
   facts,
-  connected: true,
+  connectedMs: 60_000,
   silentMs: 0,
   deaths: [],
   now,
@@ -76,23 +76,29 @@ describe("the plan of a machine", () => {
     ["forgets what is gone",                        machine("on", true),  observed(undefined),                       ["forget"]],
     ["starts again at once after a first death",    machine("on"),        observed(stopped, { deaths: [now] }),      ["start"]],
     ["waits after a second one",                    machine("on"),        observed(stopped, { deaths: [1, now] }),   []],
-    ["waits for an agent that is away for a moment", machine("on"),       observed(running, { connected: false }),   []],
-    ["enrols an agent anew that is silent for long", machine("on"),       observed(running, { connected: false, silentMs: silentTooLongMs }), ["enroll"]],
+    ["waits for an agent that is away for a moment", machine("on"),       observed(running, { connectedMs: undefined }),   []],
+    ["enrols an agent anew that is silent for long", machine("on"),       observed(running, { connectedMs: undefined, silentMs: silentTooLongMs }), ["enroll"]],
   ] as const)("%s", (_, object, world, kinds) => {
     expect(planMachine(object, world).steps.map(({ kind }) => kind)).toEqual(kinds);
   });
 
   it("looks again when a restart is due, and at a silent machine", () => {
     expect(planMachine(machine("on"), observed(stopped, { deaths: [1, now] })).lookAgainMs).toBe(1_000);
-    expect(planMachine(machine("on"), observed(running, { connected: false })).lookAgainMs).toBe(silentTooLongMs);
+    expect(planMachine(machine("on"), observed(running, { connectedMs: undefined })).lookAgainMs).toBe(silentTooLongMs);
     expect(planMachine(machine("on"), observed(running)).lookAgainMs).toBeNull();
+  });
+
+  it("looks again at one that nobody owns, when its agent must have told what it holds", () => {
+    expect(planMachine(unowned(), observed(running, { connectedMs: 500 }))).toEqual({ steps: [], lookAgainMs: 1_501 });
+    expect(planMachine(unowned(), observed(running, { connectedMs: 2_001 })).lookAgainMs).toBeNull();
+    expect(planMachine(machine("on"), observed(running, { connectedMs: 500 })).lookAgainMs).toBeNull();
   });
 
   it("does not enrol an agent twice while the first enrolment is good", () => {
     const object = machine("on");
     const enrollment = { tokenHash: "h", expiresAt: now + 1 };
     const waiting = { ...object, status: { ...object.status, enrollment } };
-    const silent = observed(running, { connected: false, silentMs: silentTooLongMs });
+    const silent = observed(running, { connectedMs: undefined, silentMs: silentTooLongMs });
     expect(planMachine(waiting, silent).steps).toEqual([]);
   });
 });

@@ -5,8 +5,8 @@ import type { MachineObject } from "./machine.ts";
 export interface ObservedMachine {
   /** What the provider has; undefined when it has nothing. */
   readonly facts: MachineFacts | undefined;
-  /** Is an agent's stream there? */
-  readonly connected: boolean;
+  /** For how long an agent's stream has been there; undefined while there is none. */
+  readonly connectedMs: number | undefined;
   /** For how long a running machine has had no stream, as far as this controller knows. */
   readonly silentMs: number;
   /** When it died, within the last ten minutes. */
@@ -36,6 +36,8 @@ export interface MachinePlanned {
 
 /** A stream that is away for so long is not only between two controllers. */
 export const silentTooLongMs = 60_000;
+/** An agent tells what it holds as the first thing on its stream; after this it has told. */
+export const toldWithinMs = 2_000;
 /** A controller that comes up sees to machines that are somebody's, and to its first callers, before it makes or starts others. */
 const firstForOwnersMs = 5_000;
 /** Deaths that are further back do not count. */
@@ -60,7 +62,11 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
     const waitMs = restartDelayMs(observed.deaths, observed.now);
     return waitMs > 0 ? { steps: make, lookAgainMs: waitMs } : only([...make, { kind: "start" }]);
   }
-  if (observed.connected) return only(make);
+  const { connectedMs } = observed;
+  if (connectedMs !== undefined) {
+    const isNew = machine.spec.owner === null && connectedMs <= toldWithinMs;
+    return isNew ? { steps: make, lookAgainMs: toldWithinMs - connectedMs + 1 } : only(make);
+  }
   if (observed.silentMs >= silentTooLongMs && !hasEnrollment(machine, observed.now)) make.push({ kind: "enroll" });
   return { steps: make, lookAgainMs: silentTooLongMs };
 }

@@ -5,7 +5,7 @@ import { again, type Outcome, type Reconciler, settled } from "../runtime/reconc
 import type { Reconciled } from "../runtime/runner.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
-import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine } from "./machine-plan.ts";
+import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine, toldWithinMs } from "./machine-plan.ts";
 import { type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
@@ -31,16 +31,17 @@ export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler
     const { id } = machine.metadata;
     const now = deps.clock.now();
     const facts = await deps.provider.get(id, signal);
-    const connected = deps.session(id) !== undefined;
+    const session = deps.session(id);
+    const connectedMs = session && Math.max(0, now - session.connectedAt);
     const memory = memories.get(id) ?? { silentSince: undefined, deaths: [] };
-    const isSilent = facts?.state === "running" && !connected;
+    const isSilent = facts?.state === "running" && session === undefined;
     const silentSince = isSilent ? (memory.silentSince ?? now) : undefined;
     const died = isDead(machine, facts);
     const deaths = (died ? [...memory.deaths, now] : memory.deaths).filter((at) => now - at < deathsKeptMs);
     memories.set(id, { silentSince, deaths });
     if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
     const atWorkMs = deps.clock.monotonicMs() - startedAt;
-    return { facts, connected, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now, atWorkMs };
+    return { facts, connectedMs, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now, atWorkMs };
   }
 
   return {
@@ -100,20 +101,21 @@ function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolea
 /** What the provider has after the steps. */
 async function writeFound(
   { metadata: { id, generation }, spec }: MachineObject,
-  { deaths, connected }: ObservedMachine,
+  { deaths, connectedMs = 0 }: ObservedMachine,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const facts = await deps.provider.get(id, signal);
   if (facts === undefined) return;
-  const running: MachineEvent = spec.owner === null && connected ? "foundWaiting" : "foundRunning";
+  const waits = spec.owner === null && connectedMs > toldWithinMs;
+  const running: MachineEvent = waits ? "foundWaiting" : "foundRunning";
   const found: MachineEvent = facts.state === "running" ? running : "foundStopped";
   const isRestless = deaths.length >= deathsMax;
   const reason = isRestless ? `The machine ended ${deaths.length} times within ten minutes.` : "";
   // Waiting for its next start, it is neither found stopped nor well.
-  const waits = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
-  const event = isRestless ? "failed" : waits ? undefined : found;
-  const change: Partial<MachineStatus> = waits && !isRestless ? {} : { reason };
+  const rests = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
+  const event = isRestless ? "failed" : rests ? undefined : found;
+  const change: Partial<MachineStatus> = rests && !isRestless ? {} : { reason };
   const options = { ofGeneration: generation };
   await writeStatus(id, event, { ...change, address: facts.address }, deps, signal, options);
 }

@@ -2,6 +2,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import { toldWithinMs } from "./machine-plan.ts";
 import { isSameKind, type MachineKind } from "./waiting-plan.ts";
 
 /** A waiting machine that one caller may claim. */
@@ -27,9 +28,6 @@ export interface WaitingMachinesDeps {
   readonly held: () => boolean;
   readonly now: () => number;
 }
-
-/** An agent tells what it holds as the first thing on its stream. */
-const toldWithinMs = 2_000;
 
 /**
  * Is it certain that nobody's data is on it? A store that was restored may take for waiting what was claimed since, so its
