@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /** Does no network of this host, but the way to everything else, overlap these first two numbers of addresses? */
-export function isUnrouted(block: string): boolean {
-  return !routesOf(readFileSync("/proc/net/route", "utf8")).some(({ network, mask }) => {
+export function isUnrouted(block: string, table = readFileSync("/proc/net/route", "utf8")): boolean {
+  return !routesOf(table).some(({ network, mask }) => {
     const [address, both] = [numberOf(`${block}.0.0`), (mask & 0xffff_0000) >>> 0];
     return mask !== 0 && (address & both) >>> 0 === (network & both) >>> 0;
   });

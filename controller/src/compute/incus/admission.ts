@@ -1,7 +1,10 @@
 import type { Admission, MachineSpec } from "../compute-provider.ts";
+import type { MachineRecord } from "../process/machine-record.ts";
+import type { IncusClient } from "./incus-client.ts";
 import { admitDisk, firstBytes, spaceOf } from "../process/free-space.ts";
 
 const gib = 1024 ** 3;
+const youngMs = 120_000;
 /** A root out of the image is a snapshot: this is what a machine adds to it. */
 const rootBytes = 256 * 1024 ** 2;
 
@@ -17,6 +20,34 @@ export interface HostRoom {
   readonly youngMachines: number;
   /** Where data disks are. */
   readonly directory: string;
+}
+
+/** As Incus and the machines' records tell. */
+export async function roomOf(
+  incus: IncusClient,
+  machines: readonly MachineRecord[],
+  place: {
+    readonly pool: string;
+    readonly memoryOvercommit: number;
+    readonly directory: string;
+    readonly now: number;
+  },
+  signal: AbortSignal,
+): Promise<HostRoom> {
+  const { pool, memoryOvercommit, directory, now } = place;
+  const [host, roots] = await Promise.all([
+    incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
+    incus.call<{ space: { used: number; total: number } }>("GET", `/1.0/storage-pools/${pool}/resources`, signal),
+  ]);
+  return {
+    memoryBytes: host.memory.total,
+    memoryOvercommit,
+    promisedMemoryBytes: machines.reduce((sum, { spec }) => sum + spec.plan.memoryBytes, 0),
+    poolBytes: roots.space.total,
+    poolFreeBytes: roots.space.total - roots.space.used,
+    youngMachines: machines.filter(({ createdAt }) => now - createdAt < youngMs).length,
+    directory,
+  };
 }
 
 /** Can the host take this machine besides those it has? A refusal names what is short, and by how much. */

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { chown, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
@@ -16,13 +16,14 @@ import { type MachineRecord, readRecord, writeRecord } from "../process/machine-
 import { codeInside } from "../process/mount-table.ts";
 import { createNodeImages } from "../process/node-images.ts";
 import { hiddenIn, type Place } from "../process/place.ts";
-import { admitMachine, type HostRoom } from "./admission.ts";
+import { admitMachine, roomOf } from "./admission.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import { createIncusImages } from "./incus-images.ts";
-import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { isThereAlready } from "./incus-transport.ts";
 import { closeEdge, createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
+import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
 import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
 
 export interface IncusProviderDeps {
@@ -56,14 +57,7 @@ export interface IncusProvider extends ComputeProvider {
   close(): Promise<void>;
 }
 
-interface Instance {
-  readonly name: string;
-  readonly status: string;
-}
-
 const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
-/** A container whose first process is gone is shown as running until LXC has cleared it away. */
-const endsWithinMs = 10_000;
 /** Who has the first address of the block. */
 const hostOwner = "host";
 
@@ -90,35 +84,15 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool, log });
   const code = createMachineCode({ layout, place, log });
+  const power = createInstancePower(incus, clock);
   const closing = new AbortController();
   const edge = edgePlace(deps.addressBlock, deps.hostPorts);
 
-  async function statusOf(id: string, signal: AbortSignal): Promise<string | undefined> {
-    try {
-      return (await incus.call<Instance>("GET", `/1.0/instances/${instanceName(id)}`, signal)).status;
-    } catch (error) {
-      if (error instanceof IncusError && error.status === 404) return undefined;
-      throw error;
-    }
-  }
-
-  /** Only Incus's plain word counts as stopped: a machine that is frozen, or in an error, may run again. */
-  function factsOf(id: string, status: string | undefined, record: MachineRecord | undefined): MachineFacts {
-    const state = status === undefined || status === "Stopped" ? "stopped" : "running";
-    if (record === undefined || status === undefined) {
-      const starts = record?.starts ?? 0;
-      const plan = record?.spec.plan ?? { vcpu: 0, memoryBytes: 0 };
-      return { id, state, address: "", diskBytes: record?.diskBytes ?? 0, plan, hasData: starts > 0, starts };
-    }
-    const { address, diskBytes, starts, spec } = record;
-    return { id, state, address, diskBytes, plan: spec.plan, hasData: starts > 0, starts };
-  }
-
   async function get(id: string, signal: AbortSignal): Promise<MachineFacts | undefined> {
-    const status = await statusOf(id, signal);
+    const instance = await power.look(id, signal);
     const record = await readRecord(layout.machine(id).record);
-    if (status === undefined && record === undefined && !(await directories()).includes(id)) return undefined;
-    return factsOf(id, status, record);
+    if (instance === undefined && record === undefined && !(await directories()).includes(id)) return undefined;
+    return factsOf(id, instance, record);
   }
 
   async function directories(): Promise<string[]> {
@@ -156,8 +130,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     await chown(paths.state, inside.agent, inside.engine);
     await numbers.assign(hostNumber, hostOwner, paths.directory);
     const number = (await numbers.of(spec.id))[0] ?? (await numbers.claim(spec.id, paths.directory));
-    await unmountDisk(paths);
-    await makeDisk(paths, "loop", spec.diskBytes, null, imageRoot);
+    const before = await readRecord(paths.record);
+    // An instance that Incus has lost is made again around the data that it had.
+    if (before === undefined || before.starts === 0) {
+      await unmountDisk(paths);
+      await makeDisk(paths, "loop", spec.diskBytes, null, imageRoot);
+    }
     await mountDisk(paths);
     const address = addressOf(deps.addressBlock, number);
     const instance = instanceConfig({
@@ -179,58 +157,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       if (!isThereAlready(error)) throw error;
       // We, or somebody before us, gave up waiting for it, and it was made all the same.
       await incus.settled(instance.name, signal);
-      if ((await statusOf(spec.id, signal)) === undefined) throw error;
+      if ((await power.look(spec.id, signal)) === undefined) throw error;
     }
+    if (before !== undefined && before.starts > 0) return;
     const { diskBytes } = spec;
     const record = { spec, number, address, uid: inside.engine, diskBytes, formattedBytes: diskBytes, starts: 0 };
     await writeRecord(paths.record, { ...record, disk: "loop", createdAt: clock.now() });
-  }
-
-  async function change(id: string, body: object, signal: AbortSignal): Promise<void> {
-    await incus.run("PUT", `/1.0/instances/${instanceName(id)}/state`, signal, body);
-  }
-
-  async function stop(id: string, graceMs: number, signal: AbortSignal): Promise<void> {
-    // What is being done to it ends first: an order to stop would be refused meanwhile.
-    await incus.settled(instanceName(id), signal);
-    if (!isUp(await statusOf(id, signal))) return;
-    try {
-      if (graceMs > 0) await change(id, { action: "stop", timeout: Math.ceil(graceMs / 1_000) }, signal);
-      else await force(id, signal);
-    } catch (error) {
-      if (!(error instanceof IncusError)) throw error;
-      if (isUp(await statusOf(id, signal))) await force(id, signal);
-    }
-  }
-
-  async function force(id: string, signal: AbortSignal): Promise<void> {
-    try {
-      await change(id, { action: "stop", force: true }, signal);
-    } catch (error) {
-      if (!(error instanceof IncusError)) throw error;
-      // It was ending by itself, or by another order: then this one is refused. Only what it comes to counts.
-      if (!(await comesToStop(id, signal))) throw error;
-    }
-  }
-
-  /** Looks at each event of the machine, and a few times besides, whether Incus says that it is stopped. */
-  async function comesToStop(id: string, signal: AbortSignal): Promise<boolean> {
-    let wake = () => undefined as void;
-    const events = incus.events.subscribe({ event: () => wake(), opened: () => wake() });
-    try {
-      const deadline = clock.now() + endsWithinMs;
-      while (isUp(await statusOf(id, signal))) {
-        signal.throwIfAborted();
-        if (clock.now() > deadline) return false;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          setTimeout(resolve, endsWithinMs / 20);
-        });
-      }
-      return true;
-    } finally {
-      events.close();
-    }
   }
 
   async function enroll(id: string, enrollment: Enrollment): Promise<void> {
@@ -247,46 +179,25 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     });
   }
 
-  async function launch(id: string, record: MachineRecord, signal: AbortSignal): Promise<void> {
+  async function launch(id: string, record: MachineRecord, instance: Instance, signal: AbortSignal): Promise<void> {
     const paths = layout.machine(id);
     await closeEdge(edge, signal);
-    await Promise.all([mountDisk(paths), removeLink(hostLink(deps.addressBlock, record.number))]);
-    await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
-    try {
-      await change(id, { action: "start" }, signal);
-    } catch (error) {
-      if (!(error instanceof IncusError)) throw error;
-      throw new ComputeFailure(`The machine could not be started: ${await reasonOf(id, error, signal)}`, {
-        cause: error,
-      });
-    }
-  }
-
-  /** What LXC noted of a start that failed; Incus itself says no more than that it did. */
-  async function reasonOf(id: string, error: IncusError, signal: AbortSignal): Promise<string> {
-    const log = await incus.text(`/1.0/instances/${instanceName(id)}/logs/lxc.log`, signal).catch(() => "");
-    const said = log.split("\n").find((line) => line.includes(" ERROR "));
-    return said === undefined ? error.message : (said.split(" - ").at(-1) ?? said);
-  }
-
-  async function room(signal: AbortSignal): Promise<HostRoom> {
-    const [memory, space, ids] = await Promise.all([
-      incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
-      incus.call<{ space: { used: number; total: number } }>("GET", `/1.0/storage-pools/${pool}/resources`, signal),
-      directories(),
+    await Promise.all([
+      mountDisk(paths),
+      removeLink(hostLink(deps.addressBlock, record.number)),
+      refreshCode(instance, signal),
     ]);
-    const records = (await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)))).filter(
-      (record) => record !== undefined,
-    );
-    return {
-      memoryBytes: memory.memory.total,
-      memoryOvercommit: deps.memoryOvercommit,
-      promisedMemoryBytes: records.reduce((sum, { spec }) => sum + spec.plan.memoryBytes, 0),
-      poolBytes: space.space.total,
-      poolFreeBytes: space.space.total - space.space.used,
-      youngMachines: records.filter(({ createdAt }) => clock.now() - createdAt < 120_000).length,
-      directory: layout.machines,
-    };
+    await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
+    await power.start(id, signal);
+  }
+
+  /** A machine starts with today's code and node, whatever it was made with. */
+  async function refreshCode({ name, devices }: Instance, signal: AbortSignal): Promise<void> {
+    const sources = { code: await code.openTo(inside.agent), node: dirname(place.node) };
+    const stale = Object.entries(sources).filter(([key, source]) => source && devices[key]?.["source"] !== source);
+    if (stale.length === 0) return;
+    const fresh = stale.map(([key, source]) => [key, { ...devices[key], source }]);
+    await incus.call("PATCH", `/1.0/instances/${name}`, signal, { devices: Object.fromEntries(fresh) });
   }
 
   return {
@@ -295,10 +206,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       lock.hold(spec.id, signal, async () => {
         if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of an instance`);
         const before = await get(spec.id, signal);
-        if (before === undefined || before.address === "") {
-          if (before?.hasData) throw new ComputeFailure(`Incus has lost machine ${spec.id}; its data is kept.`);
-          await make(spec, signal);
-        }
+        if (before === undefined || before.address === "") await make(spec, signal);
         return (await get(spec.id, signal)) as MachineFacts;
       }),
     start: (id, enrollment, signal) =>
@@ -306,15 +214,17 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         const record = await recordOf(id);
         await enroll(id, enrollment);
         await incus.settled(instanceName(id), signal);
-        if ((await statusOf(id, signal)) === "Stopped") await launch(id, record, signal);
+        const instance = await power.look(id, signal);
+        if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id} any more.`);
+        if (!isUp(instance)) await launch(id, record, instance, signal);
       }),
     // Neither waits for the lock: who stops a machine must not wait for who starts it.
-    stop,
+    stop: power.stop,
     async fence(id, signal) {
-      await stop(id, 0, signal);
-      const status = await statusOf(id, signal);
-      if (status === undefined) throw new ComputeFailure(`Incus does not know machine ${id}, which proves nothing.`);
-      if (isUp(status)) throw new ComputeFailure(`Machine ${id} was started again while it was fenced.`);
+      await power.stop(id, 0, signal);
+      const instance = await power.look(id, signal);
+      if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id}, which proves nothing.`);
+      if (isUp(instance)) throw new ComputeFailure(`Machine ${id} was started again while it was fenced.`);
     },
     resize: (id, plan, signal) =>
       lock.hold(id, signal, async () => {
@@ -333,8 +243,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     destroy: (id, signal) =>
       lock.hold(id, signal, async () => {
         const paths = layout.machine(id);
-        await stop(id, 0, signal);
-        if ((await statusOf(id, signal)) !== undefined) {
+        await power.stop(id, 0, signal);
+        if ((await power.look(id, signal)) !== undefined) {
           await incus.run("DELETE", `/1.0/instances/${instanceName(id)}`, signal);
         }
         await unmountDisk(paths);
@@ -345,13 +255,13 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       }),
     async list(signal) {
       const instances = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
-      const statuses = new Map<string, string | undefined>((await directories()).map((id) => [id, undefined]));
-      for (const { name, status } of instances) {
-        const id = machineIdOf(name);
-        if (id !== undefined) statuses.set(id, status);
+      const all = new Map<string, Instance | undefined>((await directories()).map((id) => [id, undefined]));
+      for (const instance of instances) {
+        const id = machineIdOf(instance.name);
+        if (id !== undefined) all.set(id, instance);
       }
       return Promise.all(
-        [...statuses].map(async ([id, status]) => factsOf(id, status, await readRecord(layout.machine(id).record))),
+        [...all].map(async ([id, instance]) => factsOf(id, instance, await readRecord(layout.machine(id).record))),
       );
     },
     get,
@@ -370,7 +280,13 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         },
       });
     },
-    admit: async (spec, signal) => admitMachine(spec, await room(signal)),
+    async admit(spec, signal) {
+      const records = await Promise.all((await directories()).map((id) => readRecord(layout.machine(id).record)));
+      const machines = records.filter((record) => record !== undefined);
+      const { memoryOvercommit } = deps;
+      const place = { pool, memoryOvercommit, directory: layout.machines, now: clock.now() };
+      return admitMachine(spec, await roomOf(incus, machines, place, signal));
+    },
     images: async () => nodeImages.facts(),
     edge: createMachineEdge(edge),
     async prepare(signal) {
@@ -384,8 +300,18 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   };
 }
 
-function isUp(status: string | undefined): boolean {
-  return status !== undefined && status !== "Stopped";
+/** What is half made, or half lost, shows in its missing address. */
+function factsOf(id: string, instance: Instance | undefined, record: MachineRecord | undefined): MachineFacts {
+  const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
+  return {
+    id,
+    state: isUp(instance) ? "running" : "stopped",
+    address: instance === undefined ? "" : (record?.address ?? ""),
+    diskBytes,
+    plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
+    hasData: starts > 0,
+    starts,
+  };
 }
 
 /** Ids are names of directories and, behind three letters, of instances. */

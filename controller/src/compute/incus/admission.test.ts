@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { admitMemory, admitRoot } from "./admission.ts";
+
+const gib = 1024 ** 3;
+const memory = { memoryBytes: 16 * gib, memoryOvercommit: 2, promisedMemoryBytes: 30 * gib };
+
+test.each([
+  ["what is left of the promise is given", 2, undefined],
+  ["more than that is not, with the figures", 3, /3\.0 GiB were asked for, 2\.0 GiB of 16\.0 GiB times 2 are not/],
+])("%s", (_, asked, reason) => {
+  const refused = admitMemory(asked * gib, memory);
+  if (reason === undefined) expect(refused).toBeUndefined();
+  else expect(refused).toMatch(reason);
+});
+
+test("a host that promised more than it may now says that nothing is left", () => {
+  expect(admitMemory(gib, { ...memory, promisedMemoryBytes: 64 * gib })).toMatch(/ 0\.0 GiB of 16\.0 GiB/);
+});
+
+test.each([
+  [1, 0, undefined],
+  [0.2, 0, /0\.2 GiB of 20\.0 GiB are free, a new machine needs 0\.3 GiB/],
+  [1, 5, /needs 1\.5 GiB/],
+])("a pool with %d GiB free and %d machines that are yet to write", (free, youngMachines, reason) => {
+  const refused = admitRoot({ poolBytes: 20 * gib, poolFreeBytes: free * gib, youngMachines });
+  if (reason === undefined) expect(refused).toBeUndefined();
+  else expect(refused).toMatch(reason);
+});

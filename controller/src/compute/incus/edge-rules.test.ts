@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { edgeRuleset } from "./edge-rules.ts";
+
+const place = {
+  table: "holdfast_77",
+  network: "10.77.0.0/16",
+  links: "hf77-",
+  hostAddress: "10.77.0.1",
+  hostPorts: [8444, 8445],
+};
+const owner = { kind: "managed-service", id: "s" };
+
+function linesOfChain(text: string, name: string): string[] {
+  const lines = text.split("\n").map((line) => line.trim());
+  const begin = lines.indexOf(`chain ${name} {`);
+  return begin < 0 ? [] : lines.slice(begin + 1, lines.indexOf("}", begin));
+}
+
+test("without a rule every machine is closed, and the host is open on its ports alone", () => {
+  const text = edgeRuleset(place, []);
+  expect(text.startsWith("add table inet holdfast_77\ndelete table inet holdfast_77\n")).toBe(true);
+  expect(linesOfChain(text, "to_machine")).toEqual([
+    "ct direction reply accept",
+    "ct state related accept",
+    "goto refused",
+  ]);
+  expect(linesOfChain(text, "from_machine")).toContain("ip daddr 10.77.0.1 tcp dport { 8444, 8445 } accept");
+});
+
+test("a rule opens its port to its networks, each family by itself, and says whose it is", () => {
+  const from = ["192.0.2.0/24", "198.51.100.7/32", "2001:db8::/32"];
+  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: 5432, from }]);
+  expect(linesOfChain(text, "to_10_77_0_2")).toEqual([
+    'ip saddr { 192.0.2.0/24, 198.51.100.7/32 } tcp dport 5432 accept comment "managed-service s"',
+    'ip6 saddr { 2001:db8::/32 } tcp dport 5432 accept comment "managed-service s"',
+  ]);
+  expect(linesOfChain(text, "to_machine")).toContain("ip daddr vmap { 10.77.0.2 : jump to_10_77_0_2 }");
+});
+
+test("a rule that names nobody opens nothing", () => {
+  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: 5432, from: [] }]);
+  expect(linesOfChain(text, "to_10_77_0_2")).toEqual([]);
+});
+
+test("peers reach all that a machine serves", () => {
+  const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] }]);
+  expect(linesOfChain(text, "to_10_77_0_2")).toEqual(['ip saddr { 10.77.0.3/32 } accept comment "managed-service s"']);
+});
