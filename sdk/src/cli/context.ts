@@ -61,7 +61,8 @@ export interface Context {
   confirm(question: string, yes: boolean | undefined): Promise<void>;
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Ids begin with a digit, names with a letter. */
+const isId = (nameOrId: string) => /^\d/.test(nameOrId);
 
 export interface ContextOptions {
   /** The profile that is named need not be there yet. */
@@ -111,11 +112,11 @@ export async function openContext(
     },
     progress: (name) => createProgress(stderr, name),
     async service(nameOrId) {
-      if (uuid.test(nameOrId)) return context.client.services.get(nameOrId, { signal });
+      if (isId(nameOrId)) return context.client.services.get(nameOrId, { signal });
       for await (const service of context.client.services.list({ name: nameOrId }, { signal })) return service;
       throw noService(nameOrId);
     },
-    serviceId: async (nameOrId) => (uuid.test(nameOrId) ? nameOrId : (await context.service(nameOrId)).id),
+    serviceId: async (nameOrId) => (isId(nameOrId) ? nameOrId : (await context.service(nameOrId)).id),
     async confirm(question, yes) {
       if (yes === true || (await terminal.confirm(question))) return;
       throw new UsageError(

@@ -1,13 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import { addVerbs } from "../program.ts";
-import { type Names, suggestNames } from "./names.ts";
-
-/** A word that can stand at the cursor, with a few words about it. */
-export interface Suggestion {
-  readonly value: string;
-  readonly about: string;
-}
+import { type Names, type Suggestion, suggestNames } from "./names.ts";
 
 /**
  * What can stand in the place of the last word. The shell drops what does not begin as that word does. `openNames` is

@@ -1,7 +1,12 @@
 import type { Client } from "../../client.ts";
 import { take } from "../flag-values.ts";
 import { organizationOf } from "../organization.ts";
-import type { Suggestion } from "./complete.ts";
+
+/** A word that can stand at the cursor, with a few words about it. */
+export interface Suggestion {
+  readonly value: string;
+  readonly about: string;
+}
 
 /** Where names come from. */
 export interface Names {
