@@ -147,8 +147,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
           log.warn("older certificate not ended", { machine: session.machineId, error: String(error) });
         });
       },
-      observation: (session, instance) =>
-        observations.report(session.machineId, instance, session.hello?.bootId ?? ""),
+      observation: (session, instance) => observations.report(session.machineId, instance, session.hello?.bootId ?? ""),
       progress(session, progress) {
         results.progressed(progress);
         dispatch.progress(session, progress);
