@@ -144,7 +144,6 @@ export async function createEngineMachine(
     },
     async start() {
       output = "";
-      await driver.beforeStart?.(machine.instance, machine.signal);
       const { argv, env } = driver.command(machine.instance);
       const companions = driver.companions?.(machine.instance) ?? [];
       children = [begin(argv, env), ...companions.map(({ command }) => begin(command.argv, command.env))];

@@ -20,8 +20,6 @@ export interface EngineDriver {
   render(instance: Instance): ConfigFile[];
   /** Makes an empty data directory ready for a first start. Nothing happens when it is ready. */
   bootstrap(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Before each start, once the certificate is there: what the engine wants to own itself. */
-  beforeStart?(instance: Instance, signal: AbortSignal): Promise<void>;
   /** The process that the keeper is to run as this engine's component. */
   command(instance: Instance): EngineCommand;
   /** Processes that belong to the engine: started before it is `ready`, stopped before it, restarted when they end. */

@@ -103,7 +103,6 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     signals.urgent.throwIfAborted();
     status.become("starting");
     await process.stop(driver, instance);
-    await driver.beforeStart?.(instance, signals.urgent);
     await process.start(driver, instance);
     await process.accompany(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });

@@ -5,7 +5,6 @@ import { command } from "./command.ts";
 import { databases } from "./databases.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { observe } from "./observe.ts";
-import { takeKey } from "./own-key.ts";
 import { ready } from "./ready.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
@@ -21,7 +20,6 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
-    beforeStart: (instance, signal) => takeKey(deps, instance, signal),
     command,
     ready,
     // Fast shutdown: sessions are ended, a checkpoint is written.

@@ -4,9 +4,14 @@ import type { Instance } from "../engine-driver.ts";
 import type { EngineDeps } from "../run-program.ts";
 import { ownKeyFile } from "./layout.ts";
 
-/** Gives the engine its copy of the key on disk; nothing happens when it has it. */
+/** The machine's key, and the copy that is the engine's own. A copy has the time of what it was made from. */
+export function keyFiles(instance: Instance): { readonly key: string; readonly copy: string } {
+  return { key: join(instance.paths.tls, "server.key"), copy: ownKeyFile(instance) };
+}
+
+/** Gives a running engine its copy of the key on disk; nothing happens when it has it. */
 export async function takeKey({ runAsEngine }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
-  const [key, copy] = [join(instance.paths.tls, "server.key"), ownKeyFile(instance)];
+  const { key, copy } = keyFiles(instance);
   if ((await writtenAt(key)) === (await writtenAt(copy))) return;
   await runAsEngine(["install", "-m", "600", "-p", key, copy], { signal });
 }
