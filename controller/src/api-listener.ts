@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { RequestHandler } from "@holdfast/gateway/gateway.ts";
+import type { RequestHandler } from "@holdfast/gateway/exchange.ts";
 import { createApiServer } from "@holdfast/gateway/server.ts";
 import type { InstallationAuthority } from "./pki/create-authority.ts";
 import { createRenewedIdentity } from "./pki/renewed-identity.ts";

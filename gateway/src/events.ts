@@ -4,7 +4,7 @@ import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf, type HttpResponse } from "./exchange.ts";
-import type { GatewayDeps } from "./gateway.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod } from "./method.ts";
 import { pause } from "./pause.ts";

@@ -3,8 +3,12 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type AnswerHeaders, problemAnswer } from "./problem.ts";
 
+/** A request over HTTP/1.1 or h2; likewise the answer. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
+
+/** Answers HTTP requests of both versions, REST and gRPC. Never throws. */
+export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 
 /** One HTTP request on its way through the gateway. */
 export interface Exchange {

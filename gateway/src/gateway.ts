@@ -1,53 +1,15 @@
-import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common/call.ts";
-import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Log } from "@holdfast/common/log.ts";
 import { createDocs } from "./docs/docs.ts";
-import { type HttpRequest, type HttpResponse, openExchange, send, sendProblem } from "./exchange.ts";
-import { createGate, type Gate } from "./gate.ts";
-import type { KeptAnswers } from "./kept-answers.ts";
+import { openExchange, type RequestHandler, send, sendProblem } from "./exchange.ts";
+import { createGate } from "./gate.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { describeMethods } from "./method.ts";
 import { createDispatch, type Mount } from "./mounts.ts";
 import { createOpenApi } from "./openapi/openapi.ts";
-import type { RateLimitOptions } from "./rate-limit.ts";
-import { createRefusals, type TellRefused } from "./refusals.ts";
+import { createRefusals } from "./refusals.ts";
 import { createRest } from "./rest.ts";
 import { createRpc } from "./rpc.ts";
-import { createValidation, type Validation } from "./validation.ts";
-
-export interface GatewayDeps {
-  readonly services: readonly ServedService[];
-  readonly authenticator: Authenticator;
-  /** How many requests one credential may make in a window; none when absent. */
-  readonly rateLimit?: RateLimitOptions;
-  /** Told of each change that was refused before its method saw it. */
-  readonly refused?: (refused: RefusedCall) => void;
-  readonly keptAnswers: KeptAnswers;
-  /** What the platform sends to others, as OpenAPI describes it below `webhooks`. */
-  readonly webhooks?: Readonly<Record<string, unknown>>;
-  /** Resolves when reads show this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(revision: bigint, timeoutMs: number): Promise<void>;
-  /** Can this process answer now? For /healthz and grpc.health.v1. */
-  ready(): boolean;
-  /** Without a slash at its end. */
-  readonly baseUrl: string;
-  /** Asked before the gateway's own mounts. */
-  readonly mounts?: readonly Mount[];
-  readonly log: Log;
-  readonly clock: Clock;
-  /** A UUID for each request. */
-  newId(): string;
-}
-
-/** What REST and gRPC share. */
-export interface Entrance {
-  readonly gate: Gate;
-  readonly validation: Validation;
-  readonly refused: TellRefused;
-}
-
-/** Answers HTTP requests of both versions, REST and gRPC. Never throws. */
-export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
+import { createValidation } from "./validation.ts";
 
 /** Throws when a method declares no scope, has no implementation or cannot be told in JSON. */
 export function createGateway(deps: GatewayDeps): RequestHandler {

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
-import type { GatewayDeps } from "./gateway.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { pause } from "./pause.ts";
 
 const watchIntervalMs = 1_000;

@@ -2,9 +2,10 @@ import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.t
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type BuildAnswer, compileAnswer } from "./answer.ts";
 import { hasBody, readBody } from "./body.ts";
+import type { Entrance } from "./entrance.ts";
 import { compileEvents, type SendEvents } from "./events.ts";
 import { type Exchange, headerOf, send } from "./exchange.ts";
-import type { Entrance, GatewayDeps } from "./gateway.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
 import { type BuildInput, compileInput, emptyBody, invalidRequest, type ParsedBody, parseBody } from "./input.ts";
 import { createDecoders } from "./json/decode.ts";

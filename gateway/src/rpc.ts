@@ -4,8 +4,9 @@ import { type ConnectRouter, type HandlerContext, createContextKey, createContex
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Entrance } from "./entrance.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Entrance, GatewayDeps } from "./gateway.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { addHealth } from "./health.ts";
 import { invalidRequest } from "./input.ts";
 import { createFaults } from "./json/faults.ts";
@@ -23,6 +24,8 @@ export interface Rpc {
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP request of a call" });
 const none: ReadonlySet<string> = new Set();
+
+/** Serves all methods, with reflection and health beside them. */
 export function createRpc(
   methods: readonly ApiMethod[],
   deps: GatewayDeps,

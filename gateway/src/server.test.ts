@@ -3,7 +3,7 @@ import { connect } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import type { RequestHandler } from "./gateway.ts";
+import type { RequestHandler } from "./exchange.ts";
 import { type ApiServer, createApiServer } from "./server.ts";
 
 let server: ApiServer | undefined;

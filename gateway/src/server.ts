@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import type { RequestHandler } from "./gateway.ts";
+import type { RequestHandler } from "./exchange.ts";
 
 export interface ServerOptions {
   readonly handler: RequestHandler;
