@@ -33,7 +33,9 @@ export function chooseContainment(users: Users | undefined, allowNamespaces = tr
   const drop = (role: Role) => [
     "setpriv",
     ...(root && users !== undefined ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups"] : []),
-    ...["--no-new-privs", "--pdeathsig=KILL", "--"],
+    "--no-new-privs",
+    "--pdeathsig=KILL",
+    "--",
   ];
   // Changing the user clears the signal that unshare asked for, so setpriv asks again behind it.
   const isolate = [
