@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
@@ -53,6 +54,14 @@ describe.skipIf(skipped !== undefined)(
       );
 
     const check = (name: string) => machine.controller.observations.at(-1)?.checks.find((each) => each.name === name);
+
+    /** Fingerprint of the certificate that new sessions are shown. */
+    async function certificate(): Promise<string> {
+      const client = await connectPostgresql(machine.endpoint, { user: "app_user", password });
+      const { fingerprint256 } = (client.connection.stream as TLSSocket).getPeerCertificate();
+      await client.end();
+      return fingerprint256;
+    }
 
     test("goes from nothing to a query over TLS", async () => {
       const result = await machine.converge();
@@ -111,6 +120,11 @@ describe.skipIf(skipped !== undefined)(
     });
 
     test("keeps the engine while the agent is killed, and starts a killed one again", async () => {
+      // Two thirds of its life are over as far as the next agent can tell.
+      const facts = join(machine.directory, "state/instance/tls/facts.json");
+      const times = { issuedAt: Date.now() - 3_600_000, notAfter: Date.now() + 600_000 };
+      writeFileSync(facts, JSON.stringify({ ...JSON.parse(readFileSync(facts, "utf8")), ...times }));
+      const shown = await certificate();
       const [before] = postmasters();
       const { sessionId } = machine.controller.hellos.at(-1) ?? {};
       process.kill(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
@@ -119,6 +133,7 @@ describe.skipIf(skipped !== undefined)(
         .toBe(true);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(postmasters()).toEqual([before]);
+      await expect.poll(certificate, { timeout: 20_000 }).not.toBe(shown);
       process.kill(before as number, "SIGKILL");
       await expect
         .poll(() => postmasters().filter((pid) => pid !== before).length, { timeout: 20_000 })
