@@ -125,7 +125,8 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
       const machine = await check(peer);
       // Memory may be a moment behind the claim that gave a waiting machine its names.
       const known = machine.object.spec.serverNames;
-      const names = known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
+      const names =
+        known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
       if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
       return authority.issueServer(csr, names);
     },
