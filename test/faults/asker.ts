@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../support/platform.ts";
 import type { Random } from "../support/random.ts";
-import type { RestAnswer } from "../support/rest.ts";
+import type { RestAnswer } from "../support/rest-answer.ts";
 import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
 import type { Asked, AskedService } from "./asked-services.ts";
 

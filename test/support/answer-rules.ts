@@ -1,6 +1,6 @@
 import { faultsOfAnswer } from "./answer-shape.ts";
 import { findRestMethod } from "./api-methods.ts";
-import type { RestAnswer } from "./rest.ts";
+import type { RestAnswer } from "./rest-answer.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { lastLogLines } from "./platform-logs.ts";
 import { findProcesses, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
-import { basic, createRest, type Rest, type RestAnswer } from "./rest.ts";
+import { basic, createRest, type Rest } from "./rest.ts";
+import type { RestAnswer } from "./rest-answer.ts";
 import { GiveUp, waitUntil } from "./wait-until.ts";
 
 /** What admin.json says. */

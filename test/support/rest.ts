@@ -2,15 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkAnswer } from "./answer-rules.ts";
-
-/** An answer of the REST API, as it came. */
-export interface RestAnswer<T = Record<string, unknown>> {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  /** The parsed body; an empty object when there is none. */
-  readonly json: T;
-}
+import type { RestAnswer } from "./rest-answer.ts";
 
 export interface RestOptions {
   readonly headers?: Readonly<Record<string, string>>;
