@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { loadCore } from "./peer-process.ts";
 
@@ -11,20 +12,31 @@ export interface Load {
 
 const run = promisify(execFile);
 
-/** Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. */
+/**
+ * Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. A file of
+ * Authorization headers, a line each, is gone through in turn.
+ */
 export async function load(
   url: string,
   headers: Readonly<Record<string, string>>,
   connections: number,
   seconds: number,
+  authorizations?: string,
 ): Promise<Load> {
-  const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency"];
+  const script = authorizations === undefined ? [] : ["-s", join(import.meta.dirname, "keys.lua")];
+  const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...script];
   const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
-  const { stdout } = await run("taskset", ["--cpu-list", String(loadCore), "wrk", ...flags, ...named, url]).catch(
-    (error: unknown) => {
-      throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
-    },
-  );
+  const { stdout } = await run("taskset", [
+    "--cpu-list",
+    String(loadCore),
+    "wrk",
+    ...flags,
+    ...named,
+    url,
+    ...(authorizations === undefined ? [] : ["--", authorizations]),
+  ]).catch((error: unknown) => {
+    throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
+  });
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`not every answer was right:\n${stdout}`);
   const find = (pattern: RegExp) => pattern.exec(stdout) ?? [];
   const [, requests] = find(/(\d+) requests in/);
