@@ -61,12 +61,16 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
       } catch (error) {
         throw asUnavailable(error);
       }
+      // One that breaks between two statements tells nobody but its listeners; the next statement fails and tells the caller.
+      const ignore = (error: Error) => log.debug("history session broken", { error: String(error) });
+      client.on("error", ignore);
       let failed = true;
       try {
         const result = await run(client);
         failed = false;
         return result;
       } finally {
+        client.off("error", ignore);
         // After a failure nobody knows what state the session is in.
         client.release(failed);
       }
