@@ -32,7 +32,9 @@ export async function setUp() {
 }
 
 function environmentFor(node) {
-  const path = [dirname(node), join(checkout, "node_modules", ".bin"), process.env.PATH ?? ""].join(delimiter);
+  // Debian gives users without root no sbin, where pivot_root and the like are.
+  const system = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+  const path = [dirname(node), join(checkout, "node_modules", ".bin"), process.env.PATH ?? "", ...system].join(delimiter);
   return {
     ...process.env,
     PATH: path,
