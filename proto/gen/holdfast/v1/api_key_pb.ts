@@ -429,6 +429,8 @@ export const ApiKeyService: GenService<{
     output: typeof CreatedApiKeySchema;
   },
   /**
+   * The keys of the organization, without their secrets.
+   *
    * @generated from rpc holdfast.v1.ApiKeyService.ListApiKeys
    */
   listApiKeys: {

@@ -287,6 +287,8 @@ export const ListAuditLogResponseSchema: GenMessage<ListAuditLogResponse, {jsonT
  */
 export const AuditService: GenService<{
   /**
+   * Changes, reveals of secrets, and what was refused of both; each filter narrows the list further.
+   *
    * @generated from rpc holdfast.v1.AuditService.ListAuditLog
    */
   listAuditLog: {

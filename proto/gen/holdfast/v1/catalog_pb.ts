@@ -421,7 +421,7 @@ export type Plan = Message<"holdfast.v1.Plan"> & {
   memoryGb: number;
 
   /**
-   * EUR a month.
+   * For a month, in the currency of the catalogue.
    *
    * @generated from field: double monthly_cost = 4;
    */
@@ -448,7 +448,7 @@ export type PlanJson = {
   memoryGb?: number;
 
   /**
-   * EUR a month.
+   * For a month, in the currency of the catalogue.
    *
    * @generated from field: double monthly_cost = 4;
    */
@@ -482,7 +482,7 @@ export type StorageTier = Message<"holdfast.v1.StorageTier"> & {
   use: string;
 
   /**
-   * EUR a month for one GB.
+   * For one GB and a month, in the currency of the catalogue.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */
@@ -509,7 +509,7 @@ export type StorageTierJson = {
   use?: string;
 
   /**
-   * EUR a month for one GB.
+   * For one GB and a month, in the currency of the catalogue.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */

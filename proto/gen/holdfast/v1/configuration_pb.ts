@@ -236,6 +236,8 @@ export const ParameterStatusSchema: GenEnum<ParameterStatus, ParameterStatusJson
  */
 export const ConfigurationService: GenService<{
   /**
+   * Each parameter with its value, its default and whether the engine has taken it.
+   *
    * @generated from rpc holdfast.v1.ConfigurationService.GetConfiguration
    */
   getConfiguration: {

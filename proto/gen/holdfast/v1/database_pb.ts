@@ -239,6 +239,8 @@ export const DeleteDatabaseRequestSchema: GenMessage<DeleteDatabaseRequest, {jso
  */
 export const DatabaseService: GenService<{
   /**
+   * As the engine has them now, by name. 409 while the service does not run.
+   *
    * @generated from rpc holdfast.v1.DatabaseService.ListDatabases
    */
   listDatabases: {
@@ -247,6 +249,8 @@ export const DatabaseService: GenService<{
     output: typeof ListDatabasesResponseSchema;
   },
   /**
+   * Answers when the engine has the database. The default user owns it.
+   *
    * @generated from rpc holdfast.v1.DatabaseService.CreateDatabase
    */
   createDatabase: {

@@ -470,6 +470,8 @@ export const DatabaseUserRoleSchema: GenEnum<DatabaseUserRole, DatabaseUserRoleJ
  */
 export const DatabaseUserService: GenService<{
   /**
+   * As the engine has them now, by name. 409 while the service does not run.
+   *
    * @generated from rpc holdfast.v1.DatabaseUserService.ListDatabaseUsers
    */
   listDatabaseUsers: {
@@ -488,6 +490,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
+   * As the engine has it now. 409 while the service does not run.
+   *
    * @generated from rpc holdfast.v1.DatabaseUserService.GetDatabaseUser
    */
   getDatabaseUser: {
@@ -496,6 +500,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
+   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned.
+   *
    * @generated from rpc holdfast.v1.DatabaseUserService.DeleteDatabaseUser
    */
   deleteDatabaseUser: {

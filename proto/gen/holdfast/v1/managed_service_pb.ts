@@ -1883,6 +1883,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ListManagedServicesResponseSchema;
   },
   /**
+   * One service as it is now, with its operation in progress and its health.
+   *
    * @generated from rpc holdfast.v1.ManagedServiceService.GetManagedService
    */
   getManagedService: {
@@ -1901,6 +1903,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
+   * Starts a service that is Stopped or in Error, with its data and configuration.
+   *
    * @generated from rpc holdfast.v1.ManagedServiceService.StartManagedService
    */
   startManagedService: {
@@ -1919,6 +1923,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
+   * Stops the engine in order and starts it again, so that parameters that wait for a restart take effect.
+   *
    * @generated from rpc holdfast.v1.ManagedServiceService.RestartManagedService
    */
   restartManagedService: {
@@ -1947,6 +1953,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ConnectionSchema;
   },
   /**
+   * The machines that the service runs on.
+   *
    * @generated from rpc holdfast.v1.ManagedServiceService.ListNodes
    */
   listNodes: {

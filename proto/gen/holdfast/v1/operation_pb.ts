@@ -359,6 +359,8 @@ export const OperationStatusSchema: GenEnum<OperationStatus, OperationStatusJson
  */
 export const OperationService: GenService<{
   /**
+   * One operation, also after its end.
+   *
    * @generated from rpc holdfast.v1.OperationService.GetOperation
    */
   getOperation: {

@@ -739,6 +739,8 @@ export const OrganizationService: GenService<{
     output: typeof ListOrganizationsResponseSchema;
   },
   /**
+   * One organization with its quota and what it uses of it.
+   *
    * @generated from rpc holdfast.v1.OrganizationService.GetOrganization
    */
   getOrganization: {
@@ -747,6 +749,8 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
+   * Changes the name.
+   *
    * @generated from rpc holdfast.v1.OrganizationService.UpdateOrganization
    */
   updateOrganization: {
@@ -765,6 +769,8 @@ export const OrganizationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
+   * People and their roles.
+   *
    * @generated from rpc holdfast.v1.OrganizationService.ListMembers
    */
   listMembers: {

@@ -418,6 +418,8 @@ export const TokenService: GenService<{
     output: typeof CreatedTokenSchema;
   },
   /**
+   * The tokens of the organization, without their text.
+   *
    * @generated from rpc holdfast.v1.TokenService.ListTokens
    */
   listTokens: {

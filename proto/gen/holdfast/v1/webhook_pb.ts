@@ -1009,6 +1009,8 @@ export const WebhookService: GenService<{
     output: typeof CreatedWebhookSchema;
   },
   /**
+   * The endpoints of the organization, without their secrets.
+   *
    * @generated from rpc holdfast.v1.WebhookService.ListWebhooks
    */
   listWebhooks: {
@@ -1017,6 +1019,8 @@ export const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
+   * One endpoint, without its secret.
+   *
    * @generated from rpc holdfast.v1.WebhookService.GetWebhook
    */
   getWebhook: {
