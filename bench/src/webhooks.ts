@@ -15,6 +15,7 @@ const { values } = parseArgs({
     deliveries: { type: "string", default: "20000" },
     pairs: { type: "string", default: "5" },
     seconds: { type: "string", default: "20" },
+    rate: { type: "string", default: "1000" },
     pending: { type: "string", default: "1000000" },
     only: { type: "string", default: "throughput,latency,hanging,kills,pending" },
   },
@@ -27,7 +28,7 @@ pin(process.pid, loadCore);
 const bench = await openWebhookBench();
 try {
   if (wanted.has("throughput")) await measureThroughput(bench, Number(values.deliveries), Number(values.pairs));
-  if (wanted.has("latency")) await measureLatency(bench, seconds);
+  if (wanted.has("latency")) await measureLatency(bench, seconds, Number(values.rate));
   if (wanted.has("hanging")) await measureHanging(bench, seconds);
   if (wanted.has("kills")) await measureKills(bench, seconds);
   if (wanted.has("pending")) await measurePending(bench, Number(values.pending));
