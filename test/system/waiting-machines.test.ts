@@ -78,16 +78,12 @@ describe("waiting machines", () => {
     expect(owned.map((machine) => machine.id)).toEqual([id]);
   }, 180_000);
 
-  it("is adopted after kill -9 of the control plane, and started again after a stop", async () => {
+  it("is adopted as it runs after kill -9 of the control plane", async () => {
     const { id } = await waiting();
     const agent = processesOf(id)?.agent;
     await platform.killControlPlane();
     await platform.start();
     expect((await waiting()).id).toBe(id);
     expect(processesOf(id)?.agent).toBe(agent);
-    await platform.stop();
-    expect(platform.processes().machines).toEqual([]);
-    await platform.start();
-    expect((await waiting()).id).toBe(id);
   }, 180_000);
 });
