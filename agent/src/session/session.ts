@@ -39,7 +39,6 @@ export interface SessionHandlers {
   onNews(welcome: Welcome): void;
 }
 
-const welcomeTimeoutMs = 5_000;
 /** What was written before the end has this long to leave. */
 const lingerMs = 1_000;
 const retiredMs = 5_000;
@@ -47,12 +46,13 @@ const retiredMs = 5_000;
 const missedHeartbeats = 3;
 const largestBacklogFrames = 5_000;
 
-/** Resolves with the controller's welcome; rejects when it refuses or is silent. */
+/** Resolves with the controller's welcome; rejects when it refuses or says nothing for so long. */
 export function openSession(
   channel: ControllerChannel,
   hello: Hello,
   handlers: SessionHandlers,
   monotonicMs: () => number,
+  welcomeWithinMs: number,
 ): Promise<Session> {
   const stream = channel.session();
   let sequence = 0n;
@@ -63,7 +63,7 @@ export function openSession(
   const over = Promise.withResolvers<SessionEnd>();
   const opened = Promise.withResolvers<Session>();
 
-  const silence = setTimeout(() => finish("no welcome in time"), welcomeTimeoutMs);
+  const silence = setTimeout(() => finish("no welcome in time"), welcomeWithinMs);
 
   function finish(reason: string): void {
     stream.cancel();

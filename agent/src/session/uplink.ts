@@ -40,6 +40,12 @@ type Next = { readonly at: "once"; readonly address?: string } | { readonly at: 
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
+/**
+ * A welcome is waited for longer after each attempt without one: a controller that a whole fleet comes back to has more
+ * handshakes to do than fit into the first wait, and whoever hangs up makes it do one in vain.
+ */
+const firstPatienceMs = 5_000;
+const longestPatienceMs = 40_000;
 /** Certificates of seconds, in tests, must not spin. */
 const shortestRenewalMs = 200;
 const longestTimerMs = 2 ** 31 - 1;
@@ -53,6 +59,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
+  let patienceMs = firstPatienceMs;
   let newAuthorities = new AbortController();
   /** When to renew for newer authorities; undefined when there are none. */
   let authoritiesDueAt: number | undefined;
@@ -67,11 +74,13 @@ export function createUplink(deps: UplinkDeps): Uplink {
       client: { privateKey, certificate },
     });
     try {
-      const session = await openSession(channel, hello(), { ...handlers, onNews }, clock.monotonicMs);
+      const session = await openSession(channel, hello(), { ...handlers, onNews }, clock.monotonicMs, patienceMs);
+      patienceMs = firstPatienceMs;
       void session.ended.then(() => channel.close());
       return session;
     } catch (error) {
       channel.close();
+      patienceMs = Math.min(patienceMs * 2, longestPatienceMs);
       throw error;
     }
   }

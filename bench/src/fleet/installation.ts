@@ -52,7 +52,10 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
         let ids = machineIds.slice(from, from + atOnce);
         for (let tries = 0; ids.length > 0; tries += 1) {
           if (tries === mostTries) throw new Error(`no stream after ${tries} tries: ${ids.join(", ")}`);
-          const tokens = enrolledBy === undefined ? [] : await enrolledBy.ask<string[]>({ ask: "machines", ids });
+          // On a busy machine the store may take too long: the next try asks again.
+          const asking = enrolledBy === undefined ? [] : enrolledBy.ask<string[]>({ ask: "machines", ids });
+          const tokens = await Promise.resolve(asking).catch(() => undefined);
+          if (tokens === undefined) continue;
           for (const [index, id] of ids.entries()) tokenOf.set(id, tokens[index] ?? tokenOf.get(id) ?? "");
           const asked = ids.map((id) => ({ id, token: tokenOf.get(id) }));
           ids = await agents.ask<string[]>({ ask: "start", machines: asked });
