@@ -128,17 +128,13 @@ describe.skipIf(skipped !== undefined)(
       const [before] = postmasters();
       const { sessionId } = machine.controller.hellos.at(-1) ?? {};
       process.kill(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
-      await expect
-        .poll(() => machine.controller.hellos.at(-1)?.sessionId !== sessionId, { timeout: 20_000 })
-        .toBe(true);
+      await expect.poll(() => machine.controller.hellos.at(-1)?.sessionId !== sessionId).toBe(true);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(postmasters()).toEqual([before]);
-      await expect.poll(certificate, { timeout: 20_000 }).not.toBe(shown);
+      await expect.poll(certificate).not.toBe(shown);
       process.kill(before as number, "SIGKILL");
-      await expect
-        .poll(() => postmasters().filter((pid) => pid !== before).length, { timeout: 20_000 })
-        .toBeGreaterThan(0);
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => postmasters().filter((pid) => pid !== before).length).toBeGreaterThan(0);
+      await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
@@ -157,8 +153,8 @@ describe.skipIf(skipped !== undefined)(
       await expect(query(`SET work_mem = '2GB'; SET hash_mem_multiplier = 4; ${greedy}`)).rejects.toThrow(
         /terminated|closed/,
       );
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true);
-      await expect.poll(() => check("memory")?.reason, { timeout: 20_000 }).toMatch(/^Out of memory: /);
+      await expect.poll(isUp).toBe(true);
+      await expect.poll(() => check("memory")?.reason).toMatch(/^Out of memory: /);
       expect(check("memory")?.status).toBe("degraded");
       expect(postmasters()).toEqual(before);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
@@ -196,19 +192,19 @@ describe.skipIf(skipped !== undefined)(
       const busy = await occupyPort(machine.endpoint.instance.spec.port, () => undefined);
       expect(await failed()).toMatch(/^Another process listens on the engine's port\./);
       await busy.release();
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true);
+      await expect.poll(isUp).toBe(true);
       await stopped();
       const good = readFileSync(control);
       writeFileSync(control, Buffer.alloc(good.length, 1));
       expect(await failed()).toMatch(/^The engine finds its data damaged and does not start\. .* It said: /);
       writeFileSync(control, good);
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true);
+      await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
     test("comes back with its data when the machine was killed as a whole", async () => {
       await machine.restart();
-      await expect.poll(isUp, { timeout: 20_000 }).toBe(true);
+      await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
       expect((await machine.converge({ running: false, restartCount: 1n })).failure).toBeUndefined();
       expect(postmasters()).toEqual([]);

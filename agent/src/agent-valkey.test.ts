@@ -72,8 +72,8 @@ describe.skipIf(skipped !== undefined)(
         const before = machine.pidsOf(program);
         for (const pid of before) process.kill(pid, "SIGKILL");
         const others = () => machine.pidsOf(program).some((pid) => !before.includes(pid));
-        await expect.poll(others, { timeout: 20_000 }).toBe(true);
-        await expect.poll(() => readable("kept"), { timeout: 20_000 }).toBe("7");
+        await expect.poll(others).toBe(true);
+        await expect.poll(() => readable("kept")).toBe("7");
       }
       const [before] = machine.pidsOf("valkey-server");
       expect((await machine.converge({ restartCount: 1n })).failure).toBeUndefined();
@@ -98,9 +98,9 @@ describe.skipIf(skipped !== undefined)(
       const hoard = "local all = {} for i = 1, 1e9 do all[i] = string.rep('x', 1000) .. i end";
       await expect(call("EVAL", hoard, "0")).rejects.toThrow();
       await close();
-      await expect.poll(() => readable("kept"), { timeout: 20_000 }).toBe("7");
+      await expect.poll(() => readable("kept")).toBe("7");
       expect(machine.pidsOf("valkey-server")).not.toContain(before);
-      await expect.poll(() => check("memory")?.reason, { timeout: 20_000 }).toMatch(/^Out of memory: /);
+      await expect.poll(() => check("memory")?.reason).toMatch(/^Out of memory: /);
       expect(machine.pidsOf("node")).toEqual(agents);
     });
 
@@ -113,9 +113,9 @@ describe.skipIf(skipped !== undefined)(
         await machine.converge({ restartCount: 2n });
       };
       await filled(0.87);
-      await expect.poll(() => statusOf("storage"), { timeout: 20_000 }).toBe("degraded");
+      await expect.poll(() => statusOf("storage")).toBe("degraded");
       await filled(0.955);
-      await expect.poll(() => statusOf("storage"), { timeout: 20_000 }).toBe("unhealthy");
+      await expect.poll(() => statusOf("storage")).toBe("unhealthy");
       expect(machine.controller.observations.at(-1)?.state).toBe("running");
       expect(machine.pidsOf("valkey-server")).toContain(inside);
       await filled(1).catch(() => undefined);
@@ -124,16 +124,16 @@ describe.skipIf(skipped !== undefined)(
         .poll(() => client.write("large", "x".repeat(10_000)).catch((error: Error) => error.message))
         .toMatch(/^MISCONF/);
       await machine.converge({ restartCount: 2n });
-      await expect.poll(() => check("liveness")?.reason, { timeout: 20_000 }).toMatch(/^The disk /);
-      await expect.poll(() => check("storage")?.reason, { timeout: 20_000 }).toMatch(/^The disk is full/);
+      await expect.poll(() => check("liveness")?.reason).toMatch(/^The disk /);
+      await expect.poll(() => check("storage")?.reason).toMatch(/^The disk is full/);
       expect([statusOf("liveness"), machine.controller.observations.at(-1)?.state]).toEqual(["unhealthy", "running"]);
       rmSync(fill);
       // By itself: it is nobody's business to ask.
-      await expect.poll(() => client.write("large", "").catch(String), { timeout: 20_000 }).toBeUndefined();
+      await expect.poll(() => client.write("large", "").catch(String)).toBeUndefined();
       await client.close();
       await machine.converge({ restartCount: 2n });
-      await expect.poll(() => statusOf("storage"), { timeout: 20_000 }).toBe("healthy");
-      await expect.poll(() => statusOf("liveness"), { timeout: 20_000 }).toBe("healthy");
+      await expect.poll(() => statusOf("storage")).toBe("healthy");
+      await expect.poll(() => statusOf("liveness")).toBe("healthy");
       expect(await read("kept")).toBe("7");
     });
   },
