@@ -7,7 +7,7 @@ import { openPostgresql, openValkey } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { dumpEtcd } from "../support/etcd-dump.ts";
 import { lastLogLines } from "../support/platform-logs.ts";
-import { grpcAs } from "../support/organizations.ts";
+import { asOperator } from "../support/organizations.ts";
 import type { Platform } from "../support/platform.ts";
 import { asRoot } from "../support/platform-software.ts";
 import type { PageJson, ServiceJson } from "../support/service-json.ts";
@@ -37,22 +37,19 @@ export async function checkAsked(platform: Platform, asked: Asked): Promise<void
 
 /** Ids of the machines that run ahead of demand, once none is on its way in or out: nobody owns them, and no more than asked for. */
 async function waitingMachines(platform: Platform): Promise<string[]> {
-  const channel = grpcAs(platform, platform.operator);
-  try {
+  return asOperator(platform, FleetService, (fleet) => {
     const look = async () => {
-      const { machines } = await channel.of(FleetService).listMachines({ page: { limit: 200 } });
+      const { machines } = await fleet.listMachines({ page: { limit: 200 } });
       const unowned = machines.filter(({ ownerKind }) => ownerKind === "");
       const rest = unowned.every(({ state, desired }) => state === "waiting" && desired === "on");
       return rest && unowned.length === waitingWanted ? unowned.map(({ id }) => id) : undefined;
     };
-    return await waitUntil("machines that nobody owns wait, as many as are to", look, {
+    return waitUntil("machines that nobody owns wait, as many as are to", look, {
       withinMs: convergeMs,
       everyMs: 200,
       describe: async () => lastLogLines(platform.directory, 10),
     });
-  } finally {
-    channel.close();
-  }
+  });
 }
 
 async function checkService(platform: Platform, service: AskedService): Promise<void> {
@@ -121,9 +118,7 @@ async function checkMachines(platform: Platform, asked: Asked, waiting: readonly
   const nodes = [...waiting, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
   const up = living.filter(({ wanted }) => wanted === "Running");
   const running = [...waiting, ...up.flatMap(({ nodeIds }) => nodeIds)].sort();
-  const channel = grpcAs(platform, platform.operator);
-  try {
-    const fleet = channel.of(FleetService);
+  await asOperator(platform, FleetService, async (fleet) => {
     const { machines } = await fleet.listMachines({ page: { limit: 200 } });
     expectSame("machines in the store", machines.map(({ id }) => id).sort(), nodes);
     const { orphans } = await fleet.sweepOrphans({ dryRun: true });
@@ -132,9 +127,7 @@ async function checkMachines(platform: Platform, asked: Asked, waiting: readonly
       orphans.map(({ machineId }) => machineId),
       [],
     );
-  } finally {
-    channel.close();
-  }
+  });
   await waitUntil("the machines that run are those that were asked for", () => {
     expectSame(
       "machines with processes",

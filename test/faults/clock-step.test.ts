@@ -4,7 +4,7 @@ import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createFakeClock, type FakeClock, findFakeClockLibrary } from "../support/fake-clock.ts";
 import type { GrpcCalls } from "../support/grpc-calls.ts";
-import { grpcAs } from "../support/organizations.ts";
+import { asOperator } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { type SecondController, startSecondController } from "../support/second-controller.ts";
 import { createServices, expectStatus, type Services } from "../support/services.ts";
@@ -31,14 +31,8 @@ describe.skipIf(library === undefined)(`a wall clock that is stepped by an hour$
     await platform?.remove();
   });
 
-  async function withControl<T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>): Promise<T> {
-    const channel = grpcAs(platform, platform.operator);
-    try {
-      return await run(channel.of(ControlService));
-    } finally {
-      channel.close();
-    }
-  }
+  const withControl = <T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>) =>
+    asOperator(platform, ControlService, run);
 
   it("warns and holds back what is deleted by time, and keeps leases, until an operator says that it is right", async () => {
     const { id } = await services.create("short-lived", { database_type: "valkey", ttl_hours: 2 });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openValkey, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type OccupiedPort, occupyPort } from "../support/occupied-port.ts";
-import { grpcAs } from "../support/organizations.ts";
+import { asOperator } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { crashesOf } from "../support/platform-logs.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
@@ -119,10 +119,8 @@ describe("an outage", () => {
     } finally {
       await port.release();
     }
-    const operator = grpcAs(platform, platform.operator);
-    try {
-      const rpcs = operator.of(OrganizationService);
-      await waitUntil(
+    await asOperator(platform, OrganizationService, (rpcs) =>
+      waitUntil(
         "the audit has the change",
         async () => {
           const { entries } = await rpcs.listAuditEntries({ page: { limit: 10 } });
@@ -131,10 +129,8 @@ describe("an outage", () => {
           return entries.some(({ action, time }) => action === "managed-service.update" && time && recent(time));
         },
         { withinMs: 30_000, everyMs: 200 },
-      );
-    } finally {
-      operator.close();
-    }
+      ),
+    );
     expectStatus(await platform.rest.post(path("/database-users/app_user/reveal-password")), 200);
   });
 

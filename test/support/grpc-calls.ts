@@ -77,3 +77,17 @@ export async function statusOf(call: Promise<unknown>): Promise<number> {
     throw error;
   }
 }
+
+/** Runs calls of one service over a channel that is closed after them. */
+export async function withGrpc<S extends DescService, T>(
+  target: GrpcTarget,
+  service: S,
+  run: (rpcs: GrpcCalls<S>) => Promise<T>,
+): Promise<T> {
+  const channel = openGrpc(target);
+  try {
+    return await run(channel.of(service));
+  } finally {
+    channel.close();
+  }
+}

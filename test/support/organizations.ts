@@ -1,5 +1,6 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { type GrpcChannel, openGrpc } from "./grpc-calls.ts";
+import { type GrpcCalls, type GrpcChannel, openGrpc, withGrpc } from "./grpc-calls.ts";
 import type { Platform } from "./platform.ts";
 import { basic } from "./rest.ts";
 
@@ -21,8 +22,19 @@ export interface Organizations {
   close(): void;
 }
 
+/** The platform's gRPC port for a credential; undefined for nobody. */
 export function grpcAs(platform: Platform, authorization: string | undefined): GrpcChannel {
   return openGrpc({ url: platform.admin.grpc_url, ca: platform.ca, authorization });
+}
+
+/** Runs calls of one service as the platform's operator. */
+export function asOperator<S extends DescService, T>(
+  platform: Platform,
+  service: S,
+  run: (rpcs: GrpcCalls<S>) => Promise<T>,
+): Promise<T> {
+  const { ca, operator: authorization } = platform;
+  return withGrpc({ url: platform.admin.grpc_url, ca, authorization }, service, run);
 }
 
 export function createOrganizations(platform: Platform): Organizations {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openValkey, queryOnce } from "../support/clients.ts";
-import { type GrpcCalls, openGrpc } from "../support/grpc-calls.ts";
+import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { createRest } from "../support/rest.ts";
 import type { ConnectionJson } from "../support/service-json.ts";
@@ -27,14 +27,10 @@ describe("the hand-over to another certificate authority", () => {
   afterAll(() => platform?.remove());
 
   const trusted = () => readFileSync(platform.admin.ca_file, "utf8");
-  async function withAuthority<T>(run: (rpcs: GrpcCalls<typeof AuthorityService>) => Promise<T>): Promise<T> {
-    const channel = openGrpc({ url: platform.admin.grpc_url, ca: trusted(), authorization: platform.operator });
-    try {
-      return await run(channel.of(AuthorityService));
-    } finally {
-      channel.close();
-    }
-  }
+  const withAuthority = <T>(run: (rpcs: GrpcCalls<typeof AuthorityService>) => Promise<T>) => {
+    const target = { url: platform.admin.grpc_url, ca: trusted(), authorization: platform.operator };
+    return withGrpc(target, AuthorityService, run);
+  };
 
   /** As a client that reads what it trusts before each connection. */
   async function connectionOf({ service }: RunningService): Promise<ConnectionJson> {

@@ -5,7 +5,7 @@ import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import type { GrpcCalls } from "../support/grpc-calls.ts";
-import { grpcAs } from "../support/organizations.ts";
+import { asOperator } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -24,14 +24,8 @@ describe("the control plane, lost and restored from its snapshot", () => {
     queryOnce<Row>(platform, connection, { password }, sql);
   const startOf = (service: RunningService) =>
     ask<{ at: string }>(service, "select pg_postmaster_start_time()::text as at");
-  async function withControl<T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>): Promise<T> {
-    const channel = grpcAs(platform, platform.operator);
-    try {
-      return await run(channel.of(ControlService));
-    } finally {
-      channel.close();
-    }
-  }
+  const withControl = <T>(run: (rpcs: GrpcCalls<typeof ControlService>) => Promise<T>) =>
+    asOperator(platform, ControlService, run);
 
   it("adopts its machines without an engine restart, and sweeps nothing until it is told", async () => {
     const kept = await services.createRunning("kept");

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testMachineSpec } from "../../../test/support/machine-spec.ts";
 import type { ComputeProvider, Enrollment, MachinePlan, MachineSpec } from "./compute-provider.ts";
 
 /** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
@@ -56,7 +56,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       async function created(overrides: Partial<MachineSpec> = {}): Promise<string> {
-        const facts = await subject.provider.create(machineSpec(overrides), signal);
+        const facts = await subject.provider.create(testMachineSpec(overrides), signal);
         return facts.id;
       }
 
@@ -69,7 +69,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       const stateOf = async (id: string) => (await subject.provider.get(id, signal))?.state;
 
       it("creates a machine once, however often it is asked", async () => {
-        const spec = machineSpec();
+        const spec = testMachineSpec();
         const first = await subject.provider.create(spec, signal);
         const again = await subject.second.create(spec, signal);
         expect(again).toEqual(first);
@@ -78,14 +78,14 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       it("gives machines that are created at once addresses of their own", async () => {
-        const specs = Array.from({ length: 6 }, () => machineSpec());
+        const specs = Array.from({ length: 6 }, () => testMachineSpec());
         const both = [subject.provider, subject.second];
         const facts = await Promise.all(specs.map(async (spec, index) => both[index % 2]?.create(spec, signal)));
         expect(new Set(facts.map((each) => each?.address)).size).toBe(specs.length);
       });
 
       it("makes one machine of two creations of one id at once", async () => {
-        const spec = machineSpec();
+        const spec = testMachineSpec();
         const [a, b] = await Promise.all([subject.provider.create(spec, signal), subject.second.create(spec, signal)]);
         expect(a).toEqual(b);
       });
@@ -170,7 +170,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
 
       it("holds a machine to the CPU and memory of its plan, and of another plan while it runs", async () => {
         const id = await started();
-        const { plan } = machineSpec();
+        const { plan } = testMachineSpec();
         const limits = await subject.limits(id);
         if (limits === undefined) return;
         expect(limits).toEqual(plan);
@@ -218,9 +218,9 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       it("refuses a disk that the host does not have, with the figure", async () => {
-        const admission = await subject.provider.admit(machineSpec({ diskBytes: 1e6 * gib }), signal);
+        const admission = await subject.provider.admit(testMachineSpec({ diskBytes: 1e6 * gib }), signal);
         expect(admission).toMatchObject({ admitted: false, reason: expect.stringMatching(/\d GiB/) });
-        expect(await subject.provider.admit(machineSpec(), signal)).toEqual({ admitted: true });
+        expect(await subject.provider.admit(testMachineSpec(), signal)).toEqual({ admitted: true });
       });
 
       it("names every engine version, and says why where one cannot run", async () => {
@@ -230,17 +230,4 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
     },
   );
-}
-
-function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
-  return {
-    id: `m-${randomUUID()}`,
-    installationId: "test",
-    plan: { vcpu: 1, memoryBytes: 2 * gib },
-    diskBytes: gib,
-    zone: "local",
-    engine: "postgresql",
-    version: "17",
-    ...overrides,
-  };
 }
