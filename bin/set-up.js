@@ -34,7 +34,9 @@ export async function setUp() {
 function environmentFor(node) {
   // Debian gives users without root no sbin, where pivot_root and the like are.
   const system = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
-  const path = [dirname(node), join(checkout, "node_modules", ".bin"), process.env.PATH ?? "", ...system].join(delimiter);
+  const path = [dirname(node), join(checkout, "node_modules", ".bin"), process.env.PATH ?? "", ...system].join(
+    delimiter,
+  );
   return {
     ...process.env,
     PATH: path,
