@@ -109,9 +109,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
 
   /** The daemon, then the process, so that nobody sees the process's end. */
   async function kill(alsoPid?: number): Promise<void> {
-    const { pid } = await incus
-      .call<{ environment: { server_pid: number } }>("GET", "/1.0", signal)
-      .then(({ environment }) => ({ pid: environment.server_pid }));
+    const pid = await daemonOf(incus);
     process.kill(pid, "SIGKILL");
     if (alsoPid !== undefined) process.kill(alsoPid, "SIGKILL");
     await waitUntil("the killed daemon is gone", () => !isAlive(pid));
@@ -152,14 +150,21 @@ export function listeners({ directory }: Pick<Platform, "directory">) {
   };
 }
 
-/** The keeper of a platform's machine, as this host sees it. */
-export async function firstProcessOf(platform: Pick<Platform, "directory">, machineId: string): Promise<number> {
+/** The Incus of a platform, to do what accidents do. */
+export function openIncusOf(platform: Pick<Platform, "directory">): IncusClient {
   const { number } = listeners(platform);
-  const incus = createIncusClient({ socket: incusSocket(incusDirectory(number)), project: `holdfast-${number}` });
-  try {
-    const path = `/1.0/instances/${instanceName(machineId)}/state`;
-    return (await incus.call<{ pid: number }>("GET", path, AbortSignal.timeout(30_000))).pid;
-  } finally {
-    await incus.close();
-  }
+  return createIncusClient({ socket: incusSocket(incusDirectory(number)), project: `holdfast-${number}` });
+}
+
+/** The keeper of a machine, as this host sees it. */
+export async function firstProcessOf(incus: IncusClient, machineId: string): Promise<number> {
+  const path = `/1.0/instances/${instanceName(machineId)}/state`;
+  return (await incus.call<{ pid: number }>("GET", path, AbortSignal.timeout(30_000))).pid;
+}
+
+/** Pid of the daemon itself. */
+export async function daemonOf(incus: IncusClient): Promise<number> {
+  const path = "/1.0";
+  const about = await incus.call<{ environment: { server_pid: number } }>("GET", path, AbortSignal.timeout(30_000));
+  return about.environment.server_pid;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
-import { firstProcessOf, incusMissing, listeners } from "../support/incus-machines.ts";
+import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { type Attempt, connectFrom, makePlace, type NetworkPlace } from "../support/network-place.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
@@ -67,7 +67,8 @@ describe.skipIf(missing !== undefined)(
     it("lets a machine reach the controllers and the names, and neither the host nor another machine", async () => {
       const other = await services.createRunning("other");
       const { host_address: host, agents_port, dns_port, api_port } = listeners(platform);
-      const pid = await firstProcessOf(platform, main.service.nodes[0]?.id ?? "");
+      const incus = openIncusOf(platform);
+      const pid = await firstProcessOf(incus, main.service.nodes[0]?.id ?? "").finally(incus.close);
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
       expect(await connectFrom(pid, host, dns_port)).toBe("open");
       expect(await connectFrom(pid, host, api_port)).toBe("refused");

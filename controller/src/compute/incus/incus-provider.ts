@@ -20,7 +20,6 @@ import { admitMachine, roomOf } from "./admission.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import { createIncusImages } from "./incus-images.ts";
-import { isThereAlready } from "./incus-transport.ts";
 import { closeEdge, createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
@@ -125,6 +124,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   async function make(spec: MachineSpec, signal: AbortSignal): Promise<void> {
     const imageRoot = rootOf(spec);
     const made = await materials(imageRoot, signal);
+    // Somebody who gave up waiting may have begun it: it is being made all the same.
+    await incus.settled(instanceName(spec.id), signal);
     const paths = layout.machine(spec.id);
     await mkdir(paths.state, { recursive: true, mode: 0o700 });
     await chown(paths.state, inside.agent, inside.engine);
@@ -151,14 +152,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       node: place.node,
       command: deps.command ?? keeper,
     });
-    try {
-      await incus.run("POST", "/1.0/instances", signal, instance);
-    } catch (error) {
-      if (!isThereAlready(error)) throw error;
-      // We, or somebody before us, gave up waiting for it, and it was made all the same.
-      await incus.settled(instance.name, signal);
-      if ((await power.look(spec.id, signal)) === undefined) throw error;
-    }
+    if ((await power.look(spec.id, signal)) === undefined) await power.create(instance, signal);
     if (before !== undefined && before.starts > 0) return;
     const { diskBytes } = spec;
     const record = { spec, number, address, uid: inside.engine, diskBytes, formattedBytes: diskBytes, starts: 0 };

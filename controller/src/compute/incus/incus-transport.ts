@@ -14,7 +14,9 @@ export class IncusError extends Error {
 
 /** An operation says by words alone that what it was to make exists. */
 export function isThereAlready(error: unknown): boolean {
-  return error instanceof IncusError && (error.status === 409 || /already exists/i.test(error.message));
+  return (
+    error instanceof IncusError && (error.status === 409 || /already exists|UNIQUE constraint/i.test(error.message))
+  );
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError } from "./incus-transport.ts";
+import { IncusError, isThereAlready } from "./incus-transport.ts";
 import { instanceName } from "./instance-config.ts";
 
 /** What Incus says of an instance. */
@@ -16,6 +16,8 @@ export interface Instance {
 export interface InstancePower {
   /** Undefined when Incus knows no such instance. */
   look(id: string, signal: AbortSignal): Promise<Instance | undefined>;
+  /** Makes it from its configuration, or finds that somebody made it meanwhile. */
+  create(config: { readonly name: string }, signal: AbortSignal): Promise<void>;
   /** Throws ComputeFailure with what LXC has noted. */
   start(id: string, signal: AbortSignal): Promise<void>;
   /** Within graceMs in order, then by force; resolves when Incus says that it is stopped, or that there is none. */
@@ -83,6 +85,14 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
 
   return {
     look,
+    async create(config, signal) {
+      try {
+        await incus.run("POST", "/1.0/instances", signal, config);
+      } catch (error) {
+        if (!isThereAlready(error)) throw error;
+        await incus.settled(config.name, signal);
+      }
+    },
     async start(id, signal) {
       try {
         await change(id, { action: "start" }, signal);

@@ -1,0 +1,63 @@
+import { parseArgs } from "node:util";
+import { openPostgresql } from "@holdfast/test/support/clients.ts";
+import { incusMissing } from "@holdfast/test/support/incus-machines.ts";
+import { type Platform, startPlatform } from "@holdfast/test/support/platform.ts";
+import { createServices, type Services } from "@holdfast/test/support/services.ts";
+import { median, ms, print, ratios, times } from "./support/figures.ts";
+import { printHost } from "./support/host.ts";
+
+// POST to the first SELECT 1 over TLS by name: a machine of Incus against one of the process provider, in turn.
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "10" },
+    /** Machines that wait for owners; 0 measures a machine from nothing. */
+    waiting: { type: "string", default: "0" },
+  },
+});
+const rounds = Number(values.rounds);
+
+const missing = await incusMissing();
+if (missing !== undefined) throw new Error(missing);
+printHost();
+const environment = {
+  HOLDFAST_WAITING_MACHINES: values.waiting,
+  HOLDFAST_WAITING_MACHINES_MAX: values.waiting,
+};
+const platforms: { readonly services: Services; readonly platform: Platform; readonly wallsMs: number[] }[] = [];
+try {
+  for (const provider of ["process", "incus"]) {
+    const platform = await startPlatform({ environment, flags: ["--provider", provider] });
+    platforms.push({ platform, services: createServices(platform), wallsMs: [] });
+  }
+  // The first of each makes what all others find.
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const each of platforms) {
+      const wallMs = await provision(each, `round-${round}`);
+      if (round > 0) each.wallsMs.push(wallMs);
+    }
+  }
+  const [ofProcess = [], ofIncus = []] = platforms.map(({ wallsMs }) => wallsMs);
+  print("process, POST to first row, median", ms(median(ofProcess)));
+  print("incus, POST to first row, median", ms(median(ofIncus)));
+  const { median: ratio, min, max } = ratios(ofIncus, ofProcess);
+  print("incus to process, median of rounds", times(ratio), "<= 2x");
+  print("  smallest and largest", `${times(min)} ${times(max)}`);
+} finally {
+  for (const { platform } of platforms) await platform.remove();
+}
+
+async function provision(
+  { services, platform }: { readonly services: Services; readonly platform: Platform },
+  name: string,
+): Promise<number> {
+  const begun = performance.now();
+  const { id } = await services.create(name);
+  await services.settled(id, "Running", 300_000);
+  const { connection, password } = await services.open(id);
+  const client = await openPostgresql(platform, connection, { password });
+  await client.query("SELECT 1");
+  const wallMs = performance.now() - begun;
+  await client.end();
+  await services.delete(id);
+  return wallMs;
+}
