@@ -17,6 +17,7 @@ const cache = process.env.HOLDFAST_CACHE ?? join(homedir(), ".cache", "holdfast"
 /** A failure with a message for the user, which says what to do; shown without a stack. */
 export class SetUpError extends Error {}
 
+/** On standard error, which leaves standard output to the program. */
 export function progress(line) {
   process.stderr.write(`holdfast: ${line}\n`);
 }

@@ -86,6 +86,7 @@ export interface ServedService {
   readonly checks: Readonly<Record<string, (input: never, call: Call) => readonly FieldFault[]>>;
 }
 
+/** A service with all of its methods; it does not compile while one is missing. */
 export function serve<S extends DescService>(service: S, handlers: Handlers<S>, checks: Checks<S> = {}): ServedService {
   return {
     service,

@@ -8,10 +8,12 @@ export interface Setting<T> {
 
 type Values<S extends Record<string, Setting<unknown>>> = { [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
+/** A setting that is taken as it stands; it must be set when there is no fallback. */
 export function text(variable: string, description: string, fallback?: string): Setting<string> {
   return { variable, description, fallback, parse: (value) => value };
 }
 
+/** A whole number, not negative. */
 export function integer(variable: string, description: string, fallback?: number): Setting<number> {
   return {
     variable,
@@ -25,6 +27,7 @@ export function integer(variable: string, description: string, fallback?: number
   };
 }
 
+/** "true" or "1", "false" or "0" or empty. */
 export function flag(variable: string, description: string, fallback = false): Setting<boolean> {
   return {
     variable,

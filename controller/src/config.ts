@@ -90,6 +90,7 @@ export const settings = {
 
 export type ControllerConfig = ReturnType<typeof readControllerConfig>;
 
+/** Throws with all problems together. */
 export function readControllerConfig(environment: Readonly<Record<string, string | undefined>>) {
   return readConfig(settings, environment);
 }

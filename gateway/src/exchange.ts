@@ -25,6 +25,7 @@ export interface Exchange {
   readonly answerHeaders: Record<string, string | readonly string[]>;
 }
 
+/** What is known of a request before anything of it is judged. */
 export function openExchange(request: HttpRequest, response: HttpResponse, requestId: string): Exchange {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");

@@ -29,6 +29,7 @@ export function errorPage(baseUrl: string, code: string): string {
   return `${baseUrl}/docs/errors/${code}`;
 }
 
+/** What an error tells its caller (RFC 9457). */
 export function problemOf(error: HoldfastError, requestId: string, baseUrl: string): Problem {
   return {
     // Members of the error come first: they cannot take the place of the standard ones.

@@ -55,6 +55,7 @@ export function suiteOf(program: string, version: string): Suite | undefined {
   return suites.find((suite) => softwareOf(suite, program, version) !== undefined);
 }
 
+/** Undefined where the suite has none of it. */
 export function softwareOf(suite: Suite, program: string, version: string): Software | undefined {
   return recipes[suite].software.find((entry) => entry.program === program && entry.version === version);
 }

@@ -18,6 +18,7 @@ interface HistoryParts {
   readonly pki: TransportPki;
 }
 
+/** Has initdb run to its end? */
 export function isHistoryMade(layout: Layout): boolean {
   return existsSync(dataOf(layout));
 }

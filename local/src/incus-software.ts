@@ -14,6 +14,7 @@ export class IncusImpossible extends Error {
 /** The daemon, where Debian has it. */
 export const incusDaemon = "/usr/libexec/incus/incusd";
 
+/** Is the daemon on this host? */
 export function isIncusInstalled(): boolean {
   return existsSync(incusDaemon);
 }

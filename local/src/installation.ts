@@ -53,6 +53,7 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   return installation;
 }
 
+/** Installations that were made before there was a choice have processes. */
 export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
   return provider ?? "process";
 }

@@ -20,6 +20,7 @@ export interface Layout {
   readonly authority: string;
 }
 
+/** Where everything is below the data directory. */
 export function layoutOf(root: string): Layout {
   const below = (name: string) => join(root, name);
   return {

@@ -5,6 +5,7 @@ export const providers = ["process", "incus"] as const;
 /** Where machines come from. */
 export type ProviderName = (typeof providers)[number];
 
+/** Is there a provider of this name? */
 export function isProvider(name: string): name is ProviderName {
   return (providers as readonly string[]).includes(name);
 }

@@ -25,6 +25,7 @@ export interface PlatformParts {
 /** Origin of the zone that services of a local installation are named in. */
 const domain = "local.holdfast.test";
 
+/** URL of the API on this host. */
 export function baseUrlOf({ ports }: Installation): string {
   return `https://127.0.0.1:${ports.api}`;
 }
@@ -66,6 +67,7 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
   };
 }
 
+/** The controller, with the gateway in it. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
   return nodeChild(
     "controller",
@@ -75,6 +77,7 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
   );
 }
 
+/** The DNS server. */
 export function dnsChild(parts: PlatformParts): ChildSpec {
   const { layout, installation, machineHost } = parts;
   return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts, {
@@ -86,6 +89,7 @@ export function dnsChild(parts: PlatformParts): ChildSpec {
   });
 }
 
+/** Directory in which the controller leaves the certificate of the DNS server. */
 export function dnsIdentity(layout: Layout): string {
   return join(layout.dns, "identity");
 }

@@ -53,6 +53,7 @@ export async function checkPorts(
   }
 }
 
+/** Those that somebody listens on now. */
 export async function busyPorts(ports: Ports): Promise<PortName[]> {
   const free = await Promise.all(portNames.map((name) => isFree(ports[name])));
   return portNames.filter((_, index) => !free[index]);

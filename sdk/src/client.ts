@@ -47,6 +47,9 @@ export interface Client {
   admin<T>(service: string, method: string, request?: object, options?: CallOptions): Promise<T>;
 }
 
+/**
+ * A client for browsers and everything else that has `fetch`; it asks the network for nothing before its first call.
+ */
 export function createClient(options: TransportOptions): Client {
   const transport = createTransport(options);
   const services = new Services(transport);

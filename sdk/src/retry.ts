@@ -10,6 +10,7 @@ export interface RetryPolicy {
   readonly longestPauseMs: number;
 }
 
+/** What a client does that is told nothing else: about 1.4 s of pauses in all. */
 export const usualRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, longestPauseMs: 30_000 };
 
 /** Statuses that say "not now": of the API, and of what may sit before it. */

@@ -14,6 +14,7 @@ import type {
   TaskSummary,
 } from "./types.ts";
 
+/** What changes whether a service runs. */
 export type Verb = "start" | "stop" | "restart";
 
 /** Managed database services. */

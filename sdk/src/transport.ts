@@ -7,6 +7,7 @@ export type Credentials =
   | { readonly kind: "basic"; readonly name: string; readonly secret: string }
   | { readonly kind: "bearer"; readonly token: string };
 
+/** Which installation, and who asks. */
 export interface TransportOptions {
   /** Such as "https://data.example.com:8443". */
   readonly baseUrl: string;
@@ -34,6 +35,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** What one request is made of beside its path. */
 export interface RequestOptions extends CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly body?: unknown;
@@ -44,6 +46,7 @@ export interface RequestOptions extends CallOptions {
   readonly goneIsDone?: boolean;
 }
 
+/** Those that the API has. */
 export type HttpVerb = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** Sends requests, again where that is safe, and turns error answers into errors. */

@@ -1,33 +1,47 @@
 /** What the API answers, field by field as in its JSON. Times are RFC 3339 texts in UTC. */
 
+/** Where a service is in its life. Treat one that you do not know as "something else". */
 export type ServiceStatus = "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
+/** Primaries take writes; replicas follow one. */
 export type NodeRole = "primary" | "replica";
+/** Where one machine of a service is in its life. */
 export type NodeStatus = "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
+/** What the checks say together; "unknown" while nothing was heard of the machine. */
 export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
+/** Least severe first. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
+/** Has the engine taken a parameter? "rejected" was taken back, because the engine would not run with it. */
 export type ParameterStatus = "applied" | "pending_restart" | "rejected";
+/** The last three are final. */
 export type OperationStatus = "pending" | "running" | "completed" | "failed" | "cancelled";
+/** "custom" was made inside the engine, with rights of its own; it cannot be asked for. */
 export type UserRole = "admin" | "readwrite" | "readonly" | "custom";
 
+/** What went wrong, for a program and for a person. */
 export interface Fault {
   readonly code: string;
   readonly message: string;
 }
 
+/** Something that takes time; `waitFor` waits for its end. */
 export interface Operation {
   readonly id: string;
   readonly service_id: string;
+  /** "create", "start", "stop", "restart", "configure" or "delete". */
   readonly type: string;
   readonly status: OperationStatus;
+  /** What is being done; null before it begins. */
   readonly step: string | null;
   readonly progress_pct: number;
   readonly created_at: string;
   readonly started_at: string | null;
+  /** When it counts as stuck; progress moves it on. */
   readonly deadline: string | null;
   readonly finished_at: string | null;
   readonly error: Fault | null;
 }
 
+/** One machine of a service. */
 export interface ServiceNode {
   readonly id: string;
   readonly role: NodeRole;
@@ -36,6 +50,7 @@ export interface ServiceNode {
   readonly zone: string;
 }
 
+/** What the checks of a service say, together and one by one. */
 export interface Health {
   readonly status: HealthStatus;
   readonly since: string | null;
@@ -49,6 +64,7 @@ export interface Health {
   }[];
 }
 
+/** A managed database service, as it is now. */
 export interface ManagedService {
   readonly id: string;
   readonly name: string;
@@ -60,30 +76,38 @@ export interface ManagedService {
   readonly storage_tier: string;
   readonly zone: string;
   readonly allowed_cidrs: readonly string[];
+  /** Name that clients connect to; it stays when the service is renamed. */
   readonly hostname: string;
   readonly port: number;
   readonly nodes: readonly ServiceNode[];
+  /** The one in progress; null when there is none. */
   readonly operation: Operation | null;
   readonly health: Health;
   readonly tags: Readonly<Record<string, string>>;
   readonly deletion_protection: boolean;
+  /** Hours after its creation at which it is deleted; null to keep it. */
   readonly ttl_hours: number | null;
   readonly expires_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
+  /** Why the status is Error. */
   readonly error: Fault | null;
 }
 
+/** What a new service is to be; what is left out is the default of the catalogue. */
 export interface NewService {
   readonly name: string;
   readonly database_type: string;
   readonly plan_name: string;
+  /** Whole GB. */
   readonly storage_size_gb: number;
   readonly version?: string | undefined;
   readonly storage_tier?: string | undefined;
   readonly zone?: string | undefined;
+  /** Networks that may connect; an empty list lets nobody in. */
   readonly allowed_cidrs?: readonly string[] | undefined;
   readonly parameters?: Readonly<Record<string, string>> | undefined;
+  /** Delete it after so many hours. */
   readonly ttl_hours?: number | undefined;
   readonly deletion_protection?: boolean | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
@@ -98,6 +122,7 @@ export interface ServiceChange {
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
 
+/** A service must have all that is given. */
 export interface ServiceFilter {
   readonly name?: string | undefined;
   readonly status?: ServiceStatus | undefined;
@@ -106,12 +131,15 @@ export interface ServiceFilter {
   readonly tag?: string | undefined;
 }
 
+/** All that a client needs to connect but the password. */
 export interface Connection {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
+  /** Without a password. */
   readonly uri: string;
+  /** PEM of the authorities that sign the server's certificate. */
   readonly ca_certificate: string;
   readonly listeners: readonly {
     readonly name: string;
@@ -127,6 +155,7 @@ export interface Connection {
   }[];
 }
 
+/** How far the operation in progress is. */
 export interface TaskSummary {
   readonly status: ServiceStatus;
   readonly current_task: string | null;
@@ -134,6 +163,7 @@ export interface TaskSummary {
   readonly operation_id: string | null;
 }
 
+/** A line of an engine's log. */
 export interface LogLine {
   readonly time: string;
   readonly node_id: string;
@@ -142,37 +172,45 @@ export interface LogLine {
   readonly message: string;
 }
 
+/** A line must have all that is given. */
 export interface LogFilter {
   readonly since?: string | undefined;
   /** Lines of this level and above. */
   readonly level?: LogLevel | undefined;
 }
 
+/** Lines, oldest first. */
 export interface LogPage {
   readonly lines: readonly LogLine[];
+  /** Where to go on, also when there is no more yet. */
   readonly next_cursor: string;
   readonly has_more: boolean;
 }
 
+/** A user inside the engine of a service. */
 export interface DatabaseUser {
   readonly service_id: string;
   readonly username: string;
   readonly role: UserRole;
+  /** True when the platform made it and keeps its password. */
   readonly managed: boolean;
   readonly created_at: string | null;
 }
 
+/** A user to be made; the platform makes its password. */
 export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
 }
 
+/** A password of a database user, readable. Keep it out of logs. */
 export interface DatabasePassword {
   readonly service_id: string;
   readonly username: string;
   readonly password: string;
 }
 
+/** A database inside a service. */
 export interface Database {
   readonly service_id: string;
   readonly name: string;
@@ -180,6 +218,7 @@ export interface Database {
   readonly size_bytes: number;
 }
 
+/** A parameter of an engine. Values are texts, as the engine writes them. */
 export interface ParameterState {
   readonly value: string;
   readonly default: string;
@@ -187,6 +226,7 @@ export interface ParameterState {
   readonly reason: string | null;
 }
 
+/** All parameters of a service, by name. */
 export interface Configuration {
   readonly parameters: Readonly<Record<string, ParameterState>>;
   /** What brings a change to the engine, until it is over. */
@@ -196,6 +236,7 @@ export interface Configuration {
 /** null resets a parameter. */
 export type ParameterChange = Readonly<Record<string, string | null>>;
 
+/** What can be created here: engines, plans, storage, zones, prices and limits. */
 export interface Catalog {
   readonly engines: readonly {
     readonly database_type: string;
@@ -242,6 +283,8 @@ export interface Catalog {
     readonly allowed_cidrs_max: number;
     readonly tags_max: number;
   };
+  /** Networks that may connect when a request names none. */
   readonly default_allowed_cidrs: readonly string[];
+  /** ISO 4217 code of every price. */
   readonly currency: string;
 }

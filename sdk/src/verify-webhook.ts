@@ -5,6 +5,7 @@ export class WebhookVerificationFailed extends Error {
   override readonly name = "WebhookVerificationFailed";
 }
 
+/** What verifyWebhook judges the time of sending by. */
 export interface VerifyWebhookOptions {
   /** How far the time of sending may be from now, 300 s when left out. */
   readonly toleranceS?: number | undefined;

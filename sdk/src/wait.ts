@@ -31,6 +31,7 @@ export class OperationFailed extends Error {
   }
 }
 
+/** How long to wait, and whom to tell meanwhile. */
 export interface WaitOptions {
   /** Of the whole wait, 15 minutes when left out. */
   readonly timeoutMs?: number | undefined;

@@ -1,7 +1,9 @@
 /** Endpoints of webhooks and what came of deliveries. Times are RFC 3339 texts in UTC. */
 
+/** "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before. */
 export type RetryPolicy = "standard" | "extended";
 
+/** An endpoint that gets events as signed requests. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
@@ -11,18 +13,22 @@ export interface Webhook {
   readonly retry_policy: RetryPolicy;
   /** When the platform switched it off because it had failed for 5 days. */
   readonly disabled_at: string | null;
+  /** Says so when deliveries go over plain HTTP, where others can read them. */
   readonly warning: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
+/** An endpoint with its secret. */
 export interface CreatedWebhook extends Webhook {
   /** 64 hex characters that verifyWebhook wants; shown this once. */
   readonly secret: string;
 }
 
+/** An endpoint to be made. */
 export interface NewWebhook {
   readonly url: string;
+  /** Types that it gets; all when left out or null. */
   readonly events?: readonly string[] | null | undefined;
   readonly retry_policy?: RetryPolicy | undefined;
 }
@@ -36,6 +42,7 @@ export interface WebhookChange {
   readonly retry_policy?: RetryPolicy | undefined;
 }
 
+/** The new signing secret. */
 export interface RotatedSecret {
   /** Shown this once. */
   readonly secret: string;

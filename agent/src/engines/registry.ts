@@ -13,6 +13,7 @@ export function loadDriver(engine: Engine, runAsEngine: EngineDeps["runAsEngine"
   return loaders[engine]({ run: runProgram, runAsEngine, randomBytes });
 }
 
+/** Is there a driver of this name? */
 export function isEngine(name: string): name is Engine {
   return Object.hasOwn(loaders, name);
 }

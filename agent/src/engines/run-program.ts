@@ -18,6 +18,7 @@ export interface EngineDeps {
   randomBytes(size: number): Buffer;
 }
 
+/** A program of the engine failed; the message ends with the last lines of its output. */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";
   readonly output: string;

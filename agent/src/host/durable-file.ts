@@ -42,6 +42,7 @@ export async function readIfThere(path: string): Promise<Buffer | undefined> {
   }
 }
 
+/** Resolves when the names in the directory are on the disk. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r");
   try {

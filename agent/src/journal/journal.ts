@@ -38,6 +38,7 @@ const compactAtBytes = 256 << 10;
 /** No controller delivers a task after its deadline; the day is for clocks that differ. */
 const keptAfterDeadlineMs = 24 * 3_600_000;
 
+/** Reads what is there; a last record that was cut is left out. */
 export async function openJournal(path: string, now: () => number): Promise<Journal> {
   const file = await openRecordFile<Entry>(path);
   const terms = new Map<string, bigint>();

@@ -8,6 +8,7 @@ export interface KeyWithRequest {
   readonly request: Uint8Array;
 }
 
+/** A fresh P-256 key, and a request (PKCS #10) signed with it. */
 export function makeKeyWithRequest(): KeyWithRequest {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const exported = privateKey.export({ type: "pkcs8", format: "pem" }) as string;

@@ -46,6 +46,7 @@ export const engineCatalogue: readonly EngineFacts[] = [
   },
 ];
 
+/** Undefined for an engine that is not in the catalogue. */
 export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalogue.find((facts) => facts.engine === engine);
 }

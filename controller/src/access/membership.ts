@@ -5,6 +5,7 @@ import type { Role } from "./scopes.ts";
 /** That a person belongs to an organization. Its name is the user name. */
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
 
+/** One membership for each person in each organization. */
 export function membershipId(organizationId: string, userId: string): string {
   return `${organizationId}.${userId}`;
 }

@@ -23,6 +23,7 @@ export const defaultQuota: Quota = {
   webhooks: 20,
 };
 
+/** What an operator set, over the defaults. */
 export function quotaOf({ spec }: Organization): Quota {
   return { ...defaultQuota, ...spec.quota };
 }

@@ -23,6 +23,7 @@ export const roleScopes: Readonly<Record<Role, ReadonlySet<string>>> = {
   owner: new Set([...admin, "organization:*"]),
 };
 
+/** Is it a right of an area, or `area:*`? */
 export function isScope(scope: string): boolean {
   const [area = "", right = ""] = scope.split(":");
   return Object.hasOwn(rights, area) && (right === "*" || rights[area]?.includes(right) === true);

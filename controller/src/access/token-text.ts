@@ -17,6 +17,7 @@ export function newSetupToken(userId: string): string {
   return `hfu_${Buffer.from(userId).toString("base64url")}.${randomBytes(24).toString("base64url")}`;
 }
 
+/** User name in the text of a setup token; undefined for any other text. It proves nothing. */
 export function userOfSetupToken(text: string): string | undefined {
   const name = /^hfu_([A-Za-z0-9_-]{1,96})\.[A-Za-z0-9_-]{32}$/.exec(text)?.[1];
   return name === undefined ? undefined : Buffer.from(name, "base64url").toString("utf8");

@@ -20,6 +20,7 @@ export function adminPage<R>(
   };
 }
 
+/** How many entries a page of this request has. */
 export function limitOf(page: Page | undefined): number {
   return page === undefined || page.limit === 0 ? defaultPageSize : page.limit;
 }

@@ -36,6 +36,7 @@ export function unary<Request, Response>(
   };
 }
 
+/** An error of ours is logged as such; what the caller did wrong is a warning. */
 export function logRefusal(log: Log, name: string, call: AnyCall, error: unknown): void {
   const failure = RpcFailure.from(error);
   const fields = { rpc: name, address: call.getPeer(), reason: failure.message };

@@ -166,6 +166,7 @@ export function createSession(options: SessionOptions): Session {
   return session;
 }
 
+/** The 503 of a machine that does not answer. */
 export function unreachable(detail: string): HoldfastError {
   return new HoldfastError("MACHINE_UNREACHABLE", detail);
 }

@@ -32,6 +32,7 @@ export type StoredMessage =
   | { readonly json: string }
   | { readonly payloadId: string; readonly sizeBytes: number; readonly sha256: string };
 
+/** Is an outcome still to come? */
 export function isOpen(task: TaskObject): boolean {
   return task.status.state === "pending" || task.status.state === "running";
 }

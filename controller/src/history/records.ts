@@ -33,6 +33,7 @@ export async function insertEvents(
   return rows.map(({ id }) => id);
 }
 
+/** Entries that are there already stay as they are. */
 export async function insertAudit(database: Database, entries: readonly AuditEntry[]): Promise<void> {
   await database.query(
     `insert into audit (id, occurred_at, organization_id, actor, source, action, object_kind, object_id, result, request_id)
@@ -68,6 +69,7 @@ type AuditRow = Row & {
   request_id: string;
 };
 
+/** A page of events by the order in which they were recorded. */
 export async function listEvents(
   database: Database,
   filter: HistoryFilter,
@@ -84,6 +86,7 @@ export async function listEvents(
   }));
 }
 
+/** A page of audit entries by the order in which they were recorded. */
 export async function listAudit(
   database: Database,
   filter: HistoryFilter,

@@ -64,6 +64,7 @@ function ofKind(machines: readonly WaitingFacts[], kind: MachineKind): WaitingFa
   return [...same].sort((a, b) => Number(b.state === "waiting") - Number(a.state === "waiting"));
 }
 
+/** Can one stand in for the other? */
 export function isSameKind(a: MachineKind, b: MachineKind): boolean {
   return a.engine === b.engine && a.version === b.version && a.zone === b.zone;
 }

@@ -89,6 +89,7 @@ export function managedServiceMessage(
   });
 }
 
+/** A node as the API tells it. */
 export function nodeMessage(service: ManagedServiceObject, node: NodeSpec): Node {
   const status = service.status.nodes.find(({ id }) => id === node.id)?.status ?? "Provisioning";
   return create(NodeSchema, {

@@ -3,6 +3,7 @@ import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 
 export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
 
+/** What a service is to be. */
 export interface ManagedServiceSpec {
   readonly databaseType: string;
   readonly version: string;
@@ -38,6 +39,7 @@ export interface NodeSpec {
 /** The spec's steps of provisioning, in order. */
 export type ProvisioningStep = "SetupNetwork" | "SetupServer" | "SetupAgent" | "SetupDNS" | "ProvisioningHealth";
 
+/** What a service is, as last observed. Times are milliseconds since 1970. */
 export interface ManagedServiceStatus {
   readonly state: ManagedServiceState;
   /** The operation in progress. */
@@ -55,12 +57,14 @@ export interface ManagedServiceStatus {
   readonly announcedProtectedExpiry: boolean;
 }
 
+/** What one node's machine is, as last observed. */
 export interface NodeStatus {
   readonly id: string;
   readonly status: "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
   readonly address: string;
 }
 
+/** What the checks of all nodes say together. */
 export interface ServiceHealth {
   readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
   readonly since: number;
@@ -68,6 +72,7 @@ export interface ServiceHealth {
   readonly checks: readonly HealthCheck[];
 }
 
+/** What one check of one node says. */
 export interface HealthCheck {
   readonly name: string;
   readonly nodeId: string;

@@ -24,6 +24,7 @@ export function announcementOf(effect: ManagedServiceEffect): ServiceEventType |
   return announced[effect];
 }
 
+/** An event about a service as it is now, with what else its type tells. */
 export function serviceEvent(
   type: ServiceEventType,
   service: ManagedServiceObject,

@@ -21,6 +21,7 @@ export function hostnameOf(name: string, shortId: string, zone: string, domain: 
   return `${name}-${shortId}.${zone}.${domain}`;
 }
 
+/** The name of the member with this number, beside the service's own. */
 export function nodeHostnameOf(serviceHostname: string, number: number): string {
   const [label, ...rest] = serviceHostname.split(".");
   return [`${label}-${number}`, ...rest].join(".");

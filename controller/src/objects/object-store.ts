@@ -34,6 +34,7 @@ export interface ObjectFacts {
   readonly modifiedAt: number;
 }
 
+/** Somebody else wrote an object of this key. */
 export class ObjectExists extends Error {
   override readonly name = "ObjectExists";
 }

@@ -1,5 +1,6 @@
 import type { Resource } from "../store/resource.ts";
 
+/** What is being done. */
 export type OperationType = "create" | "start" | "stop" | "restart" | "configure" | "delete";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
@@ -26,6 +27,7 @@ export interface OperationStatus {
 /** No progress for so long means stuck (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
 
+/** An operation that has not begun. */
 export function newOperation(args: {
   id: string;
   serviceId: string;
@@ -71,6 +73,7 @@ export function progressed(
   });
 }
 
+/** The operation, done. */
 export function completed(operation: OperationObject, now: number): OperationObject {
   const { status } = operation;
   const startedAt = status.startedAt ?? now;
@@ -84,6 +87,7 @@ export function completed(operation: OperationObject, now: number): OperationObj
   });
 }
 
+/** The operation, ended by this error. */
 export function failed(
   operation: OperationObject,
   error: { code: string; message: string },
@@ -92,6 +96,7 @@ export function failed(
   return touched(operation, now, { ...operation.status, state: "failed", error, finishedAt: now, deadline: null });
 }
 
+/** The operation, given up for another one. */
 export function cancelled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
 }
@@ -110,6 +115,7 @@ export function stuckFault(
   };
 }
 
+/** Has it ended, in whatever way? */
 export function isOver(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
 }

@@ -39,6 +39,7 @@ export interface NewAudit {
 
 export const outboxPrefix = `${root}/outbox/`;
 
+/** Keys in the order of ids, which is that of time. */
 export function outboxKeyOf(id: string): string {
   return `${outboxPrefix}${id}`;
 }

@@ -34,6 +34,7 @@ export interface StoredAuthority {
 
 export const authorityKey = `${root}/pki/authorities`;
 
+/** A certificate in PEM. */
 export function pemOf(der: Uint8Array): string {
   const lines =
     Buffer.from(der)
@@ -42,6 +43,7 @@ export function pemOf(der: Uint8Array): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
+/** PEM of every authority that is trusted now. */
 export function trustBundleOf(record: AuthorityRecord): string {
   return record.authorities.map((each) => pemOf(Buffer.from(each.certificate, "base64"))).join("");
 }

@@ -28,6 +28,7 @@ export interface Signer {
   readonly publicKey: PublicKey;
 }
 
+/** What a certificate is to say. */
 export interface Leaf {
   readonly commonName: string;
   readonly publicKey: PublicKey | CryptoKey;
@@ -39,20 +40,24 @@ export interface Leaf {
   readonly notAfter: Date;
 }
 
+/** A P-256 key that can leave memory. */
 export function newKeyPair(): Promise<CryptoKeyPair> {
   return webcrypto.subtle.generateKey(keyAlgorithm, true, ["sign", "verify"]) as Promise<CryptoKeyPair>;
 }
 
+/** PKCS #8 in PEM. */
 export async function exportKey(key: CryptoKey): Promise<string> {
   const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", key));
   return `-----BEGIN PRIVATE KEY-----\n${(der.toString("base64").match(/.{1,64}/g) ?? []).join("\n")}\n-----END PRIVATE KEY-----\n`;
 }
 
+/** A key for signing that cannot leave memory again. */
 export function importKey(pem: string): Promise<CryptoKey> {
   const der = Buffer.from(pem.replaceAll(/-----[^-]*-----|\s/g, ""), "base64");
   return webcrypto.subtle.importKey("pkcs8", der, keyAlgorithm, false, ["sign"]);
 }
 
+/** SHA-256 in hex. */
 export function fingerprintOf(der: Uint8Array): string {
   return createHash("sha256").update(der).digest("hex");
 }

@@ -11,6 +11,7 @@ export type Outcome =
 
 export const settled: Outcome = { done: true };
 
+/** Look at the key again after so many milliseconds, unless it is told of before. */
 export function again(afterMs: number, reason: string): Outcome {
   return { done: false, afterMs, reason };
 }

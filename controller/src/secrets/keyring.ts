@@ -11,6 +11,7 @@ export async function readKeyring(file: string): Promise<Keyring> {
   }
 }
 
+/** Throws when it is not what the file of master keys must be. */
 export function parseKeyring(text: string): Keyring {
   const file: unknown = JSON.parse(text);
   if (!isKeyFile(file)) throw new Error('a key file has "current" and "keys"');

@@ -16,6 +16,7 @@ export function behind(key: string): Buffer {
   return Buffer.from(`${key}\0`);
 }
 
+/** What etcd answered of one key. */
 export function storedOf(entry: IKeyValue): StoredValue {
   return {
     key: entry.key.toString(),

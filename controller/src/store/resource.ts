@@ -45,10 +45,12 @@ export type Kind =
 
 export const root = "/holdfast/v1";
 
+/** Key of an object in the store. */
 export function keyOf(kind: Kind, id: string): string {
   return `${root}/${kind}/${id}`;
 }
 
+/** What the keys of all objects of a kind begin with. */
 export function prefixOf(kind: Kind): string {
   return `${root}/${kind}/`;
 }
@@ -58,6 +60,7 @@ export function nameKeyOf(kind: Kind, organizationId: string, name: string): str
   return `${root}/name/${kind}/${organizationId}/${name}`;
 }
 
+/** Id in the key of an object. */
 export function idOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }

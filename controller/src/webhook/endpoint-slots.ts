@@ -8,6 +8,7 @@ export interface SlotLimits {
   readonly failing: number;
 }
 
+/** Of one controller. */
 export const slotLimits: SlotLimits = { total: 1_024, organization: 128, endpoint: 16, failing: 1 };
 
 /**

@@ -10,6 +10,7 @@ const policies = { standard: RetryPolicy.STANDARD, extended: RetryPolicy.EXTENDE
   RetryPolicy
 >;
 
+/** Name of the policy in the store. */
 export function policyOf(policy: RetryPolicy): RetryPolicyName {
   return policy === RetryPolicy.EXTENDED ? "extended" : "standard";
 }

@@ -9,6 +9,7 @@ export function newSecret(): string {
   return randomBytes(32).toString("hex");
 }
 
+/** Sealed for this endpoint: it does not open as another one's. */
 export function sealSecret(secret: string, webhookId: string, sealer: Sealer): string {
   return sealer.seal(secret, keyOf("webhook", webhookId));
 }

@@ -28,6 +28,7 @@ function whole(title: string, head: readonly string[], body: string): string {
   ].join("");
 }
 
+/** Text as HTML shows it, also within quotes. */
 export function escape(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

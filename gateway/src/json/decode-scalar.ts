@@ -32,6 +32,7 @@ export function integerRange(scalar: ScalarType): readonly [number, number] | un
   return integerRanges[scalar];
 }
 
+/** The reader of one scalar type; what it cannot read is a fault. */
 export function decodeScalar(scalar: ScalarType): Decode {
   if (scalar === ScalarType.STRING) return decodeText;
   if (scalar === ScalarType.BOOL) return decodeBoolean;
@@ -40,6 +41,7 @@ export function decodeScalar(scalar: ScalarType): Decode {
   return range === undefined ? decodeReal : decodeInteger(range, longs.has(scalar));
 }
 
+/** Undefined, with a fault, for what is no text. */
 export function decodeText(node: JsonNode, place: Place | undefined, faults: Faults): string | undefined {
   if (typeof node !== "string") return wrongType(node, "a string", place, faults);
   const detail = faultOfText(node);

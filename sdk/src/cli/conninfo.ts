@@ -23,6 +23,7 @@ export function conninfo(
     .join(" ");
 }
 
+/** Address of the machine that takes writes; undefined while none is known. */
 export function primaryAddress({ nodes }: Connection): string | undefined {
   return (nodes.find((node) => node.role === "primary") ?? nodes[0])?.addresses[0];
 }

@@ -1,6 +1,7 @@
 import type { Context } from "./context.ts";
 import { localModule } from "./local-module.ts";
 
+/** An operator with the password in use now. */
 export interface Operator {
   readonly username: string;
   readonly password: string;

@@ -9,6 +9,7 @@ export interface Noun {
   load(): Promise<(noun: CliCommand) => void>;
 }
 
+/** Nouns that stand together in help. */
 export interface NounGroup {
   readonly title: string;
   readonly nouns: readonly Noun[];

@@ -15,6 +15,7 @@ export interface Output {
   print(text: string): void;
 }
 
+/** Values of `--output`. */
 export const formats = ["table", "json", "yaml"] as const;
 export type Format = (typeof formats)[number];
 

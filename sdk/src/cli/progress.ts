@@ -1,6 +1,7 @@
 import type { TaskSummary } from "../types.ts";
 import type { Screen } from "./output.ts";
 
+/** Shows how far a wait is. */
 export interface Progress {
   update(summary: TaskSummary): void;
   /** Removes the line of a terminal. */

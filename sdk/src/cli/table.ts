@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 
+/** What the screen of a table can show. */
 export interface TableStyle {
   /** Width of the terminal; lines are as long as they are where there is none. */
   readonly columns: number | undefined;

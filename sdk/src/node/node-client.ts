@@ -4,6 +4,7 @@ import { createAuthorityFetch } from "./authority-fetch.ts";
 import type { Environment } from "./profiles.ts";
 import { type FoundSettings, type GivenSettings, readSettings } from "./settings.ts";
 
+/** What is left out is looked for in the environment and in profiles. */
 export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
   /** `process.env` when left out. */
   readonly environment?: Environment;

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, write
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
+/** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One installation and who signs in there: a token, an API key, or a person. */
@@ -17,6 +18,7 @@ export interface Profile {
   readonly password?: string | undefined;
 }
 
+/** What the file of profiles holds. */
 export interface Profiles {
   /** Name of the one to use when none is named. */
   readonly current: string | null;

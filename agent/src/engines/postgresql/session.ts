@@ -87,6 +87,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
+/** What the engine said, or any other error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -23,6 +23,7 @@ export const allowListFile = ({ paths }: Instance): string => join(paths.config,
 export const certificateFile = ({ paths }: Instance): string => join(paths.tls, "server.crt");
 export const keyFile = ({ paths }: Instance): string => join(paths.tls, "server.key");
 
+/** True for names that are the platform's or the engine's; no user is made or dropped by one. */
 export function isReserved(name: string): boolean {
   return name.startsWith(platform) || name === "default";
 }

@@ -49,6 +49,7 @@ export interface IncusEndpoint {
 /** Over a Unix socket the host of the URL is only a word. */
 export const incusOrigin = "incus.invalid";
 
+/** URL of a path in the project. */
 export function incusUrl(path: string, project: string): URL {
   const url = new URL(path, `http://${incusOrigin}`);
   url.searchParams.set("project", project);

@@ -37,6 +37,7 @@ export function instanceName(machineId: string): string {
   return `hf-${machineId}`;
 }
 
+/** Undefined for an instance that is not ours. */
 export function machineIdOf(instance: string): string | undefined {
   return instance.startsWith("hf-") ? instance.slice(3) : undefined;
 }

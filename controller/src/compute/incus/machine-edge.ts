@@ -42,6 +42,7 @@ export async function closeEdge(place: EdgePlace, signal: AbortSignal): Promise<
   }
 }
 
+/** Nothing happens when the table is gone. */
 export async function removeEdge(table: string, signal: AbortSignal): Promise<void> {
   await nft(["--file", "-"], `add table inet ${table}\ndelete table inet ${table}\n`, signal);
 }

@@ -64,6 +64,7 @@ function temporaryIn(directory: string): string {
   return join(directory, `${randomUUID()}${temporarySuffix}`);
 }
 
+/** Is it an error of the system with this code, such as ENOENT? */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }

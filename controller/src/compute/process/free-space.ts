@@ -17,6 +17,7 @@ export interface SpaceFacts {
   readonly promisedBytes: number;
 }
 
+/** Space of the directory's file system now, with what is promised of it. */
 export async function spaceOf(directory: string, promisedBytes: number): Promise<SpaceFacts> {
   const { bavail, blocks, bsize } = await statfs(directory);
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize, promisedBytes };
@@ -43,6 +44,7 @@ export interface MemoryFacts {
   readonly availableBytes: number;
 }
 
+/** Memory of the host now. */
 export async function memoryOf(): Promise<MemoryFacts> {
   const text = await readFile("/proc/meminfo", "utf8");
   const bytesOf = (name: string) => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024;

@@ -36,6 +36,7 @@ export interface Layout {
   sockets(number: number): string;
 }
 
+/** Where everything is below the provider's directory. */
 export function layoutOf(directory: string): Layout {
   const machines = join(directory, "machines");
   const running = join(directory, "running");

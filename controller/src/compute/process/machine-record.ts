@@ -18,11 +18,13 @@ export interface MachineRecord {
   readonly createdAt: number;
 }
 
+/** Undefined when there is no such machine. */
 export async function readRecord(path: string): Promise<MachineRecord | undefined> {
   const text = await readIfThere(path);
   return text === undefined ? undefined : (JSON.parse(text) as MachineRecord);
 }
 
+/** Resolves when it is there as a whole. */
 export function writeRecord(path: string, record: MachineRecord): Promise<void> {
   return writeAtomically(path, `${JSON.stringify(record, undefined, 2)}\n`);
 }

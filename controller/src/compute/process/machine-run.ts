@@ -14,6 +14,7 @@ export interface MachineRun {
   readonly groups: readonly string[];
 }
 
+/** Undefined when no run of the machine is on record. */
 export async function readRun(path: string): Promise<MachineRun | undefined> {
   const text = await readIfThere(path);
   return text === undefined ? undefined : parseRun(text);

@@ -25,6 +25,7 @@ export function hiddenIn(checkout: string, directory: string): string | undefine
   return path === "" || path.startsWith("..") ? undefined : path;
 }
 
+/** Paths of the platform as the machine sees them: the host's where it has no root of its own. */
 export function insideOf({ abilities, checkout, node }: Place): Inside {
   return abilities.isolation === "none"
     ? { node, checkout }

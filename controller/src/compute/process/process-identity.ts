@@ -18,6 +18,7 @@ export function bootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
+/** Undefined when there is no such process. */
 export function statOf(pid: number): ProcessStat | undefined {
   let text: string;
   try {
