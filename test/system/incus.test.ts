@@ -68,7 +68,8 @@ describe.skipIf(missing !== undefined)(
       const other = await services.createRunning("other");
       const { host_address: host, agents_port, dns_port, api_port } = listeners(platform);
       const incus = openIncusOf(platform);
-      const pid = await firstProcessOf(incus, main.service.nodes[0]?.id ?? "").finally(incus.close);
+      const pid = await firstProcessOf(incus, main.service.nodes[0]?.id ?? "");
+      await incus.close();
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
       expect(await connectFrom(pid, host, dns_port)).toBe("open");
       expect(await connectFrom(pid, host, api_port)).toBe("refused");
