@@ -28,19 +28,6 @@ export function integer(variable: string, description: string, fallback?: number
 }
 
 /** "true" or "1", "false" or "0" or empty. */
-export function flag(variable: string, description: string, fallback = false): Setting<boolean> {
-  return {
-    variable,
-    description,
-    fallback: String(fallback),
-    parse(value) {
-      if (value === "true" || value === "1") return true;
-      if (value === "false" || value === "0" || value === "") return false;
-      throw new Error(`${value} is neither true nor false`);
-    },
-  };
-}
-
 /** Comma-separated; empty text is an empty list. */
 export function list(variable: string, description: string, fallback = ""): Setting<string[]> {
   const parse = (value: string) =>

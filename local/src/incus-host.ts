@@ -1,4 +1,5 @@
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import {
@@ -111,7 +112,11 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       await removeHostAddress(address);
     },
     forget() {
-      if (options.socket === undefined) rmSync(ownDirectory, { recursive: true, force: true });
+      if (options.socket !== undefined) return;
+      rmSync(ownDirectory, { recursive: true, force: true });
+      // The last one of the host takes the directory above with it.
+      const above = dirname(ownDirectory);
+      if (existsSync(above) && readdirSync(above).length === 0) rmdirSync(above);
     },
   };
 }
