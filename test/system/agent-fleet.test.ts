@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
 import type { MachineObject } from "../../controller/src/machine/machine.ts";
 import { keyOf } from "../../controller/src/store/resource.ts";
 import { startTestEtcd, type TestEtcd } from "../support/etcd.ts";
+import { startFixtureKeeper } from "../support/fixture-keeper.ts";
 import { newInstallation, startController, type TestController, type TestInstallation } from "../support/test-fleet.ts";
 
 /**
@@ -33,7 +34,7 @@ beforeAll(async () => {
   ];
   directory = await mkdtemp(join(tmpdir(), "agent-fleet-"));
   await enroll();
-  startKeeper();
+  keeper = startFixtureKeeper(directory);
   await vi.waitUntil(() => holder() !== undefined, { timeout: 20_000 });
 });
 afterAll(async () => {
@@ -56,20 +57,6 @@ async function enroll(): Promise<void> {
   const file = join(directory, "enrollment.json");
   writeFileSync(`${file}.new`, JSON.stringify(enrollment), { mode: 0o600 });
   renameSync(`${file}.new`, file);
-}
-
-function startKeeper(): void {
-  keeper = spawn(process.execPath, [join(import.meta.dirname, "../../agent/keeper/main.ts")], {
-    env: {
-      PATH: process.env["PATH"],
-      HOLDFAST_MACHINE_ID: "m-1",
-      HOLDFAST_STATE_DIR: directory,
-      HOLDFAST_RUN_DIR: join(directory, "run"),
-      HOLDFAST_DATA_DIR: join(directory, "data"),
-      HOLDFAST_AGENT_MAIN: join(import.meta.dirname, "../support/fixture-agent.ts"),
-    },
-    stdio: "ignore",
-  });
 }
 
 function first(): TestController {
@@ -229,7 +216,7 @@ test("an agent that spent its token and died before it had saved the answer enro
   keeper.kill("SIGKILL");
   rmSync(join(directory, "identity.json"));
   await expect.poll(holder, { timeout: 30_000 }).toBeUndefined();
-  startKeeper();
+  keeper = startFixtureKeeper(directory);
   await expect.poll(() => logged("the enrolment is not good"), { timeout: 10_000 }).toBeGreaterThan(0);
   await enroll();
   await expect.poll(holder, { timeout: 15_000 }).toBeDefined();

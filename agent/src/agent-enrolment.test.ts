@@ -1,0 +1,53 @@
+import { statSync } from "node:fs";
+import { expect, test } from "vitest";
+import { ask } from "../../test/support/fixture-driver.ts";
+import { openFixtureMachine } from "../../test/support/fixture-machine.ts";
+
+const { controller, start, startKeeper, writeEnrollment, file, specOf, converge, enginePids, lastObservation, log } =
+  await openFixtureMachine();
+
+test("spends the token once and keeps key and certificate to itself", async () => {
+  await start();
+  expect(controller.enrollments).toEqual(["m-1"]);
+  expect(statSync(file("identity.json")).mode & 0o777).toBe(0o600);
+  controller.cut();
+  await expect.poll(() => controller.hellos.length).toBe(2);
+  expect(controller.enrollments).toEqual(["m-1"]);
+  expect(controller.hellos[0]?.bootId).toBe(controller.hellos[1]?.bootId);
+});
+
+test("sends the token to nobody whose authority is not the one of the enrolment", async () => {
+  const token = writeEnrollment(undefined, "00".repeat(32));
+  startKeeper();
+  await expect.poll(() => log()).toContain("has not the authority of the enrolment");
+  expect(controller.tokens.has(token)).toBe(true);
+  expect(controller.enrollments).toEqual([]);
+});
+
+test("uses a fresh enrolment, and the certificate of before when that is refused", async () => {
+  await start();
+  writeEnrollment();
+  controller.cut();
+  await expect.poll(() => controller.enrollments.length).toBe(2);
+  const spent = writeEnrollment();
+  controller.tokens.delete(spent);
+  const { length } = controller.hellos;
+  controller.cut();
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(length);
+  expect(controller.enrollments.length).toBe(2);
+});
+
+test("renews its certificate over and over, each session with the next one, while the engine stays", async () => {
+  controller.lifetimes = { identityMs: 3_000, serverMs: 3_000 };
+  await start();
+  await converge();
+  const [engine] = enginePids();
+  const first = (await ask({ spec: specOf() }, "read", AbortSignal.timeout(1_000))).certificate;
+  await expect.poll(() => new Set(controller.serials).size).toBeGreaterThanOrEqual(3);
+  await expect.poll(() => controller.renewals.filter((kind) => kind === "server").length).toBeGreaterThanOrEqual(3);
+  expect(controller.enrollments).toEqual(["m-1"]);
+  expect(enginePids()).toEqual([engine]);
+  const now = await ask({ spec: specOf() }, "read", AbortSignal.timeout(1_000));
+  expect(now.certificate).not.toBe(first);
+  expect(lastObservation()?.state).toBe("running");
+});

@@ -1,0 +1,110 @@
+import { createHash, randomBytes } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { beforeEach, expect, test } from "vitest";
+import { openFixtureMachine, taskHeader } from "../../test/support/fixture-machine.ts";
+
+const { controller, start, specOf, converge, agentPids } = await openFixtureMachine();
+
+beforeEach(start);
+
+test("an older term is refused, over a restart of the agent too", async () => {
+  await converge({ term: 5n });
+  const stale = () => converge({ term: 4n, generation: 2n });
+  expect((await stale()).failure?.code).toBe("stale_term");
+  for (const pid of agentPids()) process.kill(pid, "SIGKILL");
+  await expect.poll(() => controller.hellos.length).toBe(2);
+  expect(controller.hellos[1]?.terms["s-1"]).toBe(5n);
+  expect((await stale()).failure?.code).toBe("stale_term");
+});
+
+test("an older generation of the same kind is superseded", async () => {
+  await converge({ generation: 3n });
+  expect((await converge({ generation: 2n })).failure?.code).toBe("superseded");
+});
+
+test("a durable task that comes again gets the recorded result, and results are sent until they are acknowledged", async () => {
+  await converge();
+  controller.acknowledges = false;
+  const user = { username: "u", role: "readonly", verifier: "v" };
+  const task = {
+    ...taskHeader,
+    id: "task-1",
+    class: TaskClass.DURABLE,
+    input: { case: "putEngineUser" as const, value: { user } },
+  };
+  expect((await controller.perform(task)).output).toMatchObject({ case: "putEngineUser", value: { changed: true } });
+  for (const pid of agentPids()) process.kill(pid, "SIGKILL");
+  await expect.poll(() => controller.hellos.length).toBe(2);
+  expect(controller.hellos[1]?.openTasks).toEqual(["task-1"]);
+  const sent = () => controller.results.filter(({ taskId }) => taskId === "task-1").length;
+  await expect.poll(sent).toBe(2);
+  controller.acknowledges = true;
+  // The engine is not asked: this input would be refused.
+  const changed = { ...task.input, value: { user: { ...user, username: "bad" } } };
+  expect((await controller.perform({ ...task, input: changed })).failure).toBeUndefined();
+  controller.cut();
+  await expect.poll(() => controller.hellos.length).toBe(3);
+  expect(controller.hellos[2]?.openTasks).toEqual([]);
+});
+
+test("the engine's refusals and what it does not have are told apart", async () => {
+  await converge();
+  const put = { case: "putEngineUser" as const, value: { user: { username: "bad", role: "admin", verifier: "v" } } };
+  expect((await controller.perform({ ...taskHeader, input: put })).failure).toMatchObject({
+    code: "engine_refused",
+    message: "role bad is reserved",
+  });
+  const list = { case: "listEngineDatabases" as const, value: {} };
+  expect((await controller.perform({ ...taskHeader, input: list })).failure?.code).toBe("not_supported");
+});
+
+test("a task ends at its deadline and when it is cancelled, and holds no other lane up", async () => {
+  const slow = {
+    case: "convergeInstance" as const,
+    value: { instance: specOf({ parameters: { slow_start_ms: "60000" } }) },
+  };
+  const late = await controller.perform({ ...taskHeader, deadline: timestampFromMs(Date.now() + 300), input: slow });
+  expect(late.failure?.code).toBe("deadline_exceeded");
+  const cancelled = controller.perform({ ...taskHeader, id: "to-cancel", input: slow });
+  controller.send({ case: "cancelTask", value: { taskId: "to-cancel" } });
+  expect((await cancelled).failure?.code).toBe("cancelled");
+  const quick = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
+  expect(quick.output.case).toBe("readLogs");
+});
+
+test("a payload of 30 MB is copied with its checksum, and a wrong one is refused", async () => {
+  const bytes = randomBytes(30 << 20);
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  controller.payloads.set("big", bytes);
+  const copy = (reference: { id: string; sizeBytes: bigint; sha256: string }) =>
+    controller.perform({
+      ...taskHeader,
+      lane: Lane.BULK,
+      input: { case: "copyPayload", value: { payload: reference } },
+    });
+  const reference = { id: "big", sizeBytes: BigInt(bytes.byteLength), sha256 };
+  const result = await copy(reference);
+  expect(result.output.value).toMatchObject({ payload: { sha256 } });
+  expect(controller.progress.length).toBeGreaterThan(5);
+  expect((await copy({ ...reference, sha256: "00".repeat(32) })).failure?.code).toBe("payload_corrupt");
+});
+
+test("logs are read by position and level", async () => {
+  await converge();
+  const read = async (value: { cursor?: string; level?: string; limit?: number }) => {
+    const result = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value } });
+    if (result.output.case !== "readLogs") throw new Error(JSON.stringify(result.failure));
+    return result.output.value;
+  };
+  const first = await read({ limit: 1 });
+  expect(first).toMatchObject({
+    hasMore: true,
+    lines: [{ component: "engine", level: "info", message: "starting" }],
+  });
+  const second = await read({ cursor: first.nextCursor });
+  expect(second.lines.map(({ message }) => message)).toEqual(["ready"]);
+  expect((await read({ level: "error" })).lines).toEqual([]);
+  await converge({ generation: 2n, parameters: { a: "b" } });
+  expect((await read({ cursor: second.nextCursor })).lines.map(({ message }) => message)).toEqual(["reloaded"]);
+});

@@ -1,0 +1,162 @@
+import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import {
+  type InstanceSpec,
+  InstanceSpecSchema,
+  Lane,
+  TaskClass,
+  type TaskResult,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, afterEach, beforeEach, expect } from "vitest";
+import { type ControllerEnd, startControllerEnd } from "./controller-end.ts";
+import { startFixtureKeeper } from "./fixture-keeper.ts";
+
+type SpecChange = MessageInitShape<typeof InstanceSpecSchema>;
+
+/** What every task for the machine says. */
+export const taskHeader = {
+  ownerId: "s-1",
+  generation: 1n,
+  term: 1n,
+  lane: Lane.CONTROL,
+  class: TaskClass.QUICK,
+};
+
+/** The real keeper and agent on a fresh directory for each test, before one controller's end for all tests of a file. */
+export interface FixtureMachine {
+  readonly controller: ControllerEnd;
+  /** Enrols, starts, and waits for the agent's hello. */
+  start(): Promise<void>;
+  startKeeper(): void;
+  keeper(): ChildProcess;
+  /** Leaves an enrolment in the machine and answers its token, which the controller takes. */
+  writeEnrollment(token?: string, fingerprint?: string): string;
+  /** Path of a file of the machine's state. */
+  file(name: string): string;
+  specOf(change?: SpecChange): InstanceSpec;
+  /** Has the agent hold an instance of this spec, and waits for the result. */
+  converge(change?: SpecChange): Promise<TaskResult>;
+  enginePids(): number[];
+  agentPids(): number[];
+  lastObservation(): InstanceObservation | undefined;
+  /** Waits for an observation, which may have come before. */
+  observed(matches: (observation: InstanceObservation) => boolean): Promise<InstanceObservation>;
+  /** All that was logged on the machine. */
+  log(): string;
+}
+
+/** To be called at the top of a test file: it makes and takes away what each test needs. */
+export async function openFixtureMachine(): Promise<FixtureMachine> {
+  const controller = await startControllerEnd();
+  let directory: string;
+  let keeper: ChildProcess;
+  // Sixteen for each test file: files run beside each other, in processes whose ids follow each other.
+  let nextPort = 21_000 + (process.pid % 370) * 16;
+  let port: number;
+
+  /** Host's pids of our processes whose command line has a word that ends so. */
+  function pidsOf(text: string): number[] {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => {
+        try {
+          const command = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+          const running = !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+          const direct = command[0]?.endsWith("node") && command.some((word) => word.endsWith(text));
+          return running && direct && isOurs(pid, command);
+        } catch {
+          return false;
+        }
+      });
+  }
+
+  function isOurs(pid: number, command: readonly string[]): boolean {
+    return command.join(" ").includes(directory) || readFileSync(`/proc/${pid}/environ`, "latin1").includes(directory);
+  }
+
+  function forgetFrames(): void {
+    const { hellos, results, observations, serials, renewals, enrollments } = controller;
+    for (const list of [hellos, results, observations, serials, renewals, enrollments]) list.length = 0;
+  }
+
+  const machine: FixtureMachine = {
+    controller,
+    async start() {
+      machine.writeEnrollment();
+      machine.startKeeper();
+      await expect.poll(() => controller.hellos.length, { interval: 10, timeout: 60_000 }).toBe(1);
+    },
+    startKeeper() {
+      keeper = startFixtureKeeper(directory);
+    },
+    keeper: () => keeper,
+    writeEnrollment(token = randomBytes(16).toString("hex"), fingerprint = controller.caFingerprint) {
+      controller.tokens.add(token);
+      const enrollment = {
+        installation_id: "test",
+        machine_id: "m-1",
+        controllers: [controller.address],
+        ca_fingerprint: fingerprint,
+        token,
+      };
+      writeFileSync(machine.file("enrollment.json"), JSON.stringify(enrollment), { mode: 0o600 });
+      return token;
+    },
+    file: (name) => join(directory, name),
+    specOf: (change = {}) =>
+      create(InstanceSpecSchema, {
+        serviceId: "s-1",
+        nodeId: "n-1",
+        engine: "fixture",
+        version: "1",
+        generation: 1n,
+        term: 1n,
+        running: true,
+        storageBytes: 1n << 40n,
+        address: "127.0.0.1",
+        port,
+        ...change,
+      }),
+    converge(change = {}) {
+      const instance = machine.specOf(change);
+      const { generation, term } = instance;
+      const input = { case: "convergeInstance" as const, value: { instance } };
+      return controller.perform({ ...taskHeader, generation, term, input });
+    },
+    enginePids: () => pidsOf("fixture-engine.ts"),
+    agentPids: () => pidsOf("fixture-agent.ts"),
+    lastObservation: () => controller.observations.at(-1),
+    async observed(matches) {
+      await expect.poll(() => controller.observations.some(matches)).toBe(true);
+      return controller.observations.find(matches) as InstanceObservation;
+    },
+    log() {
+      const names = readdirSync(machine.file("log"));
+      return names.map((name) => readFileSync(join(machine.file("log"), name), "utf8")).join("\n");
+    },
+  };
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "agent-"));
+    controller.lifetimes = { identityMs: 3_600_000, serverMs: 3_600_000 };
+    controller.acknowledges = true;
+    forgetFrames();
+    port = nextPort++;
+  });
+  afterEach(async (context) => {
+    keeper.kill("SIGKILL");
+    if (context.task.result?.state === "fail") console.log(machine.log());
+    await expect.poll(() => machine.enginePids().length).toBe(0);
+    controller.cut();
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  });
+  afterAll(() => controller.close());
+  return machine;
+}
