@@ -1,5 +1,6 @@
 import type { PeerCertificate } from "node:tls";
 import { Client, type ClientDuplexStream, credentials, type ServiceError } from "@grpc/grpc-js";
+import { createLastCall } from "@holdfast/common/last-call.ts";
 import { type GrpcMethod, grpcService } from "@holdfast/common/grpc-service.ts";
 import {
   type AgentFrame,
@@ -60,12 +61,18 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
     "grpc.use_local_subchannel_pool": 1,
   });
 
+  const calls = createLastCall(() => client.close());
+
   return {
     address,
     unary: (method, request, timeoutMs) =>
       new Promise((resolve, reject) => {
-        const answered = (error: ServiceError | null, response?: unknown) =>
-          error === null ? resolve(response as never) : reject(error);
+        const end = calls.begin();
+        const answered = (error: ServiceError | null, response?: unknown) => {
+          end();
+          if (error === null) resolve(response as never);
+          else reject(error);
+        };
         const deadline = Date.now() + timeoutMs;
         client.makeUnaryRequest(
           method.path,
@@ -82,6 +89,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
     },
     async *readPayload(request, signal) {
       const { path, requestSerialize, responseDeserialize } = agentMethods.readPayload;
+      const end = calls.begin();
       const call = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request);
       const cancel = () => call.cancel();
       signal.addEventListener("abort", cancel);
@@ -90,14 +98,18 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
       } finally {
         signal.removeEventListener("abort", cancel);
         call.cancel();
+        end();
       }
     },
     writePayload(chunks, signal) {
       const { path, requestSerialize, responseDeserialize } = agentMethods.writePayload;
+      const end = calls.begin();
       return new Promise((resolve, reject) => {
-        const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, (error, ref) =>
-          error === null && ref !== undefined ? resolve(ref) : reject(error ?? new Error("no answer")),
-        );
+        const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, (error, ref) => {
+          end();
+          if (error === null && ref !== undefined) resolve(ref);
+          else reject(error ?? new Error("no answer"));
+        });
         const send = async () => {
           for await (const chunk of chunks) {
             signal.throwIfAborted();
@@ -111,7 +123,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
         });
       });
     },
-    close: () => client.close(),
+    close: () => calls.close(),
   };
 }
 

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
+import { createLastCall, type LastCall } from "@holdfast/common/last-call.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
   type RunTaskRequest,
@@ -30,14 +31,14 @@ export interface PeerCalls {
 }
 
 export function createPeerCalls({ installationId, identity, trustBundle, log }: PeerCallsDeps): PeerCalls {
-  const clients = new Map<string, Client>();
+  const clients = new Map<string, { readonly client: Client; readonly calls: LastCall }>();
   // A new certificate needs new connections; calls on the old ones end by themselves.
   const renewals = identity.subscribe(() => {
-    for (const client of clients.values()) client.close();
+    for (const { calls } of clients.values()) calls.close();
     clients.clear();
   });
 
-  function clientOf(address: string): Client {
+  function clientOf(address: string): { readonly client: Client; readonly calls: LastCall } {
     const known = clients.get(address);
     if (known !== undefined) return known;
     const { privateKey, certificate } = identity.current;
@@ -56,16 +57,20 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
     });
-    clients.set(address, client);
-    return client;
+    const made = { client, calls: createLastCall(() => client.close()) };
+    clients.set(address, made);
+    return made;
   }
 
   return {
     run(address, machineId, task, timeoutMs, signal) {
       const { path, requestSerialize, responseDeserialize } = peerDefinition.runTask;
       const request = create(RunTaskRequestSchema, { machineId, task, timeoutMs });
+      const { client, calls } = clientOf(address);
+      const end = calls.begin();
       return new Promise((resolve, reject) => {
         const done = (error: ServiceError | null, response?: RunTaskResponse) => {
+          end();
           signal?.removeEventListener("abort", abort);
           if (response?.result !== undefined) resolve(response.result);
           else {
@@ -74,7 +79,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
           }
         };
         const options = { deadline: Date.now() + timeoutMs + 500 };
-        const call = clientOf(address).makeUnaryRequest<RunTaskRequest, RunTaskResponse>(
+        const call = client.makeUnaryRequest<RunTaskRequest, RunTaskResponse>(
           path,
           requestSerialize,
           responseDeserialize,
@@ -89,7 +94,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     },
     close() {
       renewals.close();
-      for (const client of clients.values()) client.close();
+      for (const { client } of clients.values()) client.close();
     },
   };
 }

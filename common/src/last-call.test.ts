@@ -1,0 +1,18 @@
+import { expect, test, vi } from "vitest";
+import { createLastCall } from "./last-call.ts";
+
+test("closes at once when nothing runs, and at the end of the last call otherwise", () => {
+  const idle = vi.fn();
+  createLastCall(idle).close();
+  expect(idle).toHaveBeenCalledOnce();
+
+  const busy = vi.fn();
+  const calls = createLastCall(busy);
+  const [first, second] = [calls.begin(), calls.begin()];
+  first();
+  calls.close();
+  first();
+  expect(busy).not.toHaveBeenCalled();
+  second();
+  expect(busy).toHaveBeenCalledOnce();
+});
