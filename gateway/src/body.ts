@@ -2,7 +2,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type HttpRequest, headerOf } from "./exchange.ts";
 
 /** How long a client may take for its body. */
-export const bodyTimeoutMs = 30_000;
+const bodyTimeoutMs = 30_000;
 
 const none = new Uint8Array();
 

@@ -16,9 +16,9 @@ export type SendEvents = (exchange: Exchange, input: Message, call: Call) => Pro
 type Page = Readonly<Record<string, unknown>>;
 
 /** Time without an event after which a comment shows that the stream lives. */
-export const keepAliveMs = 15_000;
+const keepAliveMs = 15_000;
 /** Pause after a page that was the last. */
-export const pollMs = 500;
+const pollMs = 500;
 
 /**
  * Follows a list method by its cursor: each entry is one event, the last of a page carries the cursor as its id, so that

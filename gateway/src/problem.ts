@@ -22,7 +22,7 @@ export interface ProblemAnswer {
 }
 
 /** Both ways to sign in; sent with every 401. */
-export const challenges: readonly string[] = ['Basic realm="holdfast", charset="UTF-8"', 'Bearer realm="holdfast"'];
+const challenges: readonly string[] = ['Basic realm="holdfast", charset="UTF-8"', 'Bearer realm="holdfast"'];
 
 /** Where the page of an error is. */
 export function errorPage(baseUrl: string, code: string): string {

@@ -40,7 +40,7 @@ export interface EngineMachine {
   remove(): Promise<void>;
 }
 
-export const serverName = "orders-1.local.holdfast.test";
+const serverName = "orders-1.local.holdfast.test";
 
 /** True when an image with this version is made. */
 export function hasEngine(engine: Program, version: string): boolean {

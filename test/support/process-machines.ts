@@ -14,7 +14,7 @@ import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machi
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 
 /** A first process of a machine with a child that has left its session, as engines have. */
-export const standIn = [
+const standIn = [
   "/bin/sh",
   "-c",
   `trap 'exit 0' TERM

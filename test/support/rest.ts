@@ -96,7 +96,7 @@ export function createRest(
 }
 
 /** Connections that were refused, cut or too slow: nothing is known of what became of the request. */
-export function isUnanswered(error: unknown): boolean {
+function isUnanswered(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ERR_STREAM_PREMATURE_CLOSE"].includes(String(code));
 }

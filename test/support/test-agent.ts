@@ -54,7 +54,7 @@ export function dial({ address, trustBundle, identity }: DialOptions): Client {
   });
 }
 
-export function callUnary<Request, Response>(
+function callUnary<Request, Response>(
   client: Client,
   method: GrpcMethod<Request, Response>,
   request: Request,

@@ -4,7 +4,7 @@ import { Webhook as SvixWebhook } from "svix";
 import type { Received } from "./webhook-receiver.ts";
 
 /** Verifiers that nobody here wrote, by what they read. Each tells whether it takes the delivery as signed with the secret. */
-export const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string) => Promise<boolean>>> = {
+const webhookJudges: Readonly<Record<string, (delivery: Received, secret: string) => Promise<boolean>>> = {
   "octokit, X-Platform-Signature": ({ body, headers }, secret) =>
     verify(secret, body, String(headers["x-platform-signature"])),
   "octokit, X-Platform-Signature-Next": async ({ body, headers }, secret) =>

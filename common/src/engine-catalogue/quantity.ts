@@ -15,7 +15,7 @@ const base: Readonly<Record<Unit, number>> = {
   min: 60_000,
 };
 
-export function isMemory(unit: Unit): boolean {
+function isMemory(unit: Unit): boolean {
   return unit === "byte" || unit.endsWith("B");
 }
 

@@ -14,7 +14,7 @@ export type Quota = Readonly<Record<QuotaName, number>>;
 export const quotaNames = ["services", "storageGb", "members", "apiKeys", "tokens", "webhooks"] as const;
 export type QuotaName = (typeof quotaNames)[number];
 
-export const defaultQuota: Quota = {
+const defaultQuota: Quota = {
   services: 100,
   storageGb: 102_400,
   members: 200,

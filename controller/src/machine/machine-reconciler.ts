@@ -23,7 +23,7 @@ const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
 
 /** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
-export function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
+function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
   const memories = new Map<string, Memory>();
   const startedAt = deps.clock.monotonicMs();
 

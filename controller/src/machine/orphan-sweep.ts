@@ -105,7 +105,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
 }
 
 /** Pure: what is due for an orphan that was first seen at `since`. */
-export function orphanOf(facts: MachineFacts, since: number | undefined, held: boolean, now: number): Orphan {
+function orphanOf(facts: MachineFacts, since: number | undefined, held: boolean, now: number): Orphan {
   const { id: machineId, hasData } = facts;
   if (held) return { machineId, hasData, action: "kept", keptUntil: undefined };
   if (!hasData) return { machineId, hasData, action: "destroyed", keptUntil: undefined };

@@ -90,7 +90,7 @@ function nodeIsHealthy(
 }
 
 /** Is everything shut down as asked? */
-export function isStopped(observed: ObservedService): boolean {
+function isStopped(observed: ObservedService): boolean {
   return observed.nodes.every(({ machine }) => machine?.spec.power === "off" && machine.status.state === "stopped");
 }
 

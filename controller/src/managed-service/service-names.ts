@@ -28,7 +28,7 @@ export function nodeHostnameOf(serviceHostname: string, number: number): string 
 }
 
 /** The name for reads: any healthy replica, the primary while there is none. */
-export function replicaHostnameOf(serviceHostname: string): string {
+function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 

@@ -84,7 +84,7 @@ export async function performServiceStep(
 }
 
 /** The managed users of a service, by name. */
-export function usersOf(serviceId: string, users: Collection<DatabaseUserObject>): DatabaseUserObject[] {
+function usersOf(serviceId: string, users: Collection<DatabaseUserObject>): DatabaseUserObject[] {
   const found: DatabaseUserObject[] = [];
   for (const { object } of users.values()) if (object.spec.serviceId === serviceId) found.push(object);
   return found.sort((a, b) => (a.spec.username < b.spec.username ? -1 : 1));

@@ -37,7 +37,7 @@ export function createAuthorityFollowers({ machines, fleet, authority }: Authori
  * Machines whose certificates are of an older generation than the record. One that is off is not waited for: it enrolls
  * when it starts.
  */
-export function machinesBehind(
+function machinesBehind(
   machines: Iterable<{ readonly object: MachineObject }>,
   observation: (machineId: string) => ObservedInstance | undefined,
   { generation }: Pick<AuthorityRecord, "generation">,

@@ -9,7 +9,7 @@ export interface SlotLimits {
 }
 
 /** Of one controller. */
-export const slotLimits: SlotLimits = { total: 1_024, organization: 128, endpoint: 16, failing: 1 };
+const slotLimits: SlotLimits = { total: 1_024, organization: 128, endpoint: 16, failing: 1 };
 
 /**
  * Shares the attempts in flight among endpoints, in turns. It knows which endpoints may have something due, never the

@@ -122,6 +122,6 @@ function exactInteger(value: number | bigint | string): string {
 const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
 /** A JSON string; the common case without a call of JSON.stringify. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return needsEscape.test(text) ? JSON.stringify(text) : `"${text}"`;
 }

@@ -43,7 +43,7 @@ export function fieldOf(place: Place | undefined): string {
 }
 
 /** RFC 6901. */
-export function pointerOf(place: Place | undefined): string {
+function pointerOf(place: Place | undefined): string {
   if (place === undefined) return "";
   return `${pointerOf(place.parent)}/${String(place.key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

@@ -5,7 +5,7 @@ export class JsonSyntaxError extends Error {
   override readonly name = "JsonSyntaxError";
 }
 
-export const maxDepth = 64;
+const maxDepth = 64;
 
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const spacePattern = /[ \t\r\n]*/y;

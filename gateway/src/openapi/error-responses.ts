@@ -31,7 +31,7 @@ export const problemSchema: JsonSchema = {
   },
 };
 
-export const statuses: readonly number[] = [...new Set(Object.values(CATALOGUE).map((entry) => entry.status))].sort(
+const statuses: readonly number[] = [...new Set(Object.values(CATALOGUE).map((entry) => entry.status))].sort(
   (a, b) => a - b,
 );
 

@@ -3,7 +3,7 @@ import { integerRange } from "../json/decode-scalar.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** JSON type of a scalar, without limits. */
-export function scalarSchema(scalar: ScalarType): JsonSchema {
+function scalarSchema(scalar: ScalarType): JsonSchema {
   const range = integerRange(scalar);
   if (range !== undefined) return { type: "integer", minimum: range[0], maximum: range[1] };
   switch (scalar) {
@@ -18,7 +18,7 @@ export function scalarSchema(scalar: ScalarType): JsonSchema {
   }
 }
 
-export function enumSchema(description: DescEnum): JsonSchema {
+function enumSchema(description: DescEnum): JsonSchema {
   return {
     type: "string",
     enum: description.values.filter((value) => value.number !== 0).map((value) => value.jsonName),
@@ -26,7 +26,7 @@ export function enumSchema(description: DescEnum): JsonSchema {
 }
 
 /** Schema of a type whose JSON is not its fields; undefined for our own messages. */
-export function wellKnownSchema(typeName: string): JsonSchema | undefined {
+function wellKnownSchema(typeName: string): JsonSchema | undefined {
   switch (typeName) {
     case "google.protobuf.Timestamp":
       return { type: "string", format: "date-time" };

@@ -58,7 +58,7 @@ function forPlatform(instance: Instance): [string, string][] {
 }
 
 /** Pure: what a failed probe says of the engine. */
-export function verdict(error: unknown): EngineCheck {
+function verdict(error: unknown): EngineCheck {
   const code = codeOf(error);
   const message = messageOf(error);
   if (code === "53300") return { name: "liveness", status: "degraded", reason: "too many clients" };

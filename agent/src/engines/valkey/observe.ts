@@ -47,13 +47,13 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
  * Pure: a write is in memory before it is in the file, and taken back by nobody when the file does not take it. The server
  * tries again each second and refuses further writes until then.
  */
-export function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
+function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
   if (info.get("aof_last_write_status") === "err") return unhealthy("liveness", "cannot write to disk");
   return { name: "liveness", status: "healthy", reason: "" };
 }
 
 /** Pure: what a failed probe says of the engine. */
-export function verdict(error: unknown): EngineCheck {
+function verdict(error: unknown): EngineCheck {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (/^OOM|EXECABORT.*OOM|previous errors.*OOM/.test(message)) {

@@ -62,7 +62,7 @@ function settings(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
 
-export function planOf(spec: Instance["spec"]) {
+function planOf(spec: Instance["spec"]) {
   return { vcpu: spec.vcpu, memoryBytes: Number(spec.memoryBytes), storageBytes: Number(spec.storageBytes) };
 }
 

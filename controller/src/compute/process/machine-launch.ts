@@ -84,7 +84,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
 }
 
 /** What the machine's log ends with, for a message. */
-export async function logTail(path: string): Promise<string> {
+async function logTail(path: string): Promise<string> {
   const text = await readFile(path, "utf8");
   return text.trim().split("\n").slice(-3).join(" / ").slice(-500);
 }

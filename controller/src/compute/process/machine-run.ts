@@ -21,7 +21,7 @@ export async function readRun(path: string): Promise<MachineRun | undefined> {
 }
 
 /** Undefined for a file that was cut before it said anything. */
-export function parseRun(text: string): MachineRun | undefined {
+function parseRun(text: string): MachineRun | undefined {
   const rows = text.split("\n").map((line) => line.split(" "));
   const launcher = rows.find(([name]) => name === "launcher");
   const init = rows.find(([name]) => name === "init");
