@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { detectGroups, limitMachine, removeGroups } from "@holdfast/controller/compute/process/control-groups.ts";
+import { detectGroups, limitMachine, removeGroups } from "@holdfast/controller/compute/host/control-groups.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";

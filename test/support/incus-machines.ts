@@ -7,8 +7,8 @@ import { createIncusClient, type IncusClient } from "@holdfast/controller/comput
 import { untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
 import { createIncusProvider, type IncusProvider } from "@holdfast/controller/compute/incus/incus-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
-import { detectAbilities } from "@holdfast/controller/compute/process/host-abilities.ts";
-import { layoutOf } from "@holdfast/controller/compute/process/machine-paths.ts";
+import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
+import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";

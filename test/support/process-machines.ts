@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/process/host-abilities.ts";
-import { layoutOf } from "@holdfast/controller/compute/process/machine-paths.ts";
+import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
+import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import {
   createProcessProvider,
   type ProcessProvider,

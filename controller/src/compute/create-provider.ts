@@ -4,7 +4,7 @@ import type { ControllerConfig } from "../config.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusClient } from "./incus/incus-client.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
-import { detectAbilities } from "./process/host-abilities.ts";
+import { detectAbilities } from "./host/host-abilities.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 

@@ -7,7 +7,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
-import { detectAbilities } from "../compute/process/host-abilities.ts";
+import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { readRun } from "../compute/process/machine-run.ts";
 import { matchesEnrollment } from "../fleet/enrollment-token.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";

@@ -1,7 +1,7 @@
 import type { Admission, MachineSpec } from "../compute-provider.ts";
-import type { MachineRecord } from "../process/machine-record.ts";
+import type { MachineRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { admitDisk, firstBytes, spaceOf } from "../process/free-space.ts";
+import { admitDisk, firstBytes, spaceOf } from "../host/free-space.ts";
 
 const gib = 1024 ** 3;
 const youngMs = 120_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { namesIn } from "../process/atomic-file.ts";
-import { layoutOf } from "../process/machine-paths.ts";
+import { namesIn } from "../host/atomic-file.ts";
+import { layoutOf } from "../host/machine-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isThereAlready } from "./incus-transport.ts";
 import { machineIdOf } from "./instance-config.ts";

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
-import type { DirectoryLock } from "../process/directory-lock.ts";
+import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isThereAlready } from "./incus-transport.ts";
 import { inside } from "./instance-config.ts";

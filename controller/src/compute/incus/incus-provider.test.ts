@@ -6,8 +6,8 @@ import { incusMissing, startTestIncus } from "../../../../test/support/incus-mac
 import type { MachinePlan } from "../compute-provider.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { computeConformance, type ConformanceSubject } from "../compute-conformance.ts";
-import { namesIn } from "../process/atomic-file.ts";
-import { isAlive, statOf } from "../process/process-identity.ts";
+import { namesIn } from "../host/atomic-file.ts";
+import { isAlive, statOf } from "../host/process-identity.ts";
 import { instanceName } from "./instance-config.ts";
 
 const run = promisify(execFile);

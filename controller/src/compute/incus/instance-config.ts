@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { MachinePlan } from "../compute-provider.ts";
-import type { MachinePaths } from "../process/machine-paths.ts";
-import { codeInside } from "../process/mount-table.ts";
+import type { MachinePaths } from "../host/machine-paths.ts";
+import { codeInside } from "../host/place.ts";
 
 /** All that an instance is made from. */
 export interface InstanceSpec {

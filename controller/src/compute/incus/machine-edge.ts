@@ -2,7 +2,7 @@ import { execFile, spawn } from "node:child_process";
 import { promisify } from "node:util";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { MachineEdge } from "../compute-provider.ts";
-import { addressOf } from "../process/machine-number.ts";
+import { addressOf } from "../host/machine-number.ts";
 import { hostLink } from "./host-link.ts";
 import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
 

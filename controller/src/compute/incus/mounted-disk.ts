@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { chown, mkdir, readFile, realpath, truncate } from "node:fs/promises";
 import { promisify } from "node:util";
 import { ComputeFailure } from "../compute-failure.ts";
-import { hasCode } from "../process/atomic-file.ts";
-import { refreshLoops } from "../process/loop-device.ts";
-import type { MachinePaths } from "../process/machine-paths.ts";
+import { hasCode } from "../host/atomic-file.ts";
+import { refreshLoops } from "../host/loop-device.ts";
+import type { MachinePaths } from "../host/machine-paths.ts";
 import { dataSource, inside } from "./instance-config.ts";
 
 const run = promisify(execFile);

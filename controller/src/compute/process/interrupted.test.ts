@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines, testCheckout } from "../../../../test/support/process-machines.ts";
-import { detectAbilities } from "./host-abilities.ts";
+import { detectAbilities } from "../host/host-abilities.ts";
 
 const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
-import { detectAbilities } from "./host-abilities.ts";
-import { isAlive, type ProcessStat, statOf } from "./process-identity.ts";
+import { detectAbilities } from "../host/host-abilities.ts";
+import { isAlive, type ProcessStat, statOf } from "../host/process-identity.ts";
 import { readRun } from "./machine-run.ts";
-import { namesIn } from "./atomic-file.ts";
+import { namesIn } from "../host/atomic-file.ts";
 
 const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();

@@ -3,12 +3,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
-import { hasCode, readIfThere } from "./atomic-file.ts";
+import { hasCode, readIfThere } from "../host/atomic-file.ts";
 import { launchMachine } from "./machine-launch.ts";
-import type { Layout } from "./machine-paths.ts";
-import { codeInside } from "./mount-table.ts";
+import type { Layout } from "../host/machine-paths.ts";
 import { removeOldCode } from "./old-code.ts";
-import type { Place } from "./place.ts";
+import { codeInside, type Place } from "../host/place.ts";
 import { makingPaths } from "./spare-directory.ts";
 import { stopMachine } from "./stop-machine.ts";
 

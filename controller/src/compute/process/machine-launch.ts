@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
-import type { Isolation } from "./host-abilities.ts";
-import { agentUidOf } from "./machine-number.ts";
-import type { MachinePaths } from "./machine-paths.ts";
+import type { Isolation } from "../host/host-abilities.ts";
+import { agentUidOf } from "../host/machine-number.ts";
+import type { MachinePaths } from "../host/machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
 
 const script = join(import.meta.dirname, "launch-machine.sh");

@@ -1,6 +1,6 @@
-import { readIfThere } from "./atomic-file.ts";
-import type { Isolation } from "./host-abilities.ts";
-import { bootId, isAlive, type ProcessIdentity, signalProcess } from "./process-identity.ts";
+import { readIfThere } from "../host/atomic-file.ts";
+import type { Isolation } from "../host/host-abilities.ts";
+import { bootId, isAlive, type ProcessIdentity, signalProcess } from "../host/process-identity.ts";
 
 /** One start of a machine, as it noted itself (launch-machine.sh, enter-machine.sh). */
 export interface MachineRun {

@@ -4,8 +4,8 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Log } from "@holdfast/common/log.ts";
-import { hasCode } from "./atomic-file.ts";
-import type { Layout } from "./machine-paths.ts";
+import { hasCode } from "../host/atomic-file.ts";
+import type { Layout } from "../host/machine-paths.ts";
 import { isRunning, readRun } from "./machine-run.ts";
 
 const openFile = promisify(open);

@@ -1,11 +1,11 @@
 import { chown, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { basename } from "node:path";
 import type { MachineSpec } from "../compute-provider.ts";
-import { hasCode } from "./atomic-file.ts";
-import { makeDisk } from "./data-disk.ts";
-import { agentUidOf, type MachineNumbers } from "./machine-number.ts";
-import type { Layout, MachinePaths } from "./machine-paths.ts";
-import { type MachineRecord, writeRecord } from "./machine-record.ts";
+import { hasCode } from "../host/atomic-file.ts";
+import { makeDisk } from "../host/data-disk.ts";
+import { agentUidOf, type MachineNumbers } from "../host/machine-number.ts";
+import type { Layout, MachinePaths } from "../host/machine-paths.ts";
+import { type MachineRecord, writeRecord } from "../host/machine-record.ts";
 import type { Spare, Spares } from "./spares.ts";
 
 export interface MakeMachineDeps {

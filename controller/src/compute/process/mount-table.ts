@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
-import type { MachineGroups } from "./control-groups.ts";
-import type { MachinePaths } from "./machine-paths.ts";
-import type { Place } from "./place.ts";
+import type { MachineGroups } from "../host/control-groups.ts";
+import type { MachinePaths } from "../host/machine-paths.ts";
+import { codeInside, type Place } from "../host/place.ts";
 
 /** What a machine sees of its host. */
 export interface MachineRoot {
@@ -17,9 +17,6 @@ export interface MachineRoot {
   /** Its control groups, for reading: what they have counted. */
   readonly groups: MachineGroups | undefined;
 }
-
-/** Where a machine finds its code. */
-export const codeInside = "/holdfast/code";
 
 const devices = ["null", "zero", "full", "random", "urandom"];
 

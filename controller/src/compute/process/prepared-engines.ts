@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import type { Inside } from "./place.ts";
+import type { Inside } from "../host/place.ts";
 import type { SpareKind } from "./spares.ts";
 
 /** Only PostgreSQL is bootstrapped ahead: the making of its data directory takes longer than all else of a new service. */

@@ -8,10 +8,10 @@ import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { describe, it } from "vitest";
 import { startTestMachines, testCheckout } from "../../../../test/support/process-machines.ts";
 import { type ConformanceSubject, computeConformance } from "../compute-conformance.ts";
-import { groupsOf } from "./control-groups.ts";
-import { detectAbilities, type HostAbilities } from "./host-abilities.ts";
+import { groupsOf } from "../host/control-groups.ts";
+import { detectAbilities, type HostAbilities } from "../host/host-abilities.ts";
 import { type MachineRun, readRun } from "./machine-run.ts";
-import { isAlive, statOf } from "./process-identity.ts";
+import { isAlive, statOf } from "../host/process-identity.ts";
 
 const run = promisify(execFile);
 const abilities = await detectAbilities();

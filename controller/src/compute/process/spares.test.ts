@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
-import { detectAbilities } from "./host-abilities.ts";
+import { detectAbilities } from "../host/host-abilities.ts";
 import { readRun } from "./machine-run.ts";
 
 const { isolation, reason } = await detectAbilities();

@@ -1,15 +1,15 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
-import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
-import { diskBytesMin, makeDisk } from "./data-disk.ts";
-import type { DirectoryLock } from "./directory-lock.ts";
+import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "../host/atomic-file.ts";
+import { diskBytesMin, makeDisk } from "../host/data-disk.ts";
+import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { MachineCode } from "./machine-code.ts";
 import { launchMachine } from "./machine-launch.ts";
-import type { MachineNumbers } from "./machine-number.ts";
-import type { Layout, MachinePaths } from "./machine-paths.ts";
-import type { NodeImages } from "./node-images.ts";
-import type { Place } from "./place.ts";
+import type { MachineNumbers } from "../host/machine-number.ts";
+import type { Layout, MachinePaths } from "../host/machine-paths.ts";
+import type { NodeImages } from "../host/node-images.ts";
+import type { Place } from "../host/place.ts";
 import { makingPaths, makingsOf } from "./spare-directory.ts";
 import { stopMachine } from "./stop-machine.ts";
 

@@ -1,11 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { namesIn } from "./atomic-file.ts";
-import { removeGroups } from "./control-groups.ts";
-import { loopsOf } from "./loop-device.ts";
-import { layoutOf, type MachinePaths } from "./machine-paths.ts";
+import { namesIn } from "../host/atomic-file.ts";
+import { removeGroups } from "../host/control-groups.ts";
+import { loopsOf } from "../host/loop-device.ts";
+import { layoutOf, type MachinePaths } from "../host/machine-paths.ts";
 import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
-import { signalProcess } from "./process-identity.ts";
+import { signalProcess } from "../host/process-identity.ts";
 import { makingsIn } from "./spare-directory.ts";
 import { straysOf } from "./stray-processes.ts";
 

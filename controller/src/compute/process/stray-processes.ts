@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename } from "node:path";
-import type { MachinePaths } from "./machine-paths.ts";
-import { type ProcessIdentity, statOf } from "./process-identity.ts";
+import type { MachinePaths } from "../host/machine-paths.ts";
+import { type ProcessIdentity, statOf } from "../host/process-identity.ts";
 
 /**
  * Where there are no namespaces: processes that belong to a machine, whoever became their parent. They were started with

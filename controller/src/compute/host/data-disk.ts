@@ -1,13 +1,11 @@
 import { execFile } from "node:child_process";
-import { chown, mkdir, open, rm, truncate } from "node:fs/promises";
+import { chown, mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { MachinePaths } from "./machine-paths.ts";
-import { refreshLoops } from "./loop-device.ts";
 import type { MachineRecord } from "./machine-record.ts";
-import { isRunning, readRun } from "./machine-run.ts";
 import { hasCode } from "./atomic-file.ts";
 
 const run = promisify(execFile);
@@ -44,30 +42,18 @@ async function format(diskFile: string, imageRoot: string | undefined): Promise<
     await run("/usr/sbin/mkfs.xfs", argv.slice(1));
     return;
   } catch (error) {
-    if (!hasCode(error, "ENOENT") || imageRoot === undefined) throw failed("The data disk could not be made", error);
+    if (!hasCode(error, "ENOENT") || imageRoot === undefined)
+      throw diskFailure("The data disk could not be made", error);
   }
   // The host has no xfsprogs; the image has.
   const launch = inImage(imageRoot, { argv, uid: 0, binds: [dirname(diskFile)], asRoot: true });
   await run(launch.command, launch.args).catch((error: unknown) => {
-    throw failed("The data disk could not be made", error);
+    throw diskFailure("The data disk could not be made", error);
   });
 }
 
-/** Makes the disk this large, online when the machine runs. The file system of one that does not run grows at its start. */
-export async function growDisk(paths: MachinePaths, diskBytes: number): Promise<{ formatted: boolean }> {
-  await truncate(paths.diskFile, diskBytes);
-  const running = await readRun(paths.run);
-  if (running?.init === undefined || !isRunning(running)) return { formatted: false };
-  await refreshLoops(paths.diskFile);
-  const enter = ["--target", String(running.init.pid), "--mount", "--pid"];
-  const grow = "/holdfast/checkout/controller/src/compute/process/grow-data.sh";
-  await run("nsenter", [...enter, "sh", grow]).catch((error: unknown) => {
-    throw failed("The data disk could not be grown", error);
-  });
-  return { formatted: true };
-}
-
-function failed(what: string, error: unknown): ComputeFailure {
+/** A disk could not be made or grown; the last line of what was said is the reason. */
+export function diskFailure(what: string, error: unknown): ComputeFailure {
   const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
   return new ComputeFailure(`${what}: ${detail}`, { cause: error });
 }

@@ -13,6 +13,9 @@ export interface Place {
   readonly node: string;
 }
 
+/** Where a machine finds keeper and agent as they were made for machines. */
+export const codeInside = "/holdfast/code";
+
 /** Where node and the code are, as a machine sees them. */
 export interface Inside {
   readonly node: string;
