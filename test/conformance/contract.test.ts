@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { createFileRegistry, type DescMethod, fromBinary, getOption, hasOption } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { reservedNameFault } from "@holdfast/controller/managed-service/reserved-names.ts";
 import { createValidation } from "@holdfast/gateway/validation.ts";
 import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api-methods.ts";
+import { organizationServices, platformServices, restMethods } from "../support/api-methods.ts";
 
 // What `buf breaking` does not look at: options, and rules of protovalidate. docs/contract.md has the promise.
 const image = join(import.meta.dirname, "..", "..", "proto", "contract.binpb.gz");
@@ -43,6 +44,25 @@ test("values of enumerations are spelled as they were", () => {
     }
   }
 });
+
+type Words = readonly [name: string, paths: readonly string[], unreserved: readonly string[]];
+
+// A word that is not reserved is one that a service may be called by already.
+test.each<Words>([
+  ["the API as it is", restMethods.map(({ path }) => path), []],
+  ["reserved words", ["/managed-services/export", "/managed-services/templates/{id}"], []],
+  ["a new word", ["/managed-services/{id}", "/managed-services/search", "/managed-services/search/{id}"], ["search"]],
+  ["a word after a service", ["/managed-services/{id}/search"], []],
+  ["words of other resources", ["/webhooks/search", "/users/me/password"], []],
+])("words where a service's name could stand are reserved: %s", (_, paths, unreserved) => {
+  expect(unreservedWords(paths)).toEqual(unreserved);
+});
+
+/** Literal segments beside the variable of a service that its name could be, each once. */
+function unreservedWords(paths: readonly string[]): string[] {
+  const words = paths.flatMap((path) => /^\/managed-services\/([^/{]+)/.exec(path)?.[1] ?? []);
+  return [...new Set(words)].filter((word) => reservedNameFault(word) === undefined);
+}
 
 function promisesOf(method: DescMethod) {
   const { success, scope, readOnly } = getOption(method, rules);
