@@ -22,7 +22,7 @@ import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
 import type { WaitingMachines } from "./machine/waiting-machines.ts";
-import { createEngineTasks } from "./managed-service/engine-task.ts";
+import { createEngineTasks, engineTimeoutMs } from "./managed-service/engine-task.ts";
 import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
 import { createServiceAccess } from "./managed-service/service-access.ts";
 import { createServiceLogs } from "./managed-service/service-logs.ts";
@@ -75,7 +75,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     createOperationApi({ ...deps, operations, access }),
     createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
     createDatabaseApi({ ...deps, access, tasks: engineTasks }),
-    createConfigurationApi({ ...deps, services, operations, access }),
+    createConfigurationApi({ ...deps, services, operations, access, patienceMs: engineTimeoutMs }),
     createEventApi({ ...deps, access }),
     createWebhookApi({
       ...deps,

@@ -15,6 +15,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../managed-service/service-verbs.ts";
+import { findOperation } from "../operation/find-operation.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import { whenChanged } from "../store/when-changed.ts";
@@ -33,10 +34,9 @@ export interface ConfigurationApiDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly clock: Clock;
   readonly newId: () => string;
+  /** How long an answer waits for the engine to take the settings; past that it tells the operation. */
+  readonly patienceMs: number;
 }
-
-/** How long an answer waits for the engine to take the settings; past that it is 202 with the operation. */
-const waitMs = 15_000;
 
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<ParameterStatusName, ParameterStatus> = {
@@ -66,7 +66,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     ]);
     return create(ConfigurationSchema, {
       parameters: Object.fromEntries(parameters),
-      ...(operation === undefined ? {} : { operation: operationMessage(operation) }),
+      ...(operation === undefined || isOver(operation) ? {} : { operation: operationMessage(operation) }),
     });
   }
 
@@ -104,14 +104,15 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         await deps.services.reached(await unit.commit(call.signal), 1_000);
         return service.object.status.state === "Running" ? operation.metadata.id : undefined;
       });
-      const operation = () => deps.operations.get(operationId ?? "")?.object;
       const isDone = () => {
-        const current = operation();
+        const current = deps.operations.get(operationId ?? "")?.object;
         return current !== undefined && isOver(current);
       };
-      if (operationId === undefined || (await whenChanged(deps.operations, operationId, isDone, waitMs, call.signal)))
-        return message(access.require(serviceId, call).object);
-      return message(access.require(serviceId, call).object, operation());
+      const taken =
+        operationId === undefined ||
+        (await whenChanged(deps.operations, operationId, isDone, deps.patienceMs, call.signal));
+      const operation = taken ? undefined : await findOperation(deps.operations, operationId, call.signal);
+      return message(access.require(serviceId, call).object, operation?.object);
     },
   };
   return serve(ConfigurationService, handlers, {

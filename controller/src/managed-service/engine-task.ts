@@ -3,8 +3,8 @@ import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet, TaskInput } from "../fleet/fleet.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
-/** What an engine must take is answered within this time (api.md, section 3). */
-const engineTimeoutMs = 15_000;
+/** What an engine must take is answered within this time (docs/api.md, what comes out). */
+export const engineTimeoutMs = 15_000;
 
 type Case = Exclude<TaskInput["case"], undefined>;
 type OutputOf<C> = Extract<TaskResult["output"], { case: C }> extends { value: infer V } ? V : never;

@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import type { Call } from "@holdfast/common/call.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import {
+  type Configuration,
+  type ConfigurationService,
+  UpdateConfigurationRequestSchema,
+} from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
+import { defaultCatalog } from "../catalog/catalog.ts";
+import { createEngineOffers } from "../catalog/engine-offers.ts";
+import { type Collections, createCollections } from "../collections.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { createServiceAccess } from "../managed-service/service-access.ts";
+import { completed } from "../operation/operation.ts";
+import { createSealer } from "../secrets/sealer.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store } from "../store/store.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import { createConfigurationApi } from "./configuration-api.ts";
+
+// Nobody reconciles here: an operation is over when a test says so, as if its engine took that long.
+let etcd: TestEtcd;
+let store: Store;
+let collections: Collections;
+const clock = systemClock;
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+const engines = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
+const call = {
+  principal: { kind: "user", name: "anna", organizationId: "o" },
+  source: "127.0.0.1",
+  requestId: "r",
+  signal: new AbortController().signal,
+} as Partial<Call> as Call;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  collections = createCollections(store);
+  await collections.ready;
+});
+afterAll(async () => {
+  collections?.close();
+  await store?.close();
+  await etcd?.stop();
+});
+
+function api(patienceMs: number) {
+  const { services, operations } = collections;
+  const access = createServiceAccess({ services, operations });
+  const fleet: Partial<Fleet> = { observation: () => undefined };
+  const { handlers } = createConfigurationApi({
+    begin,
+    services,
+    operations,
+    access,
+    fleet: fleet as Fleet,
+    catalog: defaultCatalog,
+    engines: () => engines,
+    clock,
+    newId: uuidv7,
+    patienceMs,
+  });
+  return handlers as unknown as Record<
+    keyof typeof ConfigurationService.method,
+    (input: object, call: Call) => Promise<Configuration>
+  >;
+}
+
+async function aRunningService(): Promise<string> {
+  const id = uuidv7();
+  const service = {
+    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
+    spec: {
+      databaseType: "postgresql",
+      version: "17",
+      planName: "tier-1",
+      storageSizeGb: 1,
+      parameters: {},
+      nodes: [{ id: "n" }],
+      power: "on",
+      instanceGeneration: 1,
+    },
+    status: { state: "Running", operationId: null, primaryNodeId: "n" },
+  } as unknown as ManagedServiceObject;
+  const unit = begin();
+  unit.create("managed-service", service);
+  await collections.reached(await unit.commit(), 30_000);
+  return id;
+}
+
+function change(serviceId: string) {
+  const parameters = { work_mem: { kind: { case: "stringValue", value: "8MB" } } } as const;
+  return create(UpdateConfigurationRequestSchema, { serviceId, parameters });
+}
+
+/** The service's operation ends, as its reconciler ends it. */
+async function end(serviceId: string): Promise<void> {
+  const operation = await waitUntil("the operation is on record", () =>
+    [...collections.operations.values()].find(({ object }) => object.spec.serviceId === serviceId),
+  );
+  const service = await collections.services.fresh(serviceId);
+  if (service === undefined) throw new Error("the service is gone");
+  const unit = begin();
+  unit.update("operation", operation, completed(operation.object, clock.now()));
+  const status = { ...service.object.status, operationId: null };
+  unit.update("managed-service", service, { ...service.object, status });
+  await unit.commit();
+}
+
+test("settings that an engine is slow to take are told with their operation, kept, and shown so until it is over", async () => {
+  const id = await aRunningService();
+  const { updateConfiguration, getConfiguration } = api(1);
+  const answer = await updateConfiguration(change(id), call);
+  expect(answer.operation).toMatchObject({ serviceId: id, type: "configure", status: OperationStatus.PENDING });
+  expect(answer.parameters["work_mem"]).toMatchObject({ value: "8MB" });
+  expect((await getConfiguration({ serviceId: id }, call)).operation?.id).toBe(answer.operation?.id);
+  await expect(updateConfiguration(change(id), call)).rejects.toMatchObject({ key: "OPERATION_IN_PROGRESS" });
+
+  await end(id);
+  const over = await waitUntil("the operation is not shown any more", async () => {
+    const configuration = await getConfiguration({ serviceId: id }, call);
+    return configuration.operation === undefined && configuration;
+  });
+  expect(over.parameters["work_mem"]).toMatchObject({ value: "8MB" });
+});
+
+test("settings that an engine takes in time are told without an operation, as soon as it has them", async () => {
+  const id = await aRunningService();
+  // Longer than a test may last: the answer comes by the change, not by the time.
+  const answer = api(600_000).updateConfiguration(change(id), call);
+  await end(id);
+  const { operation, parameters } = await answer;
+  expect(operation).toBeUndefined();
+  expect(parameters["work_mem"]).toMatchObject({ value: "8MB" });
+});
