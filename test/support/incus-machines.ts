@@ -9,6 +9,7 @@ import { createIncusProvider, type IncusProvider } from "@holdfast/controller/co
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
+import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";
@@ -125,7 +126,10 @@ export async function startTestIncus(options: { readonly command: readonly strin
     killDaemon: () => kill(),
     reboot: async (instance) => {
       const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
+      const monitor = statOf(pid)?.parent ?? 0;
       await kill(pid);
+      // It tidies up behind the machine, which shows as one state and then another; after a true reboot there is none.
+      await waitUntil("LXC has tidied up", () => !isAlive(monitor));
     },
     async close() {
       await host.remove();
