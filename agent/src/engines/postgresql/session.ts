@@ -30,6 +30,8 @@ const pinned: Readonly<Record<string, string>> = {
   synchronous_commit: "on",
   idle_session_timeout: "0",
   idle_in_transaction_session_timeout: "0",
+  // Otherwise a statement that was given up goes on unseen, and may commit after its caller was told that nothing changed.
+  client_connection_check_interval: "500ms",
   track_activities: "off",
   "pg_stat_statements.track": "none",
   "auto_explain.log_min_duration": "-1",
@@ -37,7 +39,7 @@ const pinned: Readonly<Record<string, string>> = {
   lc_messages: "C",
 };
 
-/** Opens a session, runs the work and closes it again; an abort ends the connection at once. */
+/** Opens a session, runs the work and closes it again; an abort ends the connection at once, and its statement soon after. */
 export async function withSession<T>(
   instance: Instance,
   signal: AbortSignal,
