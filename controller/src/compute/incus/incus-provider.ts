@@ -1,20 +1,16 @@
-import { mkdirSync, realpathSync } from "node:fs";
 import { chown, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Clock } from "@holdfast/common/clock.ts";
-import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
 import { namesIn, writeAtomically } from "../host/atomic-file.ts";
 import { makeDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
-import type { HostAbilities } from "../host/host-abilities.ts";
 import { createMachineCode } from "../process/machine-code.ts";
+import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
-import { layoutOf } from "../host/machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
 import { createNodeImages } from "../host/node-images.ts";
-import { codeInside, hiddenIn, type Place } from "../host/place.ts";
+import { codeInside } from "../host/place.ts";
 import { admitMachine, roomOf } from "./admission.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { hostLink, removeLink } from "./host-link.ts";
@@ -24,10 +20,8 @@ import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./i
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
 import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
 
-export interface IncusProviderDeps {
+export interface IncusProviderDeps extends MachineHostDeps {
   readonly incus: IncusClient;
-  /** Data disks, what agents keep, and bookkeeping live below it. Several controllers of one host may share it. */
-  readonly directory: string;
   /** First two numbers of the machines' addresses. The very first address is the host's own. */
   readonly addressBlock: string;
   /** Ports of the host that machines may call: of controllers and of DNS. */
@@ -36,15 +30,6 @@ export interface IncusProviderDeps {
   readonly pool: string;
   /** So many times the host's memory may be promised to machines. */
   readonly memoryOvercommit: number;
-  readonly imagesDir: string;
-  /** Code of the platform: the workspace's root. */
-  readonly checkout: string;
-  /** Path of the node binary that machines run. */
-  readonly node: string;
-  readonly abilities: HostAbilities;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** First program of a machine; the keeper when absent. */
   readonly command?: readonly string[];
 }
@@ -65,18 +50,7 @@ const hostOwner = "host";
  */
 export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { incus, abilities, clock, log, environment, imagesDir, pool } = deps;
-  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
-  const layout = layoutOf(realpathSync(deps.directory));
-  for (const each of [layout.machines, layout.addresses, layout.spares]) {
-    mkdirSync(each, { recursive: true, mode: 0o700 });
-  }
-  const checkout = realpathSync(deps.checkout);
-  const place: Place = {
-    abilities,
-    checkout,
-    hidden: hiddenIn(checkout, layout.directory),
-    node: realpathSync(deps.node),
-  };
+  const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
   const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });

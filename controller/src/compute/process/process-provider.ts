@@ -1,8 +1,6 @@
-import { mkdirSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "@holdfast/common/clock.ts";
-import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
 import { writeAtomically } from "../host/atomic-file.ts";
@@ -10,38 +8,24 @@ import { groupsOf, limitMachine, removeGroups } from "../host/control-groups.ts"
 import { growDisk } from "./grow-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
-import type { HostAbilities } from "../host/host-abilities.ts";
 import { createMachineCode } from "./machine-code.ts";
 import { launchMachine } from "./machine-launch.ts";
+import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../host/machine-number.ts";
-import { layoutOf } from "../host/machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
 import { isRunning, readRun } from "./machine-run.ts";
 import { watchMachines } from "./machine-watch.ts";
 import { makeMachine, removeMachine } from "./make-machine.ts";
 import { createNodeImages } from "../host/node-images.ts";
-import { codeInside, directoriesOf, hiddenIn, type Inside, insideOf, type Place } from "../host/place.ts";
+import { codeInside, directoriesOf, type Inside, insideOf } from "../host/place.ts";
 import { bootId } from "../host/process-identity.ts";
 import { createRefill } from "./refill.ts";
 import { createSpares, type SpareKind } from "./spares.ts";
 import { isEmpty, stopMachine } from "./stop-machine.ts";
 
-export interface ProcessProviderDeps {
-  /** Machines, spares and their bookkeeping live below it. Several controllers of one host may share it. */
-  readonly directory: string;
+export interface ProcessProviderDeps extends MachineHostDeps {
   /** Machines have addresses below it, such as `127.77`. Each directory has a block of its own. */
   readonly loopbackBlock: string;
-  readonly imagesDir: string;
-  /** Code of the platform: the workspace's root. */
-  readonly checkout: string;
-  /** Path of the node binary that machines run. */
-  readonly node: string;
-  /** What the host lets us do (host-abilities.ts). */
-  readonly abilities: HostAbilities;
-  /** For engines installed on the host: PATH. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** First program of a machine; the keeper when absent. */
   readonly command?: (inside: Inside) => readonly string[];
   /** Data disks made ahead; none when absent. */
@@ -66,18 +50,7 @@ const nobody = 65_534;
  */
 export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
   const { abilities, clock, log, environment, imagesDir } = deps;
-  mkdirSync(deps.directory, { recursive: true, mode: 0o700 });
-  const layout = layoutOf(realpathSync(deps.directory));
-  for (const each of [layout.machines, layout.running, layout.addresses, layout.spares]) {
-    mkdirSync(each, { recursive: true, mode: 0o700 });
-  }
-  const checkout = realpathSync(deps.checkout);
-  const place: Place = {
-    abilities,
-    checkout,
-    hidden: hiddenIn(checkout, layout.directory),
-    node: realpathSync(deps.node),
-  };
+  const { layout, place } = openMachineHost(deps);
   const inside = insideOf(place);
   const command = deps.command?.(inside);
   const keeperIn = (code: string | undefined) =>
