@@ -82,9 +82,10 @@ async function dropUser(instance: Instance, username: string, signal: AbortSigna
   const databases = await withSession(instance, signal, async (session) => {
     const [role] = await session.rows("SELECT 1 FROM pg_roles WHERE rolname = $1 AND NOT rolsuper", [username]);
     if (role === undefined) return undefined;
-    // Nobody comes back in while it is taken apart.
+    // Nobody comes back in while it is taken apart. It stays one of the users until it is gone: a removal that is broken off
+    // shows, and can be asked for again.
     await session.rows(
-      `ALTER ROLE ${name} NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
+      `ALTER ROLE ${name} CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
     );
     const rows = await session.rows<{ datname: string }>(
       `SELECT datname FROM pg_database WHERE datallowconn AND oid IN

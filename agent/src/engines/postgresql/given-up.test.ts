@@ -1,0 +1,72 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectPostgresql, scramVerifier } from "../../../../test/support/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { withSession } from "./session.ts";
+
+describe.skipIf(!hasEngine("postgresql", "17"))("what is given up", () => {
+  let machine: EngineMachine;
+  const user = (username: string, role: string) =>
+    create(EngineUserSchema, { username, role, verifier: scramVerifier("secret") });
+
+  beforeAll(async () => {
+    const users = [user("app_user", "admin")];
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17", { users });
+    await machine.bootstrap();
+    await machine.writeConfig();
+    await machine.start();
+    await machine.driver.ready(machine.instance, machine.signal);
+  });
+  afterAll(() => machine?.remove());
+
+  it("ends in the engine too", async () => {
+    const { instance, signal } = machine;
+    const givenUp = new AbortController();
+    await withSession(instance, signal, async (holder) => {
+      const waiting = async () => (await holder.rows("SELECT 1 FROM pg_locks WHERE NOT granted")).length;
+      await holder.rows("BEGIN; LOCK TABLE pg_authid IN EXCLUSIVE MODE");
+      // Its own limits are far away: only that nobody waits for it any more can end it.
+      const limits = { statementMs: 600_000 };
+      const late = withSession(instance, givenUp.signal, (session) => session.rows("CREATE ROLE late"), limits);
+      const refused = expect(late).rejects.toThrow("the deadline passed");
+      await waitUntil("it waits for the lock", async () => (await waiting()) === 1);
+      givenUp.abort(new Error("the deadline passed"));
+      await refused;
+      await waitUntil("the engine let go of it", async () => (await waiting()) === 0);
+      await holder.rows("COMMIT");
+      expect(await holder.rows("SELECT 1 FROM pg_roles WHERE rolname = 'late'")).toEqual([]);
+    });
+  });
+
+  it("is shown and can be done again when it is the removal of a user", async () => {
+    const { driver, instance, signal } = machine;
+    if (driver.users === undefined) throw new Error("the engine has no users");
+    await driver.users.put(instance, user("leaver", "admin"), signal);
+    const leaver = await connectPostgresql(machine, { user: "leaver", password: "secret" });
+    await leaver.query("CREATE TABLE theirs (a int)");
+    const givenUp = new AbortController();
+    const inDatabase = { database: "defaultdb" };
+    await withSession(
+      instance,
+      signal,
+      async (holder) => {
+        await holder.rows("BEGIN; LOCK TABLE public.theirs");
+        const removal = driver.users?.drop(instance, "leaver", givenUp.signal);
+        const refused = expect(removal).rejects.toThrow("the deadline passed");
+        await waitUntil("it waits for the table", async () => {
+          return (await holder.rows("SELECT 1 FROM pg_locks WHERE NOT granted")).length === 1;
+        });
+        givenUp.abort(new Error("the deadline passed"));
+        await refused;
+      },
+      inDatabase,
+    );
+    await expect(connectPostgresql(machine, { user: "leaver", password: "secret" })).rejects.toThrow("too many");
+    expect((await driver.users.list(instance, signal)).map(({ username }) => username)).toEqual(["app_user", "leaver"]);
+    expect(await driver.users.drop(instance, "leaver", signal)).toEqual({ existed: true });
+    expect((await driver.users.list(instance, signal)).map(({ username }) => username)).toEqual(["app_user"]);
+  });
+});
