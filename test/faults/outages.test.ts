@@ -200,16 +200,17 @@ describe("an outage", () => {
     process.kill(machine?.agent ?? 0, "SIGSTOP");
     try {
       const until = Date.now() + outageMs;
-      const user = platform.rest.post<ProblemJson>(path("/database-users"), { username: "late", role: "readonly" });
+      const asked = [
+        platform.rest.post<ProblemJson>(path("/database-users"), { username: "late", role: "readonly" }),
+        platform.rest.post<ProblemJson>(path("/databases"), { name: "late" }),
+      ];
       while (Date.now() < until) {
         await serve();
         const { status } = await services.get(database.service.id);
         expect(status).toBe("Running");
         await sleep(1_000);
       }
-      const answer = await user;
-      expect([202, 503]).toContain(answer.status);
-      if (answer.status === 503) expect(answer.json.code).toBe("machine_unreachable");
+      for (const answer of asked) expect(expectStatus(await answer, 503).json.code).toBe("machine_unreachable");
       const { health } = await services.get(database.service.id);
       expect(health.status).not.toBe("healthy");
     } finally {
@@ -221,6 +222,11 @@ describe("an outage", () => {
       { withinMs: 30_000, everyMs: 200, describe: () => services.describe(database.service.id) },
     );
     expect(machineOf(database)).toEqual(machine);
+    // What was told to have failed is not done after all.
+    const { databases } = (await platform.rest.get<{ databases: { name: string }[] }>(path("/databases"))).json;
+    expect(databases.map(({ name }) => name)).toEqual(["defaultdb"]);
+    const { users } = (await platform.rest.get<{ users: { username: string }[] }>(path("/database-users"))).json;
+    expect(users.map(({ username }) => username)).toEqual(["app_user"]);
   });
 
   it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {
