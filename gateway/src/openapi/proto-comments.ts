@@ -118,7 +118,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.DatabaseUserService.ListDatabaseUsers": "As the engine has them now, by name. 409 while the service does not run.",
   "holdfast.v1.DatabaseUserService.CreateDatabaseUser": "Answers when the engine has the user. The password comes from reveal-password.",
   "holdfast.v1.DatabaseUserService.GetDatabaseUser": "As the engine has it now. 409 while the service does not run.",
-  "holdfast.v1.DatabaseUserService.DeleteDatabaseUser": "Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned.",
+  "holdfast.v1.DatabaseUserService.DeleteDatabaseUser": "Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned. After a 503 the user may be unable to sign in already; the same call again finishes it.",
   "holdfast.v1.DatabaseUserService.RevealPassword": "The current password. 409 when it was changed in SQL: reset it.",
   "holdfast.v1.DatabaseUserService.ResetPassword": "Gives the user a new random password; open sessions stay.",
   "holdfast.v1.DatabaseUserRole.DATABASE_USER_ROLE_CUSTOM": "Made inside the engine with rights of its own.",

@@ -500,7 +500,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned.
+   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned. After a 503 the
+   * user may be unable to sign in already; the same call again finishes it.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.DeleteDatabaseUser
    */
