@@ -152,7 +152,11 @@ test("30 MB go through a task by reference and back while other tasks are answer
     going = false;
   };
   transfer.then(stop, stop);
-  while (going) times.push(await control());
+  while (going) {
+    times.push(await control());
+    // Without a pause the answers are a flood, for which a stream is cut.
+    await delay(2);
+  }
   expect((await transfer).sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(Math.max(...times)).toBeLessThan(5_000);
 });

@@ -21,6 +21,7 @@ import { addFleetRpcs } from "./fleet-rpcs.ts";
 import { listenerNames } from "./listener-names.ts";
 import { createMachineCertificates } from "./machine-certificates.ts";
 import { createObservations } from "./observations.ts";
+import { createPace } from "./pace.ts";
 import type { PayloadStore } from "./payload-store.ts";
 import { createPeerCalls } from "./peer-calls.ts";
 import { createPresence } from "./presence.ts";
@@ -204,8 +205,19 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
 
   const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
-  const { payloadBytes } = limits;
-  addFleetRpcs(listener, { installationId, authority, certificates, payloads, payloadBytes, sessions, sessionOf, log });
+  const { payloadBytes, payloadBytesPerSecond } = limits;
+  const pace = createPace(payloadBytesPerSecond, clock.monotonicMs);
+  addFleetRpcs(listener, {
+    installationId,
+    authority,
+    certificates,
+    payloads,
+    payloadBytes,
+    pace,
+    sessions,
+    sessionOf,
+    log,
+  });
   for (const { definition, implementation } of deps.services ?? []) listener.addService(definition, implementation);
   const port = await listener.listen();
   const advertise = deps.advertise ?? `${deps.host}:${port}`;
@@ -245,7 +257,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     get controllers() {
       return controllers.all;
     },
-    probeTransfer: (machineId, sizeBytes, signal) => probeTransfer({ fleet, payloads }, machineId, sizeBytes, signal),
+    probeTransfer: (machineId, sizeBytes, signal) =>
+      probeTransfer({ fleet, payloads, pace }, machineId, sizeBytes, signal),
     async close() {
       upkeep.close();
       standing.close();

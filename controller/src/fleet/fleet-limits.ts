@@ -21,6 +21,11 @@ export interface FleetLimits {
   /** Bytes over which inputs and results go to the object store. */
   readonly inlineBytes: number;
   readonly payloadBytes: number;
+  /**
+   * Payloads of all machines together, each way counted. Their bytes are memory outside of V8's heap, and the more of it
+   * comes at once the more often all of the heap is collected, which control tasks wait for.
+   */
+  readonly payloadBytesPerSecond: number;
   /** How long a task that ended is kept. */
   readonly taskKeptMs: number;
 }
@@ -37,5 +42,6 @@ export const usualLimits: FleetLimits = {
   tickMs: 1_000,
   inlineBytes: 64 << 10,
   payloadBytes: 1 << 30,
+  payloadBytesPerSecond: 16 << 20,
   taskKeptMs: 86_400_000,
 };

@@ -4,6 +4,7 @@ import { agentDefinition, enrollmentDefinition, peerDefinition } from "./agent-d
 import type { AgentListener } from "./agent-listener.ts";
 import { createCertificateRpcs } from "./certificate-rpcs.ts";
 import type { MachineCertificates } from "./machine-certificates.ts";
+import type { Pace } from "./pace.ts";
 import { createPayloadRpcs } from "./payload-rpcs.ts";
 import type { PayloadStore } from "./payload-store.ts";
 import { createPeerRpcs } from "./peer-calls.ts";
@@ -18,6 +19,7 @@ export interface FleetRpcsDeps {
   readonly certificates: MachineCertificates;
   readonly payloads: PayloadStore;
   readonly payloadBytes: number;
+  readonly pace: Pace;
   readonly sessions: Pick<Sessions, "accept">;
   /** The stream of a machine, if it is here and may be used. */
   readonly sessionOf: (machineId: string) => Session | undefined;
@@ -26,7 +28,7 @@ export interface FleetRpcsDeps {
 
 /** Serves machines that enrol, agents and the other controllers on this listener. */
 export function addFleetRpcs(listener: Pick<AgentListener, "addService">, deps: FleetRpcsDeps): void {
-  const { installationId, authority, certificates, payloads, payloadBytes, sessions, sessionOf, log } = deps;
+  const { installationId, authority, certificates, payloads, payloadBytes, pace, sessions, sessionOf, log } = deps;
   const { enroll, renewCertificate, issueServerCertificate } = createCertificateRpcs({
     installationId,
     authority,
@@ -38,6 +40,7 @@ export function addFleetRpcs(listener: Pick<AgentListener, "addService">, deps: 
     certificates,
     payloads,
     payloadBytes,
+    pace,
     log,
   });
   listener.addService(enrollmentDefinition, { enroll });

@@ -9,6 +9,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { MachineCertificates } from "./machine-certificates.ts";
+import type { Pace } from "./pace.ts";
 import type { PayloadStore } from "./payload-store.ts";
 import { logRefusal, requirePeer } from "./rpc-handlers.ts";
 import { RpcFailure } from "./rpc-status.ts";
@@ -18,6 +19,8 @@ export interface PayloadRpcsDeps {
   readonly certificates: MachineCertificates;
   readonly payloads: PayloadStore;
   readonly payloadBytes: number;
+  /** Shared by all streams of the controller. */
+  readonly pace: Pace;
   readonly log: Log;
 }
 
@@ -26,8 +29,9 @@ const chunkBytes = 32 << 10;
 /** Streams of one machine at a time. */
 const streamsPerMachine = 8;
 
-/** ReadPayload and WritePayload: bytes of a machine's own tasks, one chunk in memory at a time. */
-export function createPayloadRpcs({ installationId, certificates, payloads, payloadBytes, log }: PayloadRpcsDeps) {
+/** ReadPayload and WritePayload: bytes of a machine's own tasks, one chunk in memory and on the event loop at a time. */
+export function createPayloadRpcs(deps: PayloadRpcsDeps) {
+  const { installationId, certificates, payloads, payloadBytes, pace, log } = deps;
   const running = new Map<string, number>();
 
   async function admitted<T>(call: AnyPayloadCall, work: (machineId: string, signal: AbortSignal) => Promise<T>) {
@@ -55,8 +59,8 @@ export function createPayloadRpcs({ installationId, certificates, payloads, payl
         const bytes = isId(id) ? await payloads.read(machineId, id, signal) : undefined;
         if (bytes === undefined) throw new RpcFailure(Code.NOT_FOUND, "no such payload");
         for await (const block of bytes) {
-          for (let at = 0; at < block.byteLength; at += chunkBytes) {
-            const data = block.subarray(at, at + chunkBytes);
+          for (const data of chunksOf(block)) {
+            await pace.pass(data.byteLength, signal);
             if (!call.write(create(PayloadChunkSchema, { data }))) await once(call, "drain", { signal });
           }
         }
@@ -71,7 +75,11 @@ export function createPayloadRpcs({ installationId, certificates, payloads, payl
       let ref: PayloadRef;
       try {
         ref = await admitted(call, async (machineId, signal) => {
-          const { id, sizeBytes, sha256 } = await payloads.write(machineId, dataOf(call, payloadBytes, signal), signal);
+          const { id, sizeBytes, sha256 } = await payloads.write(
+            machineId,
+            dataOf(call, payloadBytes, pace, signal),
+            signal,
+          );
           return create(PayloadRefSchema, { id, sizeBytes: BigInt(sizeBytes), sha256 });
         });
       } catch (error) {
@@ -93,6 +101,7 @@ type AnyPayloadCall =
 async function* dataOf(
   call: ServerReadableStream<PayloadChunk, PayloadRef>,
   limitBytes: number,
+  pace: Pace,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   let sizeBytes = 0;
@@ -102,10 +111,18 @@ async function* dataOf(
     if (sizeBytes > limitBytes) {
       throw new RpcFailure(Code.RESOURCE_EXHAUSTED, `a payload has at most ${limitBytes} bytes`);
     }
-    yield chunk.data;
+    for (const data of chunksOf(chunk.data)) {
+      await pace.pass(data.byteLength, signal);
+      yield data;
+    }
   }
   // A peer that went away ends the stream as one that is done does; only the latter may count as whole.
   signal.throwIfAborted();
+}
+
+/** A peer's chunk may be as large as a message. */
+function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
 /** Ids are made by the store; anything else names no payload, and no path. */

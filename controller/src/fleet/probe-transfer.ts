@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { CopyPayloadSchema, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "./fleet.ts";
+import type { Pace } from "./pace.ts";
 import type { PayloadStore } from "./payload-store.ts";
 import { unreachable } from "./session.ts";
 
@@ -13,13 +14,13 @@ const timeoutMs = 120_000;
  * on. Throws MACHINE_UNREACHABLE when the machine cannot, and an error when the bytes differ.
  */
 export async function probeTransfer(
-  { fleet, payloads }: { fleet: Fleet; payloads: PayloadStore },
+  { fleet, payloads, pace }: { fleet: Fleet; payloads: PayloadStore; pace: Pace },
   machineId: string,
   sizeBytes: number,
   signal?: AbortSignal,
 ): Promise<{ durationMs: number; sha256: string }> {
   const startedMs = performance.now();
-  const sent = await payloads.write(machineId, randomBlocks(sizeBytes), signal);
+  const sent = await payloads.write(machineId, paced(randomBlocks(sizeBytes), pace, signal), signal);
   const written = [sent.id];
   try {
     const payload = create(PayloadRefSchema, { id: sent.id, sizeBytes: BigInt(sent.sizeBytes), sha256: sent.sha256 });
@@ -35,7 +36,9 @@ export async function probeTransfer(
     const copy = result.output.case === "copyPayload" ? result.output.value.payload : undefined;
     if (copy === undefined) throw unreachable(result.failure?.message ?? "The machine sent nothing back.");
     written.push(copy.id);
-    const sha256 = await hashOf(payloads, machineId, copy.id, signal);
+    const back = await payloads.read(machineId, copy.id, signal);
+    if (back === undefined) throw new Error("the payload that came back is not in the object store");
+    const sha256 = await hashOf(paced(back, pace, signal));
     if (sha256 !== sent.sha256) throw new Error("the payload came back changed");
     return { durationMs: Math.round(performance.now() - startedMs), sha256 };
   } finally {
@@ -47,9 +50,18 @@ async function* randomBlocks(sizeBytes: number): AsyncIterable<Uint8Array> {
   for (let left = sizeBytes; left > 0; left -= blockBytes) yield randomBytes(Math.min(left, blockBytes));
 }
 
-async function hashOf(payloads: PayloadStore, machineId: string, id: string, signal?: AbortSignal): Promise<string> {
-  const bytes = await payloads.read(machineId, id, signal);
-  if (bytes === undefined) throw new Error("the payload that came back is not in the object store");
+async function* paced(
+  blocks: AsyncIterable<Uint8Array>,
+  pace: Pace,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Uint8Array> {
+  for await (const block of blocks) {
+    await pace.pass(block.byteLength, signal);
+    yield block;
+  }
+}
+
+async function hashOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
   const hash = createHash("sha256");
   for await (const block of bytes) hash.update(block);
   return hash.digest("hex");
