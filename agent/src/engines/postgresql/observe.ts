@@ -2,7 +2,7 @@ import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.
 import { endForbiddenSessions } from "./allow-list.ts";
 import { platform } from "./layout.ts";
 import { effectiveParameters } from "./render.ts";
-import { codeOf, messageOf, type Session, withSession } from "./session.ts";
+import { codeOf, isPinned, messageOf, type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
 
@@ -36,25 +36,14 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
     version: row.version.split(" ")[0] ?? "",
     checks: [{ name: "liveness", status: "healthy", reason: "" }],
     pendingRestart: row.pending,
-    effectiveParameters: Object.fromEntries([...row.settings, ...forPlatform(instance)]),
+    effectiveParameters: Object.fromEntries([...row.settings, ...pinnedHere(instance)]),
     dataBytes: Number(row.size),
   };
 }
 
-/** What our own session pins shows the pin, not what users get. */
-function forPlatform(instance: Instance): [string, string][] {
-  const pinned = ["statement_timeout", "lock_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"];
-  const more = [
-    "default_transaction_isolation",
-    "synchronous_commit",
-    "pg_stat_statements.track",
-    "auto_explain.log_min_duration",
-  ];
-  const values = effectiveParameters(instance);
-  return [...pinned, ...more].flatMap((name) => {
-    const value = values.get(name);
-    return value === undefined ? [] : [[name, value] as [string, string]];
-  });
+/** What this session cannot see of the engine, as it was rendered. */
+function pinnedHere(instance: Instance): [string, string][] {
+  return [...effectiveParameters(instance)].filter(([name]) => isPinned(name));
 }
 
 /** Pure: what a failed probe says of the engine. */

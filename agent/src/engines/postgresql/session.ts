@@ -39,6 +39,11 @@ const pinned: Readonly<Record<string, string>> = {
   lc_messages: "C",
 };
 
+/** Settings of which a session of ours shows its own value, not the one that users get. */
+export function isPinned(setting: string): boolean {
+  return setting in pinned || setting === "statement_timeout" || setting === "lock_timeout";
+}
+
 /** Opens a session, runs the work and closes it again; an abort ends the connection at once, and its statement soon after. */
 export async function withSession<T>(
   instance: Instance,

@@ -29,7 +29,12 @@ export interface ProcessProviderDeps extends MachineHostDeps {
   /** First program of a machine; the keeper when absent. */
   readonly command?: (inside: Inside) => readonly string[];
   /** Data disks made ahead; none when absent. */
-  readonly spares?: { readonly kinds: (inside: Inside) => readonly SpareKind[]; readonly count: number };
+  readonly spares?: {
+    readonly kinds: (inside: Inside) => readonly SpareKind[];
+    readonly count: number;
+    /** Missing ones are made when no machine was for so long; 3 s when absent. */
+    readonly quietMs?: number;
+  };
 }
 
 /** The process provider with what only its host has. */
@@ -78,7 +83,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     uidOf: uidFor,
     log,
   });
-  const refill = createRefill(spares, log);
+  const refill = createRefill(spares, log, deps.spares?.quietMs);
   const disk = abilities.loop ? "loop" : "directory";
   const making = {
     numbers,

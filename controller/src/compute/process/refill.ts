@@ -12,11 +12,11 @@ export interface Refill {
 }
 
 /** A machine that was just started needs the processors for longer than that. */
-const quietMs = 3_000;
+const usualQuietMs = 3_000;
 /** What failed would most likely fail again at once. */
 const retryMs = 60_000;
 
-export function createRefill(spares: Spares, log: Log): Refill {
+export function createRefill(spares: Spares, log: Log, quietMs = usualQuietMs): Refill {
   const closing = new AbortController();
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -17,6 +17,8 @@ describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (sk
     machines = await startTestMachines({
       spares: {
         count: 2,
+        // The tests say when.
+        quietMs: 3_600_000,
         kinds({ node, checkout }) {
           const prepare = join(checkout, "agent", "src", "engines", "prepare.ts");
           const command = [node, prepare, "postgresql", "17", "/data"];
