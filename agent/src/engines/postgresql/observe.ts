@@ -1,7 +1,7 @@
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { platform } from "./layout.ts";
-import { effectiveParameters } from "./render.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { codeOf, isPinned, messageOf, type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;

@@ -3,7 +3,7 @@ import { postgresqlManaged } from "@holdfast/common/engine-catalogue/postgresql-
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
-import { effectiveParameters } from "./render.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { withSession } from "./session.ts";
 
 interface Setting {

@@ -1,5 +1,4 @@
-import { planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { dataDirectory, ownKeyFile, platform } from "./layout.ts";
 
@@ -14,17 +13,6 @@ export function render(instance: Instance): ConfigFile[] {
     // Only the machine's own users reach the socket's directory; which names they have is the machine's business.
     { name: "pg_ident.conf", content: `${platform} /^.*$ ${platform}\n`, mode: 0o640 },
   ];
-}
-
-/** Every parameter of the catalogue that this instance runs with: the user's, the plan's or the default. */
-export function effectiveParameters({ spec }: Instance): Map<string, string> {
-  const plan = planParameters("postgresql", planOf(spec));
-  const values = new Map<string, string>();
-  for (const [name, parameter] of parametersOf("postgresql", spec.version)) {
-    const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
-    if (value !== null) values.set(name, value);
-  }
-  return values;
 }
 
 function settings(instance: Instance): string {
@@ -92,14 +80,6 @@ function rules(cidrs: readonly string[]): string {
     "host    all         all       all                       reject",
   ];
   return `${lines.join("\n")}\n`;
-}
-
-function planOf(spec: Instance["spec"]) {
-  return {
-    vcpu: spec.vcpu,
-    memoryBytes: Number(spec.memoryBytes),
-    storageBytes: Number(spec.storageBytes),
-  };
 }
 
 function quote(value: string): string {

@@ -3,7 +3,7 @@ import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.
 import { endForbiddenSessions } from "./listener.ts";
 import { probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
-import { effectiveParameters } from "./render.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;

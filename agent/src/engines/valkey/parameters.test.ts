@@ -2,7 +2,7 @@ import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
 import { createValkeyDriver } from "./driver.ts";
-import { effectiveParameters } from "./render.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
 
 describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {

@@ -1,7 +1,7 @@
 import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import { EngineRefused, type Instance } from "../engine-driver.ts";
 import { applyAllowList, applyCertificate } from "./listener.ts";
-import { effectiveParameters } from "./render.ts";
+import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
 
 /** Allow-list first: what it forbids must not wait for anything. */

@@ -1,5 +1,5 @@
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import { clientsOf, planParameters, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import { clientsOf, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { aclFile, dataDirectory, engineSocket, platformDatabase } from "./layout.ts";
 import { listenerConfig } from "./listener-config.ts";
@@ -18,17 +18,6 @@ export function render(instance: Instance): ConfigFile[] {
     },
     { name: "allowed.lst", content: instance.spec.allowedCidrs.map((cidr) => `${cidr}\n`).join(""), mode: 0o640 },
   ];
-}
-
-/** Every parameter of the catalogue that this instance runs with: the user's, the plan's or the default. */
-export function effectiveParameters({ spec }: Instance): Map<string, string> {
-  const plan = planParameters("valkey", planOf(spec));
-  const values = new Map<string, string>();
-  for (const [name, parameter] of parametersOf("valkey", spec.version)) {
-    const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
-    if (value !== null) values.set(name, value);
-  }
-  return values;
 }
 
 function settings(instance: Instance): string {
@@ -60,10 +49,6 @@ function settings(instance: Instance): string {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name} ${quote(name, value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
-}
-
-function planOf(spec: Instance["spec"]) {
-  return { vcpu: spec.vcpu, memoryBytes: Number(spec.memoryBytes), storageBytes: Number(spec.storageBytes) };
 }
 
 /** `save` takes several words; everything else is one. */

@@ -1,0 +1,19 @@
+import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { type PlanSize, planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import type { Instance } from "./engine-driver.ts";
+
+/** Every parameter of the catalogue that this instance runs with: the user's, the plan's or the default. */
+export function effectiveParameters({ spec }: Instance): Map<string, string> {
+  const plan = planParameters(spec.engine, planOf(spec));
+  const values = new Map<string, string>();
+  for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
+    const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
+    if (value !== null) values.set(name, value);
+  }
+  return values;
+}
+
+/** Size of the plan that the machine was made for. */
+export function planOf({ vcpu, memoryBytes, storageBytes }: Instance["spec"]): PlanSize {
+  return { vcpu, memoryBytes: Number(memoryBytes), storageBytes: Number(storageBytes) };
+}
