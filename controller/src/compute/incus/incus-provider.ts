@@ -1,8 +1,9 @@
 import { chown, mkdir, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
-import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
-import { namesIn, writeAtomically } from "../host/atomic-file.ts";
+import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute-provider.ts";
+import { namesIn } from "../host/atomic-file.ts";
+import { writeEnrollment } from "../host/enrollment-file.ts";
 import { makeDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { createMachineCode } from "../process/machine-code.ts";
@@ -132,20 +133,6 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     await writeRecord(paths.record, { ...record, disk: "loop", createdAt: clock.now() });
   }
 
-  async function enroll(id: string, enrollment: Enrollment): Promise<void> {
-    const content = {
-      installation_id: enrollment.installationId,
-      machine_id: id,
-      controllers: enrollment.controllers,
-      ca_fingerprint: enrollment.caFingerprint,
-      token: enrollment.token,
-    };
-    await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
-      mode: 0o600,
-      prepare: (path) => chown(path, inside.agent, inside.engine),
-    });
-  }
-
   async function launch(id: string, record: MachineRecord, instance: Instance, signal: AbortSignal): Promise<void> {
     const paths = layout.machine(id);
     await closeEdge(edge, signal);
@@ -179,7 +166,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     start: (id, enrollment, signal) =>
       lock.hold(id, signal, async () => {
         const record = await recordOf(id);
-        await enroll(id, enrollment);
+        const agent = { uid: inside.agent, gid: inside.engine };
+        await writeEnrollment(layout.machine(id).state, id, enrollment, agent);
         await incus.settled(instanceName(id), signal);
         const instance = await power.look(id, signal);
         if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id} any more.`);

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { chown, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
-import type { ComputeProvider, Enrollment, MachineFacts, MachineSpec } from "../compute-provider.ts";
-import { writeAtomically } from "../host/atomic-file.ts";
+import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute-provider.ts";
+import { writeEnrollment } from "../host/enrollment-file.ts";
 import { groupsOf, limitMachine, removeGroups } from "../host/control-groups.ts";
 import { growDisk } from "./grow-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
@@ -153,21 +153,6 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       await writeRecord(paths.record, { ...record, formattedBytes: record.diskBytes });
   }
 
-  async function enroll(id: string, record: MachineRecord, enrollment: Enrollment): Promise<void> {
-    const content = {
-      installation_id: enrollment.installationId,
-      machine_id: id,
-      controllers: enrollment.controllers,
-      ca_fingerprint: enrollment.caFingerprint,
-      token: enrollment.token,
-    };
-    const { uid } = record;
-    await writeAtomically(join(layout.machine(id).state, "enrollment.json"), `${JSON.stringify(content)}\n`, {
-      mode: 0o600,
-      ...(uid !== null && { prepare: (path) => chown(path, agentUidOf(uid), uid) }),
-    });
-  }
-
   return {
     name: "process",
     create: (spec, signal) =>
@@ -189,7 +174,9 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       lock.hold(id, signal, async () => {
         refill.postpone();
         const record = await recordOf(id);
-        await enroll(id, record, enrollment);
+        const { uid } = record;
+        const agent = uid === null ? null : { uid: agentUidOf(uid), gid: uid };
+        await writeEnrollment(layout.machine(id).state, id, enrollment, agent);
         const run = await readRun(layout.machine(id).run);
         if (run === undefined || !isRunning(run)) await launch(id, record);
       }),
