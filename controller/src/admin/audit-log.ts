@@ -32,29 +32,6 @@ export function createAuditLog({ history, cursors }: { history: Pick<History, "a
   };
 }
 
-function auditMessage({
-  id,
-  occurredAt,
-  organizationId,
-  actor,
-  source,
-  action,
-  objectKind,
-  objectId,
-  result,
-  requestId,
-}: AuditEntry) {
-  const time = timestampFromMs(occurredAt);
-  return create(AuditEntrySchema, {
-    id,
-    time,
-    organizationId,
-    actor,
-    source,
-    action,
-    objectKind,
-    objectId,
-    result,
-    requestId,
-  });
+function auditMessage({ occurredAt, ...entry }: AuditEntry) {
+  return create(AuditEntrySchema, { ...entry, time: timestampFromMs(occurredAt) });
 }
