@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
@@ -71,6 +72,28 @@ test("a task ends at its deadline and when it is cancelled, and holds no other l
   expect((await cancelled).failure?.code).toBe("cancelled");
   const quick = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
   expect(quick.output.case).toBe("readLogs");
+});
+
+test("what was asked before a pause is done after it only when the stream outlived the pause", async () => {
+  await converge();
+  const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
+  const paused = async (ask: () => void) => {
+    const [agent = 0] = agentPids();
+    process.kill(agent, "SIGSTOP");
+    ask();
+    // The controller's end wants a heartbeat each half second.
+    await sleep(1_200);
+    process.kill(agent, "SIGCONT");
+  };
+  await paused(() => controller.give({ ...readLogs, id: "quick-outlived" }));
+  await expect.poll(() => controller.results.map(({ taskId }) => taskId)).toContain("quick-outlived");
+  await paused(() => {
+    controller.give({ ...readLogs, id: "quick-given-up" });
+    controller.cut();
+  });
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
+  expect((await controller.perform(readLogs)).output.case).toBe("readLogs");
+  expect(controller.results.map(({ taskId }) => taskId)).not.toContain("quick-given-up");
 });
 
 test("a payload of 30 MB is copied with its checksum, and a wrong one is refused", async () => {

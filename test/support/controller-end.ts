@@ -182,14 +182,14 @@ export async function startControllerEnd(
     },
   });
 
-  function receive(call: Stream, { frame }: AgentFrame): void {
+  function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
     switch (frame.case) {
       case "hello":
         self.hellos.push(frame.value);
         write(call, { case: "welcome", value: { controllerId: "c-1", heartbeatIntervalMs: 500, controllers: [] } });
         return;
       case "heartbeat":
-        return write(call, { case: "heartbeatAck", value: { sequence: 0n } });
+        return write(call, { case: "heartbeatAck", value: { sequence: number } });
       case "observation":
         if (frame.value.instance !== undefined) self.observations.push(frame.value.instance);
         return;

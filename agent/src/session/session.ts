@@ -8,6 +8,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ControllerChannel } from "./controller-channel.ts";
+import { createWakeGate } from "./wake-gate.ts";
 
 export type OutgoingFrame = AgentFrame["frame"];
 
@@ -44,6 +45,8 @@ const lingerMs = 1_000;
 const retiredMs = 5_000;
 /** So many heartbeats without an answer, and the controller is gone. */
 const missedHeartbeats = 3;
+/** No frame for so many heartbeats, less than controllers are patient for: this process may have been paused. */
+const sleptHeartbeats = 2;
 const largestBacklogFrames = 5_000;
 
 /** Resolves with the controller's welcome; rejects when it refuses or says nothing for so long. */
@@ -59,13 +62,17 @@ export function openSession(
   let backlog = 0;
   let answeredAt = monotonicMs();
   let heartbeat: NodeJS.Timeout | undefined;
+  let intervalMs = Number.POSITIVE_INFINITY;
+  let isCut = false;
   let session: Session | undefined;
+  const gate = createWakeGate();
   const over = Promise.withResolvers<SessionEnd>();
   const opened = Promise.withResolvers<Session>();
 
   const silence = setTimeout(() => finish("no welcome in time"), welcomeWithinMs);
 
   function finish(reason: string): void {
+    isCut = true;
     stream.cancel();
     settle(reason);
   }
@@ -94,35 +101,50 @@ export function openSession(
     });
   }
 
-  function beat(intervalMs: number): void {
-    if (monotonicMs() - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+  function sendHeartbeat(): void {
     send({ case: "heartbeat", value: { $typeName: "holdfast.agent.v1.Heartbeat" } });
+  }
+
+  function beat(): void {
+    if (monotonicMs() - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+    sendHeartbeat();
+  }
+
+  /** The controller's frames are read: they tell that it was there when it sent them. */
+  function heard(): void {
+    const silentMs = monotonicMs() - answeredAt;
+    answeredAt = monotonicMs();
+    if (silentMs <= intervalMs * sleptHeartbeats) return;
+    sendHeartbeat();
+    gate.doubt(sequence);
   }
 
   function onWelcome(welcome: Welcome): void {
     if (session !== undefined) return handlers.onNews(welcome);
     clearTimeout(silence);
-    const intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
-    heartbeat = setInterval(() => beat(intervalMs), intervalMs);
+    intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
+    heartbeat = setInterval(beat, intervalMs);
     const retire = () => void setTimeout(() => finish("another session took its place"), retiredMs).unref();
     session = { welcome, channel, send, ended: over.promise, close: () => finish("closed here"), retire };
     opened.resolve(session);
   }
 
   stream.on("data", ({ frame }: ControllerFrame) => {
-    answeredAt = monotonicMs();
+    if (isCut) return;
+    heard();
     switch (frame.case) {
       case "welcome":
         return onWelcome(frame.value);
       case "task":
-        return handlers.onTask(frame.value);
+        return gate.pass(() => handlers.onTask(frame.value));
       case "cancelTask":
-        return handlers.onCancel(frame.value.taskId);
+        return gate.pass(() => handlers.onCancel(frame.value.taskId));
       case "resultAck":
         return handlers.onResultAck(frame.value.taskId);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
       case "heartbeatAck":
+        return gate.answered(frame.value.sequence);
       case undefined:
         return;
     }

@@ -79,6 +79,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", true);
     const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(leftMs, longestTaskMs)));
     try {
+      if (leftMs <= 0) throw late;
       if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
       await admit(task, kind);
       return await laneOf(task).run(() => {
