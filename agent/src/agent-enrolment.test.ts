@@ -1,10 +1,21 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ask } from "../../test/support/fixture-driver.ts";
 import { openFixtureMachine } from "../../test/support/fixture-machine.ts";
 
-const { controller, start, startKeeper, writeEnrollment, file, specOf, converge, enginePids, lastObservation, log } =
-  await openFixtureMachine();
+const {
+  controller,
+  start,
+  startKeeper,
+  writeEnrollment,
+  file,
+  specOf,
+  converge,
+  agentPids,
+  enginePids,
+  lastObservation,
+  log,
+} = await openFixtureMachine();
 
 test("spends the token once and keeps key and certificate to itself", async () => {
   await start();
@@ -14,6 +25,18 @@ test("spends the token once and keeps key and certificate to itself", async () =
   await expect.poll(() => controller.hellos.length).toBe(2);
   expect(controller.enrollments).toEqual(["m-1"]);
   expect(controller.hellos[0]?.bootId).toBe(controller.hellos[1]?.bootId);
+});
+
+test("an enrolment whose answer was lost, with the agent itself, is made again for the same key", async () => {
+  controller.losesEnrollments = true;
+  writeEnrollment();
+  startKeeper();
+  await expect.poll(() => controller.enrollments.length).toBe(1);
+  for (const pid of agentPids()) process.kill(pid, "SIGKILL");
+  controller.losesEnrollments = false;
+  await expect.poll(() => controller.hellos.length).toBe(1);
+  expect(controller.tokens.size).toBe(0);
+  await expect.poll(() => existsSync(file("enrolling.json"))).toBe(false);
 });
 
 test("sends the token to nobody whose authority is not the one of the enrolment", async () => {

@@ -56,6 +56,8 @@ export interface ControllerEnd {
   readonly serials: string[];
   /** Life of the certificates that are issued from now on. */
   lifetimes: { identityMs: number; serverMs: number };
+  /** True: certificates of enrolments are made, and the answers lost. */
+  losesEnrollments: boolean;
   /** False: results are not acknowledged. */
   acknowledges: boolean;
   readonly payloads: Map<string, Buffer>;
@@ -102,6 +104,7 @@ export async function startControllerEnd(
   const controller = await issue(own.publicKey, `holdfast://${installationId}/controller/c-1`, 3_600_000);
   const chainPem = `${new X509Certificate(new Uint8Array(controller.der)).toString("pem")}\n${caPem}`;
   const streams = new Set<Stream>();
+  const spentBy = new Map<string, string>();
   const waiting = new Map<string, (result: TaskResult) => void>();
   let sequence = 0;
 
@@ -119,10 +122,16 @@ export async function startControllerEnd(
   grpc.addService(grpcService(EnrollmentService), {
     enroll(call: ServerUnaryCall<EnrollRequest, CertificateResponse>, done: sendUnaryData<CertificateResponse>) {
       const { token, machineId, certificateRequest } = call.request;
-      if (!self.tokens.delete(token)) return done(refuse("the token is not good"));
-      self.enrollments.push(machineId);
-      answer(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs).then(
-        (response) => done(null, response),
+      const enrollment = async () => {
+        const key = Buffer.from((await provenKey(certificateRequest)).rawData).toString("hex");
+        if (!self.tokens.delete(token) && spentBy.get(token) !== key) throw new Error("the token is not good");
+        spentBy.set(token, key);
+        self.enrollments.push(machineId);
+        return answer(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs);
+      };
+      enrollment().then(
+        (response) =>
+          self.losesEnrollments ? done({ code: Code.UNAVAILABLE, details: "lost" }) : done(null, response),
         (error: Error) => done(refuse(error.message)),
       );
     },
@@ -223,6 +232,7 @@ export async function startControllerEnd(
     progress: [],
     serials: [],
     lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
+    losesEnrollments: false,
     acknowledges: true,
     payloads: new Map(),
     get openSessions() {

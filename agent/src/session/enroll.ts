@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { EnrollRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { makeKeyWithRequest } from "./certificate-request.ts";
+import type { KeyWithRequest } from "./certificate-request.ts";
 import { createControllerChannel, enrollmentMethods } from "./controller-channel.ts";
 import { type EnrollmentFile, tokenDigest } from "./enrollment-file.ts";
 import { identityOf, type MachineIdentity } from "./machine-identity.ts";
@@ -8,13 +8,17 @@ import { fetchPinnedAuthority } from "./pinned-authority.ts";
 
 const timeoutMs = 5_000;
 
-/** Spends the token for a client certificate. It goes only to a controller of the authority that the enrolment names. */
-export async function enroll(file: EnrollmentFile, address: string, now: () => number): Promise<MachineIdentity> {
+/** Spends the token for this key's client certificate. It goes only to a controller of the authority that the enrolment names. */
+export async function enroll(
+  file: EnrollmentFile,
+  { privateKey, request }: KeyWithRequest,
+  address: string,
+  now: () => number,
+): Promise<MachineIdentity> {
   const { installationId, machineId, token } = file;
   const trustBundle = await fetchPinnedAuthority(address, file.caFingerprint, timeoutMs);
   const channel = createControllerChannel(address, { trustBundle, installationId });
   try {
-    const { privateKey, request } = makeKeyWithRequest();
     const message = create(EnrollRequestSchema, { machineId, installationId, token, certificateRequest: request });
     const issuedAt = now();
     const response = await channel.unary(enrollmentMethods.enroll, message, timeoutMs);

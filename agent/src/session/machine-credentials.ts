@@ -5,6 +5,7 @@ import { RenewCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1
 import { makeKeyWithRequest } from "./certificate-request.ts";
 import { agentMethods, type ControllerChannel } from "./controller-channel.ts";
 import { enroll } from "./enroll.ts";
+import { createEnrollingKey } from "./enrolling-key.ts";
 import { type EnrollmentFile, readEnrollment, tokenDigest } from "./enrollment-file.ts";
 import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "./machine-identity.ts";
 
@@ -30,6 +31,7 @@ const renewTimeoutMs = 5_000;
 
 export function createMachineCredentials(stateDir: string, now: () => number, log: Log): MachineCredentials {
   const file = createIdentityFile(stateDir);
+  const enrollingKey = createEnrollingKey(stateDir);
   const enrollment = () => readEnrollment(join(stateDir, "enrollment.json"));
   let identity: MachineIdentity | undefined;
 
@@ -45,8 +47,10 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
         return valid;
       }
       try {
-        identity = await enroll(offered, address, now);
+        const key = await enrollingKey.of(tokenDigest(offered.token));
+        identity = await enroll(offered, key, address, now);
         await file.save(identity);
+        await enrollingKey.forget();
         log.info("machine enrolled", { notAfter: identity.notAfter });
         return identity;
       } catch (error) {

@@ -1,23 +1,20 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { MachineStatus } from "../machine/machine.ts";
+import type { MachineEnrollment } from "../machine/machine.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 
 const lifetimeMs = 600_000;
 const purpose = "machine-enrollment";
 
 /** A one-time token of 256 bits for a machine's start, with what its object keeps of it. Good for ten minutes. */
-export function mintEnrollment(
-  sealer: Sealer,
-  clock: Clock,
-): { token: string; enrollment: NonNullable<MachineStatus["enrollment"]> } {
+export function mintEnrollment(sealer: Sealer, clock: Clock): { token: string; enrollment: MachineEnrollment } {
   const token = randomBytes(32).toString("base64url");
   return { token, enrollment: { tokenHash: sealer.keyedHash(purpose, token), expiresAt: clock.now() + lifetimeMs } };
 }
 
 /** Is this the token, still good? Compares in constant time. */
 export function matchesEnrollment(
-  enrollment: MachineStatus["enrollment"],
+  enrollment: MachineEnrollment | null,
   token: string,
   sealer: Sealer,
   clock: Clock,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
-import { enroll, helloOf, openSession, renew } from "../../../test/support/test-agent.ts";
+import { enroll, helloOf, newKeys, openSession, renew } from "../../../test/support/test-agent.ts";
 import {
   installationId,
   newInstallation,
@@ -54,6 +54,25 @@ test("a token is good once and is not in the store", async () => {
   expect(stored?.value).not.toContain(token);
   await enrollWith("once", token);
   await expect(enrollWith("once", token)).rejects.toThrow("the enrolment is not good");
+});
+
+test("an enrolment whose answer was lost is repeated by the same key alone, as long as the token is good", async () => {
+  const token = await controller.newMachine("lost");
+  const { address, authority } = controller;
+  const options = { address, trustBundle: authority.trustBundle, installationId, machineId: "lost", token };
+  const keys = await newKeys();
+  const unheard = await enroll(options, keys);
+  const repeated = await enroll(options, keys);
+  await expect(enroll(options, await newKeys())).rejects.toThrow("the enrolment is not good");
+  // The answer of before may have come all the same: both are good until the newer one is used.
+  const first = openSession(controller.dial(unheard), helloOf("lost"));
+  await first.expect("welcome");
+  const second = openSession(controller.dial(repeated), helloOf("lost"));
+  await second.expect("welcome");
+  await expect.poll(() => controller.machines.get("lost")?.object.status.certificate?.previousSerial).toBe("");
+  const third = openSession(controller.dial(unheard), helloOf("lost"));
+  expect((await third.ended).details).toContain("not good any more");
+  second.close();
 });
 
 test("a new enrolment cuts the stream of the older certificate", async () => {

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { MachineObject, MachineStatus } from "../machine/machine.ts";
 import type { Authority, IssuedCertificate } from "../pki/authority.ts";
+import { provenKey } from "../pki/certificate-request.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf, type Stored } from "../store/resource.ts";
@@ -25,6 +27,7 @@ export interface MachineCertificatesDeps {
 
 /** Which certificate of a machine is good; kept in the machine's object, changed by compare-and-set only. */
 export interface MachineCertificates {
+  /** Spends the token for the request's key. The same token and key again get another certificate: the answer may be lost. */
   enroll(machineId: string, installationId: string, token: string, csr: Uint8Array): Promise<IssuedCertificate>;
   /** Both certificates are good until the new one is used. */
   renew(peer: Peer, csr: Uint8Array): Promise<IssuedCertificate>;
@@ -97,18 +100,23 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
   return {
     check,
     async enroll(machineId, claimedInstallation, token, csr) {
-      const admits = (machine: MachineObject) =>
-        machine.metadata.deletionRequestedAt === undefined &&
-        matchesEnrollment(machine.status.enrollment, token, sealer, clock);
+      const admits = ({ metadata, status: { enrollment } }: MachineObject) =>
+        metadata.deletionRequestedAt === undefined && matchesEnrollment(enrollment, token, sealer, clock);
       if (claimedInstallation !== installationId || !isId(machineId)) throw refused();
       const machine = await machines.fresh(machineId);
       // The token comes first: a stranger costs no signature.
       if (machine === undefined || !admits(machine.object)) throw refused();
+      const spentBy = await keyDigest(csr);
       const issued = await authority.issueIdentity(csr, { kind: "machine", id: machineId });
-      const certificate = recordOf(issued, "");
       await change(machineId, (now) => {
-        if (!admits(now)) throw refused();
-        return { enrollment: null, certificate };
+        const { enrollment, certificate } = now.status;
+        if (enrollment === null || !admits(now)) throw refused();
+        if (enrollment.spentBy === undefined) {
+          return { enrollment: { ...enrollment, spentBy }, certificate: recordOf(issued, "") };
+        }
+        if (enrollment.spentBy !== spentBy) throw refused();
+        // The answer of before may have come all the same.
+        return { certificate: recordOf(issued, certificate?.serial ?? "") };
       });
       return issued;
     },
@@ -149,6 +157,12 @@ export function createMachineCertificates(deps: MachineCertificatesDeps): Machin
       );
     },
   };
+}
+
+/** SHA-256 of the request's public key, hex. */
+async function keyDigest(csr: Uint8Array): Promise<string> {
+  const { rawData } = await provenKey(csr);
+  return createHash("sha256").update(new Uint8Array(rawData)).digest("hex");
 }
 
 function recordOf(

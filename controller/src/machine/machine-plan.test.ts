@@ -100,6 +100,8 @@ describe("the plan of a machine", () => {
     const waiting = { ...object, status: { ...object.status, enrollment } };
     const silent = observed(running, { connectedMs: undefined, silentMs: silentTooLongMs });
     expect(planMachine(waiting, silent).steps).toEqual([]);
+    const spent = { ...object, status: { ...object.status, enrollment: { ...enrollment, spentBy: "k" } } };
+    expect(planMachine(spent, silent).steps).toEqual([{ kind: "enroll" }]);
   });
 });
 

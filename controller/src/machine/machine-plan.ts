@@ -89,7 +89,7 @@ export function restartDelayMs(deaths: readonly number[], now: number): number {
 
 function hasEnrollment(machine: MachineObject, now: number): boolean {
   const { enrollment } = machine.status;
-  return enrollment !== null && enrollment.expiresAt > now;
+  return enrollment !== null && enrollment.spentBy === undefined && enrollment.expiresAt > now;
 }
 
 function only(steps: readonly MachineStep[]): MachinePlanned {

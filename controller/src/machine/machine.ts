@@ -24,8 +24,7 @@ export interface MachineStatus {
   readonly state: MachineState;
   readonly reason: string;
   readonly address: string;
-  /** keyedHash of the enrolment token that is good now, and until when. Spent by compare-and-set. */
-  readonly enrollment: { readonly tokenHash: string; readonly expiresAt: number } | null;
+  readonly enrollment: MachineEnrollment | null;
   /** Serial of the one client certificate that is good; an older one is cut. */
   readonly certificate: {
     readonly serial: string;
@@ -36,6 +35,15 @@ export interface MachineStatus {
     /** Of the authorities by which it was issued. */
     readonly authorityGeneration: number;
   } | null;
+}
+
+/** The token that is good now. Spent by compare-and-set. */
+export interface MachineEnrollment {
+  /** keyedHash of the token. */
+  readonly tokenHash: string;
+  readonly expiresAt: number;
+  /** SHA-256 of the public key that it bought a certificate for; from then on it is good for that key alone. */
+  readonly spentBy?: string;
 }
 
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */

@@ -49,7 +49,7 @@ const dayMs = 86_400_000;
 const usual: Lifetimes = {
   authorityMs: 3650 * dayMs,
   identityMs: 30 * dayMs,
-  serverMs: 90 * dayMs,
+  serverMs: 30 * dayMs,
   backdateMs: 7_200_000,
 };
 
