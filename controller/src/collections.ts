@@ -3,7 +3,7 @@ import type { Membership } from "./access/membership.ts";
 import type { Organization } from "./access/organization.ts";
 import type { DatabaseUserObject } from "./database-user/database-user.ts";
 import type { TaskObject } from "./fleet/task-object.ts";
-import type { MachineObject } from "./machine/machine.ts";
+import { type MachineObject, parseMachine } from "./machine/machine.ts";
 import type { ManagedServiceObject } from "./managed-service/managed-service.ts";
 import type { OperationObject } from "./operation/operation.ts";
 import { createCollection } from "./store/collection.ts";
@@ -15,7 +15,7 @@ import type { DnsRecordObject } from "./zone/dns-record.ts";
 export function createCollections(store: Store) {
   const all = {
     services: createCollection<ManagedServiceObject>(store, "managed-service"),
-    machines: createCollection<MachineObject>(store, "machine"),
+    machines: createCollection<MachineObject>(store, "machine", parseMachine),
     operations: createCollection<OperationObject>(store, "operation"),
     tasks: createCollection<TaskObject>(store, "task"),
     databaseUsers: createCollection<DatabaseUserObject>(store, "database-user"),

@@ -16,6 +16,7 @@ import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
 import { createProvider } from "./compute/create-provider.ts";
+import { createHostsProvider, localHostId } from "./compute/hosts/hosts-provider.ts";
 import { readControllerConfig } from "./config.ts";
 import { createAddressJudge } from "./egress/address-judge.ts";
 import { createEgressClient } from "./egress/egress-client.ts";
@@ -140,7 +141,12 @@ const dispatcher = createDeliveryDispatcher({
 });
 
 // Machines and who speaks for them.
-const provider = await createProvider({ config, checkout, environment: process.env, clock, log });
+const ownProvider = await createProvider({ config, checkout, environment: process.env, clock, log });
+const ownHost = new Map([[localHostId, ownProvider]]);
+const provider = createHostsProvider({
+  hosts: () => ownHost,
+  hostOf: (machineId) => machines.get(machineId)?.object.spec.hostId,
+});
 const [authority] = await Promise.all([authorityReady, collections.ready]);
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
@@ -182,6 +188,7 @@ const runner = createRunner({
     begin,
     fleet,
     provider,
+    edges: provider.edges,
     zone,
     orphans,
     authority,
@@ -290,7 +297,7 @@ async function stop(): Promise<void> {
   shards.close();
   await membership.leave();
   await api.close(500);
-  await provider.close();
+  await ownProvider.close();
   for (const part of [holds, zone, feed, authority, collections]) part.close();
   await Promise.all([history.close(), store.close()]);
   process.exit(0);

@@ -6,7 +6,8 @@ import { createOrganizationRemains } from "./access/organization-remains.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
 import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
-import type { ComputeProvider } from "./compute/compute-provider.ts";
+import type { MachineEdge } from "./compute/compute-provider.ts";
+import type { HostsProvider } from "./compute/hosts/hosts-provider.ts";
 import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
@@ -34,7 +35,9 @@ export interface ReconciledDeps {
   readonly collections: Collections;
   readonly begin: () => UnitOfWork;
   readonly fleet: RunningFleet;
-  readonly provider: ComputeProvider;
+  readonly provider: HostsProvider;
+  /** Of each host where machines have networks of their own. */
+  readonly edges: () => ReadonlyMap<string, MachineEdge>;
   readonly zone: ZoneRecords;
   readonly orphans: OrphanSweep;
   readonly authority: InstallationAuthority;
@@ -61,7 +64,7 @@ const dayMs = 24 * hourMs;
 
 /** Every reconciler, with where its keys come from and what wakes them. */
 export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
-  const { collections, fleet, orphans, keptAnswers, history, holds, clock, provider } = deps;
+  const { collections, fleet, orphans, keptAnswers, history, holds, clock } = deps;
   const { services, machines, operations } = collections;
   return [
     managedServices(deps),
@@ -98,7 +101,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       if (holds.list().length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
-    ...(provider.edge === undefined ? [] : [createReachWork({ edge: provider.edge, services, machines })]),
+    createReachWork({ edges: deps.edges, services, machines }),
     createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
   ];
 }

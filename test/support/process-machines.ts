@@ -40,6 +40,8 @@ interface TestMachinesOptions {
   /** An existing directory instead of a new one. */
   readonly directory?: string;
   readonly abilities?: HostAbilities;
+  /** `127.99` when absent. */
+  readonly loopbackBlock?: string;
   readonly clock?: Clock;
   readonly command?: ProcessProviderDeps["command"];
   readonly spares?: ProcessProviderDeps["spares"];
@@ -51,7 +53,7 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
   const layout = layoutOf(directory);
   const deps: ProcessProviderDeps = {
     directory,
-    loopbackBlock: "127.99",
+    loopbackBlock: options.loopbackBlock ?? "127.99",
     imagesDir: imagesDirectory(process.env),
     checkout: testCheckout,
     node: process.execPath,

@@ -150,6 +150,7 @@ function blankMachine(id: string, now: number): MachineObject {
       memoryBytes: 1 << 30,
       diskBytes: 1 << 30,
       zone: "local",
+      hostId: "local",
       power: "on",
       serverNames: [`${id}.local.holdfast.test`],
     },

@@ -7,3 +7,17 @@ export class ComputeFailure extends Error {
 export class ComputePending extends Error {
   override readonly name = "ComputePending";
 }
+
+/**
+ * The host did not answer, so nothing is known of its machines: they are neither gone nor stopped, and nothing that was
+ * ordered may be taken for done or not done. The message names the host.
+ */
+export class HostUnreachable extends Error {
+  override readonly name = "HostUnreachable";
+  readonly hostId: string;
+
+  constructor(hostId: string, reason: string) {
+    super(`Host ${hostId} does not answer: ${reason}`);
+    this.hostId = hostId;
+  }
+}

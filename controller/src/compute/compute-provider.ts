@@ -53,6 +53,8 @@ export interface MachinePlan {
 
 export interface MachineSpec {
   readonly id: string;
+  /** The host that it was placed on; for a provider of many hosts. */
+  readonly hostId?: string;
   readonly installationId: string;
   readonly plan: MachinePlan;
   readonly diskBytes: number;

@@ -34,6 +34,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
       memoryBytes: 1,
       diskBytes: 10,
       zone: "local",
+      hostId: "local",
       power,
       serverNames: [],
     },

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
+import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import { readRun } from "../compute/process/machine-run.ts";
 import { matchesEnrollment } from "../fleet/enrollment-token.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
@@ -84,6 +85,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         memoryBytes: gib,
         diskBytes: gib,
         zone: "local",
+        hostId: "local",
         power: "on",
         serverNames: [],
         ...spec,
@@ -189,7 +191,10 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     const holds: { list(): { kind: string; reason: string; since: number; until: null }[] } = { list: () => [] };
     const held = [{ kind: "restored", reason: "", since: 0, until: null }];
     const sweep = createOrphanSweep({
-      provider: hosts.provider,
+      provider: createHostsProvider({
+        hosts: () => new Map([["local", hosts.provider]]),
+        hostOf: (id) => machines.get(id)?.object.spec.hostId,
+      }),
       machines,
       store,
       objectsReady: machines.ready,

@@ -1,4 +1,4 @@
-import { ComputeFailure, ComputePending } from "../compute/compute-failure.ts";
+import { ComputeFailure, ComputePending, HostUnreachable } from "../compute/compute-failure.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { SessionFacts } from "../fleet/fleet.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
@@ -21,6 +21,7 @@ interface Memory {
 
 const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
+const retryUnreachableMs = 5_000;
 
 /** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
 function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
@@ -131,6 +132,11 @@ async function settleFailure(
   if (error instanceof ComputePending) {
     await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
     return again(retryPendingMs, "the provider prepares");
+  }
+  // Nothing is known of the machine, so nothing is said of its state.
+  if (error instanceof HostUnreachable) {
+    await writeStatus(id, undefined, { reason: error.message }, deps, signal);
+    return again(retryUnreachableMs, error.message);
   }
   const reason =
     error instanceof ComputeFailure ? error.message : isDiskFull(error) ? "The host's disk is full." : undefined;

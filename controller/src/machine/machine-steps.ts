@@ -134,8 +134,16 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, diskBytes, zone, engine, version } = spec;
-  const plan = { vcpu, memoryBytes };
-  const ahead = spec.owner === null;
-  return { id: metadata.id, installationId, plan, diskBytes, zone, engine, version, ...(ahead && { ahead }) };
+  const { vcpu, memoryBytes, diskBytes, zone, engine, version, hostId } = spec;
+  return {
+    id: metadata.id,
+    ...(hostId !== null && { hostId }),
+    installationId,
+    plan: { vcpu, memoryBytes },
+    diskBytes,
+    zone,
+    engine,
+    version,
+    ...(spec.owner === null && { ahead: true }),
+  };
 }

@@ -1,3 +1,4 @@
+import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Resource } from "../store/resource.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 
@@ -13,6 +14,8 @@ export interface MachineSpecObject {
   readonly memoryBytes: number;
   readonly diskBytes: number;
   readonly zone: string;
+  /** The host that it is on, written before anything is made there; null as long as it was not placed. */
+  readonly hostId: string | null;
   /** What its owner wants; deletion is metadata.deletionRequestedAt. */
   readonly power: "on" | "off";
   /** DNS names that the engine's certificate carries. */
@@ -49,4 +52,10 @@ export interface MachineEnrollment {
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */
 export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
+}
+
+/** Machines that were made before there were several hosts are on the controllers' own. */
+export function parseMachine(value: string): MachineObject {
+  const object = JSON.parse(value) as MachineObject;
+  return object.spec.hostId === undefined ? { ...object, spec: { ...object.spec, hostId: localHostId } } : object;
 }

@@ -1,16 +1,21 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Holds } from "../clock/holds.ts";
-import type { ComputeProvider, MachineFacts } from "../compute/compute-provider.ts";
+import type { MachineFacts } from "../compute/compute-provider.ts";
+import { type HostSurvey, type HostsProvider, localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Collection } from "../store/collection.ts";
 import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 import type { MachineObject } from "./machine.ts";
 import { stopGraceMs } from "./machine-steps.ts";
 
-/** A machine of the provider that no object owns, with what was done about it, or would be in a dry run. */
+/**
+ * A machine that no object owns, or whose object is on another host, with what was done about it, or would be in a dry
+ * run.
+ */
 export interface Orphan {
   readonly machineId: string;
+  readonly hostId: string;
   readonly hasData: boolean;
   readonly action: "stopped" | "kept" | "destroyed";
   /** When it goes; undefined for one that is gone, and while a hold stands against that. */
@@ -19,14 +24,15 @@ export interface Orphan {
 
 export interface OrphanSweep {
   /**
-   * Looks through the provider's machines once. One without data is destroyed; one with data is stopped, and destroyed
-   * seven days after it was first seen. While anything is held, nothing is touched.
+   * Looks through the machines of every host that answers once. One without data is destroyed; one with data is stopped, and
+   * destroyed seven days after it was first seen. While anything is held, nothing is touched; nor is what is on, or known of,
+   * a host that does not answer.
    */
   sweep(options: { readonly dryRun: boolean }, signal: AbortSignal): Promise<Orphan[]>;
 }
 
 export interface OrphanSweepDeps {
-  readonly provider: ComputeProvider;
+  readonly provider: Pick<HostsProvider, "survey" | "on">;
   readonly machines: Collection<MachineObject>;
   readonly store: Store;
   /** Resolves when the memory has all objects. */
@@ -41,48 +47,49 @@ const keptMs = 7 * 86_400_000;
 const prefix = `${root}/orphan/`;
 
 export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
-  const { provider, machines, store, clock, log } = deps;
+  const { machines, store, clock, log } = deps;
 
   /** Asks the store, not the memory: a machine whose object was not seen yet is no orphan. */
-  async function isOwned(id: string, signal: AbortSignal): Promise<boolean> {
-    return machines.get(id) !== undefined || (await machines.fresh(id, signal)) !== undefined;
+  async function isOwned(id: string, hostId: string, signal: AbortSignal): Promise<boolean> {
+    const isHere = (object: MachineObject | undefined) =>
+      object !== undefined && (object.spec.hostId === null || object.spec.hostId === hostId);
+    return isHere(machines.get(id)?.object) || isHere((await machines.fresh(id, signal))?.object);
   }
 
-  async function firstSeen(id: string, signal: AbortSignal): Promise<number | undefined> {
-    const value = await store.get(prefix + id, signal);
-    return value === undefined ? undefined : (JSON.parse(value.value) as { since: number }).since;
-  }
-
-  async function remember(id: string, since: number): Promise<void> {
-    const put = { key: prefix + id, value: JSON.stringify({ since }) };
-    await store.commit({ conditions: [{ key: put.key, modRevision: 0n }], puts: [put], deletes: [] });
-  }
-
-  async function settle(facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
+  async function settle(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
     const { id, hasData } = facts;
-    const since = await firstSeen(id, signal);
+    const key = prefix + id;
+    const seen = await store.get(key, signal);
+    const since = seen && sightingOf(seen.value).since;
     const held = deps.holds.list().length > 0;
-    const orphan = orphanOf(facts, since, held, clock.now());
+    const orphan = orphanOf(hostId, facts, since, held, clock.now());
     if (dryRun || held) return orphan;
-    if (hasData && since === undefined) await remember(id, clock.now());
+    if (hasData && seen === undefined) {
+      const put = { key, value: JSON.stringify({ since: clock.now(), hostId } satisfies Sighting) };
+      await store.commit({ conditions: [{ key, modRevision: 0n }], puts: [put], deletes: [] });
+    }
+    const provider = deps.provider.on(hostId);
     if (orphan.action === "stopped") await provider.stop(id, stopGraceMs, signal);
     if (orphan.action === "destroyed") {
       await provider.destroy(id, signal);
-      await store.commit({ conditions: [], puts: [], deletes: [prefix + id] }, signal);
+      await store.commit({ conditions: [], puts: [], deletes: [key] }, signal);
     }
-    if (orphan.action !== "kept") log.warn("orphan swept", { machine: id, hasData, action: orphan.action });
+    const { action } = orphan;
+    if (action !== "kept") log.warn("orphan swept", { machine: id, host: hostId, hasData, action });
     return orphan;
   }
 
   /** A machine that got its object back is new to the sweep if it loses it again. */
-  async function forgetOwned(listed: readonly MachineFacts[], signal: AbortSignal): Promise<void> {
-    const present = new Set(listed.map(({ id }) => id));
+  async function forgetOwned({ machines: listed, silent }: HostSurvey, signal: AbortSignal): Promise<void> {
+    const present = new Set(listed.map(({ hostId, facts }) => `${hostId} ${facts.id}`));
     let after: string | undefined;
     for (;;) {
       const page = await store.list(prefix, { limit: 100, ...(after !== undefined && { after }) }, signal);
-      for (const { key } of page.values) {
+      for (const { key, value } of page.values) {
         const id = key.slice(prefix.length);
-        if (present.has(id) && !(await isOwned(id, signal))) continue;
+        const { hostId } = sightingOf(value);
+        if (silent.has(hostId)) continue;
+        if (present.has(`${hostId} ${id}`) && !(await isOwned(id, hostId, signal))) continue;
         await store.commit({ conditions: [], puts: [], deletes: [key] }, signal);
       }
       after = page.values.at(-1)?.key;
@@ -93,23 +100,41 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   return {
     async sweep({ dryRun }, signal) {
       await deps.objectsReady;
-      const listed = await provider.list(signal);
-      if (!dryRun) await forgetOwned(listed, signal);
+      const survey = await deps.provider.survey(signal);
+      for (const [host, reason] of survey.silent) log.warn("machines of a host not swept", { host, reason });
+      if (!dryRun) await forgetOwned(survey, signal);
       const orphans: Orphan[] = [];
-      for (const facts of listed) {
-        if (!(await isOwned(facts.id, signal))) orphans.push(await settle(facts, dryRun, signal));
+      for (const { hostId, facts } of survey.machines) {
+        if (!(await isOwned(facts.id, hostId, signal))) orphans.push(await settle(hostId, facts, dryRun, signal));
       }
       return orphans;
     },
   };
 }
 
+/** What is remembered of an orphan with data. */
+interface Sighting {
+  readonly since: number;
+  readonly hostId: string;
+}
+
+/** What was written before there were several hosts names none. */
+function sightingOf(value: string): Sighting {
+  return { hostId: localHostId, ...(JSON.parse(value) as { since: number; hostId?: string }) };
+}
+
 /** Pure: what is due for an orphan that was first seen at `since`. */
-function orphanOf(facts: MachineFacts, since: number | undefined, held: boolean, now: number): Orphan {
-  const { id: machineId, hasData } = facts;
-  if (held) return { machineId, hasData, action: "kept", keptUntil: undefined };
-  if (!hasData) return { machineId, hasData, action: "destroyed", keptUntil: undefined };
+function orphanOf(
+  hostId: string,
+  { id: machineId, hasData, state }: MachineFacts,
+  since: number | undefined,
+  held: boolean,
+  now: number,
+): Orphan {
+  const orphan = { machineId, hostId, hasData };
+  if (held) return { ...orphan, action: "kept", keptUntil: undefined };
+  if (!hasData) return { ...orphan, action: "destroyed", keptUntil: undefined };
   const keptUntil = (since ?? now) + keptMs;
-  if (now >= keptUntil) return { machineId, hasData, action: "destroyed", keptUntil: undefined };
-  return { machineId, hasData, action: facts.state === "running" ? "stopped" : "kept", keptUntil };
+  if (now >= keptUntil) return { ...orphan, action: "destroyed", keptUntil: undefined };
+  return { ...orphan, action: state === "running" ? "stopped" : "kept", keptUntil };
 }

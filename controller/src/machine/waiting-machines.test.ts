@@ -13,7 +13,17 @@ function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = 
   const metadata = { id, name: id, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 };
   return {
     metadata: { ...metadata, ...(deleted && { deletionRequestedAt: 1 }) },
-    spec: { owner: null, ...kind, vcpu: 1, memoryBytes: 1, diskBytes: 10, power: "on", serverNames: [], ...spec },
+    spec: {
+      owner: null,
+      ...kind,
+      vcpu: 1,
+      memoryBytes: 1,
+      diskBytes: 10,
+      hostId: "local",
+      power: "on",
+      serverNames: [],
+      ...spec,
+    },
     status: { state: "waiting", reason: "", address: "127.99.0.1", enrollment: null, certificate: null },
   };
 }

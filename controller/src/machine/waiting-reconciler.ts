@@ -1,6 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "../compute/compute-provider.ts";
+import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { again, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
@@ -174,7 +175,7 @@ function newWaiting({ engine, version, zone }: MachineKind, { size, clock, newId
   const now = clock.now();
   return {
     metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-    spec: { owner: null, engine, version, zone, ...size, power: "on", serverNames: [] },
+    spec: { owner: null, engine, version, zone, hostId: localHostId, ...size, power: "on", serverNames: [] },
     status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
   };
 }

@@ -1,4 +1,5 @@
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
+import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { serverNamesOf } from "./service-names.ts";
@@ -16,6 +17,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     memoryBytes: plan.memoryGb * gib,
     diskBytes: service.spec.storageSizeGb * gib,
     zone: node.zone,
+    hostId: localHostId,
     power: service.spec.power,
     serverNames: serverNamesOf(service, node),
   };

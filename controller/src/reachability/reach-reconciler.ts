@@ -1,44 +1,49 @@
 import type { MachineEdge } from "../compute/compute-provider.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { again } from "../runtime/reconciler.ts";
+import { again, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import { reachRulesOf } from "./reach-rules.ts";
 
 export interface ReachDeps {
-  readonly edge: MachineEdge;
+  /** Of each host where machines have networks of their own. */
+  readonly edges: () => ReadonlyMap<string, MachineEdge>;
   readonly services: Collection<ManagedServiceObject>;
   readonly machines: Collection<MachineObject>;
 }
 
-const key = "reachability";
 /** What somebody else changed on the host is put right after so long. */
 const applyAgainMs = 60_000;
 
-/** Holds the machines' edge to what their owners allow: all rules as one, whichever object changed. */
-export function createReachWork({ edge, services, machines }: ReachDeps): Reconciled {
+/** Holds each host's edge to what the owners of its machines allow: all rules as one, whichever object changed. Key: host id. */
+export function createReachWork({ edges, services, machines }: ReachDeps): Reconciled {
   return {
     reconciler: {
-      name: key,
-      async reconcile(_key, signal) {
+      name: "reachability",
+      async reconcile(hostId, signal) {
+        const edge = edges().get(hostId);
+        if (edge === undefined) return settled;
         const objects = Iterator.from(services.values()).map(({ object }) => object);
         await edge.apply(
-          reachRulesOf(objects, (id) => machines.get(id)?.object),
+          reachRulesOf(objects, hostId, (id) => machines.get(id)?.object),
           signal,
         );
         return again(applyAgainMs, "drift");
       },
     },
-    keys: () => [key],
+    keys: () => edges().keys(),
     subscribe(onChange) {
-      const watches = [services, machines].map((collection) => collection.subscribe(() => onChange(key)));
+      const all = () => {
+        for (const hostId of edges().keys()) onChange(hostId);
+      };
+      const watches = [services, machines].map((collection) => collection.subscribe(all));
       return {
         close() {
           for (const watch of watches) watch.close();
         },
       };
     },
-    concurrency: 1,
+    concurrency: 4,
   };
 }

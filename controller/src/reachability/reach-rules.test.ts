@@ -8,13 +8,18 @@ const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
     metadata: { id },
     spec: { port: 5432, allowedCidrs, nodes: nodes.map((node) => ({ id: node })) },
   }) as unknown as ManagedServiceObject;
-const machine = (owner: string, address: string) =>
-  ({ spec: { owner: { kind: "managed-service", id: owner } }, status: { address } }) as unknown as MachineObject;
+const machine = (owner: string, address: string, hostId = "here") =>
+  ({
+    spec: { owner: { kind: "managed-service", id: owner }, hostId },
+    status: { address },
+  }) as unknown as MachineObject;
 
 const machines: Record<string, MachineObject> = {
   a: machine("one", "10.1.0.2"),
   b: machine("two", "10.1.0.3"),
   c: machine("two", "10.1.0.4"),
+  near: machine("apart", "10.1.0.6"),
+  far: machine("apart", "10.2.0.6", "there"),
   fresh: machine("three", ""),
   taken: machine("somebody", "10.1.0.5"),
 };
@@ -36,9 +41,17 @@ test.each([
       ["10.1.0.4", null, ["10.1.0.3/32"]],
     ],
   ],
+  [
+    "a member on another host has its rules there, and reaches the one here",
+    service("apart", ["near", "far"], ["9.0.0.0/8"]),
+    [
+      ["10.1.0.6", 5432, ["9.0.0.0/8"]],
+      ["10.1.0.6", null, ["10.2.0.6/32"]],
+    ],
+  ],
   ["a machine without an address has no rule", service("three", ["fresh", "missing"], ["9.0.0.0/8"]), []],
   ["a machine of somebody else is left alone", service("one", ["taken"], ["9.0.0.0/8"]), []],
 ])("%s", (_, given, expected) => {
-  const rules = reachRulesOf([given], (id) => machines[id]);
+  const rules = reachRulesOf([given], "here", (id) => machines[id]);
   expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual(expected);
 });
