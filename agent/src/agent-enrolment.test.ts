@@ -1,4 +1,5 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { ask } from "../../test/support/fixture-driver.ts";
 import { openFixtureMachine } from "../../test/support/fixture-machine.ts";
@@ -7,6 +8,7 @@ const {
   controller,
   start,
   startKeeper,
+  keeper,
   writeEnrollment,
   file,
   specOf,
@@ -14,6 +16,7 @@ const {
   agentPids,
   enginePids,
   lastObservation,
+  observed,
   log,
 } = await openFixtureMachine();
 
@@ -58,6 +61,23 @@ test("uses a fresh enrolment, and the certificate of before when that is refused
   controller.cut();
   await expect.poll(() => controller.hellos.length).toBeGreaterThan(length);
   expect(controller.enrollments.length).toBe(2);
+});
+
+test("a machine that was off for longer than its certificates last starts, engine and all", async () => {
+  controller.lifetimes = { identityMs: 2_000, serverMs: 2_000 };
+  await start();
+  await converge();
+  keeper().kill("SIGKILL");
+  await expect.poll(() => [...agentPids(), ...enginePids()]).toEqual([]);
+  const { notAfter } = JSON.parse(readFileSync(file("identity.json"), "utf8"));
+  await expect.poll(() => Date.now() > notAfter + 1_000).toBe(true);
+  controller.lifetimes = { identityMs: 3_600_000, serverMs: 3_600_000 };
+  controller.observations.length = 0;
+  writeEnrollment();
+  startKeeper();
+  const isWell = (check: Check) => check.name === "certificate" && check.status === "healthy";
+  await observed(({ state, checks }) => state === "running" && checks.some(isWell));
+  expect(controller.enrollments).toEqual(["m-1", "m-1"]);
 });
 
 test("renews its certificate over and over, each session with the next one, while the engine stays", async () => {
