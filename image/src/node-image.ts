@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { Program, Suite } from "./catalogue.ts";
 import { recipes, softwareOf, suites } from "./catalogue.ts";
 
 /** A root file system with engines and tools, read-only in use and shared by every machine of the host. */
 export interface NodeImage {
+  /** `<suite>-<digest>`: what is in it decides its name. */
+  readonly id: string;
   readonly suite: Suite;
   /** Directory of the root file system on this host. */
   readonly root: string;
@@ -34,11 +36,18 @@ export function imageRoot(imagesDir: string, suite: Suite): string {
   return join(imagesDir, `${suite}-${digest}`);
 }
 
-/** The image of a suite, or undefined when it is not made yet. */
+/** The newest image of a suite, or undefined when none is made yet. */
 export function findImage(imagesDir: string, suite: Suite): NodeImage | undefined {
-  const root = imageRoot(imagesDir, suite);
+  return openImage(imagesDir, basename(imageRoot(imagesDir, suite)));
+}
+
+/** The image with this id, or undefined when it is not here. */
+export function openImage(imagesDir: string, id: string): NodeImage | undefined {
+  const suite = suites.find((each) => id.startsWith(`${each}-`));
+  if (suite === undefined || !/^[a-z0-9-]+$/.test(id)) return undefined;
+  const root = join(imagesDir, id);
   if (!existsSync(root)) return undefined;
-  return { suite, root, software: (program, version) => softwareOf(suite, program, version)?.path };
+  return { id, suite, root, software: (program, version) => softwareOf(suite, program, version)?.path };
 }
 
 /** A made image that has this program, with the program's directory inside it. */

@@ -10,7 +10,7 @@ import { instanceName } from "@holdfast/controller/compute/incus/instance-config
 import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
-import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";
 import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
@@ -20,6 +20,7 @@ import { guardDirectory } from "./directory-guard.ts";
 import type { Platform } from "./platform.ts";
 import { isAlive } from "./platform-processes.ts";
 import { testCheckout } from "./process-machines.ts";
+import { createTestImages, type TestImages } from "./test-images.ts";
 import { waitUntil } from "./wait-until.ts";
 
 /** An Incus daemon of a test's own with a provider over it. Its machines run a stand-in for the keeper. */
@@ -27,6 +28,7 @@ export interface TestIncus {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;
   readonly provider: IncusProvider;
+  readonly images: TestImages;
   /** To look behind the provider's back. */
   readonly incus: IncusClient;
   /** Another provider over the same daemon and directory. */
@@ -69,6 +71,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
   const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
   const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
   const layout = layoutOf(directory);
+  const images = createTestImages();
   const signal = AbortSignal.timeout(600_000);
   const host = createIncusHost({
     directory,
@@ -97,7 +100,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
       hostPorts: [1],
       pool: host.estate.pool,
       memoryOvercommit: 10,
-      imagesDir: imagesDirectory(process.env),
+      imagesDir: images.imagesDir,
       checkout: testCheckout,
       node: process.execPath,
       abilities,
@@ -121,6 +124,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
     directory,
     layout,
     provider: another(),
+    images,
     incus,
     another,
     killDaemon: () => kill(),
@@ -136,6 +140,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
       await Promise.all(opened.map((each) => each.close()));
       await daemon.stop();
       rmSync(directory, { recursive: true, force: true });
+      images.close();
       host.forget();
       for (const guard of guards) await guard.end();
     },

@@ -11,7 +11,7 @@ import {
   type ProcessProviderDeps,
 } from "@holdfast/controller/compute/process/process-provider.ts";
 import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
-import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { createTestImages, type TestImages } from "./test-images.ts";
 
 /** A first process of a machine with a child that has left its session, as engines have. */
 const standIn = [
@@ -28,6 +28,7 @@ export interface TestMachines {
   readonly directory: string;
   readonly layout: ReturnType<typeof layoutOf>;
   readonly provider: ProcessProvider;
+  readonly images: TestImages;
   /** Another provider over the same directory. */
   another(): ProcessProvider;
   /** Ends and removes all machines. */
@@ -51,10 +52,11 @@ interface TestMachinesOptions {
 export async function startTestMachines(options: TestMachinesOptions = {}): Promise<TestMachines> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), "holdfast-machines-"));
   const layout = layoutOf(directory);
+  const images = createTestImages();
   const deps: ProcessProviderDeps = {
     directory,
     loopbackBlock: options.loopbackBlock ?? "127.99",
-    imagesDir: imagesDirectory(process.env),
+    imagesDir: images.imagesDir,
     checkout: testCheckout,
     node: process.execPath,
     abilities: options.abilities ?? (await detectAbilities()),
@@ -74,11 +76,13 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
     directory,
     layout,
     provider: another(),
+    images,
     another,
     async close() {
       await Promise.all(opened.map((provider) => provider.close()));
       await stopAllMachines(directory, 0);
       rmSync(directory, { recursive: true, force: true });
+      images.close();
     },
   };
 }

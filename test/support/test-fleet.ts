@@ -146,6 +146,7 @@ function blankMachine(id: string, now: number): MachineObject {
       owner: { kind: "managed-service", id: `service-of-${id}` },
       engine: "postgresql",
       version: "17",
+      image: "",
       vcpu: 1,
       memoryBytes: 1 << 30,
       diskBytes: 1 << 30,

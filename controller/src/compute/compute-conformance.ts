@@ -20,6 +20,10 @@ export interface ConformanceSubject {
   reboot(machineId: string): Promise<void>;
   /** Size of /data as the machine sees it; undefined where the provider cannot make it true. */
   dataBytes(machineId: string): Promise<number | undefined>;
+  /** Id of an image besides the newest one, with the same engines: a copy of it, with the file /etc/other-image besides. */
+  otherImage(): Promise<string>;
+  /** Is there this path in the root that the machine runs from? */
+  sees(machineId: string, path: string): Promise<boolean>;
   /** CPU and memory that the host holds the running machine to; undefined where it cannot. */
   limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrolment file as its own user reads it, with its mode. */
@@ -188,6 +192,38 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         expect(await planOf()).toEqual({ vcpu: 1, memoryBytes: gib });
         await subject.provider.resize(id, { vcpu: 2, memoryBytes: 2 * gib }, signal);
         expect(await planOf()).toEqual({ vcpu: 2, memoryBytes: 2 * gib });
+      });
+
+      it("makes a machine from the newest image, or from the one that was chosen", async () => {
+        const { provider } = subject;
+        const newest = (await provider.images(signal)).find(({ version }) => version === "17")?.image;
+        if (newest === undefined) return;
+        const other = await subject.otherImage();
+        const imageOf = async (id: string) => (await provider.get(id, signal))?.image;
+        expect(await imageOf(await created())).toBe(newest);
+        expect(await imageOf(await created({ image: other }))).toBe(other);
+        await expect(created({ image: "trixie-0" })).rejects.toThrow("trixie-0 is not on this host");
+      });
+
+      it("puts another image under the data disk at the next start, however often it is asked", async () => {
+        const { provider } = subject;
+        const id = await started();
+        const before = await provider.get(id, signal);
+        if (before === undefined || before.image === "") return;
+        const other = await subject.otherImage();
+        await provider.replaceImage(id, other, signal);
+        await subject.second.replaceImage(id, other, signal);
+        expect(await subject.sees(id, "/etc/other-image")).toBe(false);
+        await provider.stop(id, 5_000, signal);
+        await provider.start(id, enrollment, signal);
+        expect(await provider.get(id, signal)).toEqual({ ...before, image: other, starts: 2 });
+        expect(await subject.sees(id, "/etc/other-image")).toBe(true);
+        await expect(provider.replaceImage(id, "trixie-0", signal)).rejects.toThrow("trixie-0 is not on this host");
+        // What was chosen last counts, also when nothing was started in between.
+        await provider.stop(id, 5_000, signal);
+        await provider.replaceImage(id, before.image, signal);
+        await provider.start(id, enrollment, signal);
+        expect(await subject.sees(id, "/etc/other-image")).toBe(false);
       });
 
       it("grows the data disk of a running machine, and of a stopped one at its next start", async () => {

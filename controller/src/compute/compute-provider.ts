@@ -9,6 +9,11 @@ export interface ComputeProvider {
   stop(machineId: string, graceMs: number, signal: AbortSignal): Promise<void>;
   /** Changes CPU and memory; acts at the next start where the host cannot do it live. */
   resize(machineId: string, plan: MachinePlan, signal: AbortSignal): Promise<void>;
+  /**
+   * Puts this image under the data disk; acts at the next start, whoever asks for it. Throws ComputeFailure for an image that
+   * is not there.
+   */
+  replaceImage(machineId: string, image: string, signal: AbortSignal): Promise<void>;
   /** Grows the data disk online. Smaller than now: throws. */
   growDisk(machineId: string, diskBytes: number, signal: AbortSignal): Promise<void>;
   /** Stops it and removes all of it, data included. Nothing happens when it is gone. */
@@ -62,6 +67,8 @@ export interface MachineSpec {
   /** Engine and version decide the image: `postgresql` `17`. */
   readonly engine: string;
   readonly version: string;
+  /** Id of the image, such as `trixie-3f2a9c0d51e78b64`; absent: the newest that is made with engine and version. */
+  readonly image?: string;
   /**
    * Made before anybody wants it: it takes only what the host can spare, and may be refused or delayed (ComputePending) where
    * one that is wanted would not be.
@@ -77,6 +84,8 @@ export interface MachineFacts {
   readonly diskBytes: number;
   /** CPU and memory that it has, or has from its next start on. */
   readonly plan: MachinePlan;
+  /** Id of the image that it runs from, or runs from at its next start; empty where engines of the host run. */
+  readonly image: string;
   /** False only when no engine can ever have written there. */
   readonly hasData: boolean;
   /** Raised by one for each start, so that a restart is seen. */
@@ -100,4 +109,8 @@ export interface ImageFacts {
   readonly version: string;
   readonly available: boolean;
   readonly reason?: string;
+  /** Id of the newest image with it; absent while there is none, and where engines of the host run. */
+  readonly image?: string;
+  /** The engine's full version in that image, such as `17.11`. */
+  readonly engineVersion?: string;
 }

@@ -10,6 +10,7 @@ const running: MachineFacts = {
   address: "127.99.0.1",
   diskBytes: 10,
   plan: { vcpu: 1, memoryBytes: 1 },
+  image: "trixie-1",
   hasData: true,
   starts: 1,
 };
@@ -30,6 +31,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
       owner: { kind: "managed-service", id: "s" },
       engine: "postgresql",
       version: "17",
+      image: "trixie-1",
       vcpu: 1,
       memoryBytes: 1,
       diskBytes: 10,
@@ -41,6 +43,11 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
     status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
   };
 }
+
+const ofImage = (power: "on" | "off", image: string): MachineObject => {
+  const object = machine(power);
+  return { ...object, spec: { ...object.spec, image } };
+};
 
 const unowned = (): MachineObject => {
   const object = machine("on");
@@ -69,6 +76,11 @@ describe("the plan of a machine", () => {
     ["leaves off what is off",                      machine("off"),       observed(stopped),                         []],
     ["grows a disk that is too small",              machine("on"),        observed({ ...running, diskBytes: 5 }),    ["growDisk"]],
     ["gives a machine the plan of its owner",       machine("on"),        observed({ ...running, plan: { vcpu: 2, memoryBytes: 1 } }), ["resize"]],
+    ["notes the image that the provider chose",     ofImage("on", ""),    observed(running),                         ["keepImage"]],
+    ["has no image to note where the host's engines run", ofImage("on", ""), observed({ ...running, image: "" }),   []],
+    ["puts another image under what is about to be started", ofImage("on", "trixie-2"), observed(stopped),          ["replaceImage", "start"]],
+    ["and under what stays off",                    ofImage("off", "trixie-2"), observed(stopped),                  ["replaceImage"]],
+    ["but not under what runs",                     ofImage("on", "trixie-2"), observed(running),                   []],
     ["makes what is to wait for an owner",          unowned(),            observed(undefined),                       ["create", "start"]],
     ["makes that only after what is somebody's",    unowned(),            observed(undefined, { atWorkMs: 1 }),      []],
     ["starts what is somebody's at once",           machine("on"),        observed(stopped, { atWorkMs: 1 }),        ["start"]],

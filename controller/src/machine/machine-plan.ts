@@ -21,6 +21,10 @@ export type MachineStep =
   | { readonly kind: "create" }
   | { readonly kind: "growDisk"; readonly diskBytes: number }
   | { readonly kind: "resize" }
+  /** Acts at the start that follows. */
+  | { readonly kind: "replaceImage"; readonly image: string }
+  /** Notes which image the provider chose. */
+  | { readonly kind: "keepImage"; readonly image: string }
   | { readonly kind: "start" }
   /** A running machine gets a new enrolment: what it has is not taken any more. */
   | { readonly kind: "enroll" }
@@ -72,10 +76,14 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
 }
 
 /** What was made ahead has the size of nobody in particular. */
-function fit({ spec }: MachineObject, { diskBytes, plan }: MachineFacts): MachineStep[] {
+function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: MachineFacts): MachineStep[] {
   const steps: MachineStep[] = [];
   if (diskBytes < spec.diskBytes) steps.push({ kind: "growDisk", diskBytes: spec.diskBytes });
   if (plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes) steps.push({ kind: "resize" });
+  if (spec.image === "" && image !== "") steps.push({ kind: "keepImage", image });
+  // A running machine keeps its image: when it is to have the other one is for whoever turns it off and on.
+  const isOther = spec.image !== "" && image !== "" && image !== spec.image;
+  if (isOther && state === "stopped") steps.push({ kind: "replaceImage", image: spec.image });
   return steps;
 }
 

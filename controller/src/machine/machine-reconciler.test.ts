@@ -81,6 +81,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         owner: { kind: "managed-service", id: "s" },
         engine: "postgresql",
         version: "17",
+        image: "",
         vcpu: 1,
         memoryBytes: gib,
         diskBytes: gib,

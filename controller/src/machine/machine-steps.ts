@@ -54,6 +54,10 @@ export async function performMachineStep(
     }
     case "resize":
       return provider.resize(id, providerSpec(machine, deps.installationId).plan, signal);
+    case "replaceImage":
+      return provider.replaceImage(id, step.image, signal);
+    case "keepImage":
+      return keepImage(id, step.image, deps, signal);
     case "start":
       return start(id, "startOrdered", deps, signal);
     case "enroll":
@@ -116,6 +120,17 @@ async function start(
   await provider.start(id, { installationId, controllers, caFingerprint: deps.caFingerprint(), token }, signal);
 }
 
+/** The image that a machine was made from is its own from then on, also when it is made again. */
+async function keepImage(id: string, image: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
+  await retryConflict(signal, async () => {
+    const before = await deps.machines.fresh(id, signal);
+    if (before === undefined || before.object.spec.image !== "") return;
+    const unit = deps.begin();
+    unit.update("machine", before, { ...before.object, spec: { ...before.object.spec, image } });
+    await unit.commit(signal);
+  });
+}
+
 async function addressOf(id: string, provider: ComputeProvider, signal: AbortSignal): Promise<string> {
   const facts: MachineFacts | undefined = await provider.get(id, signal);
   if (facts === undefined) throw new Error(`machine ${id} was destroyed while it was started`);
@@ -134,7 +149,7 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, diskBytes, zone, engine, version, hostId } = spec;
+  const { vcpu, memoryBytes, diskBytes, zone, engine, version, hostId, image } = spec;
   return {
     id: metadata.id,
     ...(hostId !== null && { hostId }),
@@ -144,6 +159,7 @@ function providerSpec({ metadata, spec }: MachineObject, installationId: string)
     zone,
     engine,
     version,
+    ...(image !== "" && { image }),
     ...(spec.owner === null && { ahead: true }),
   };
 }

@@ -10,6 +10,8 @@ export interface MachineSpecObject {
   readonly owner: { readonly kind: string; readonly id: string } | null;
   readonly engine: string;
   readonly version: string;
+  /** Id of the node image; empty as long as none was chosen, which the provider does when it makes the machine. */
+  readonly image: string;
   readonly vcpu: number;
   readonly memoryBytes: number;
   readonly diskBytes: number;

@@ -6,7 +6,7 @@ import type { MachineObject } from "./machine.ts";
 import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
 
 const now = 1_000_000;
-const kind = { engine: "postgresql", version: "17", zone: "local" };
+const kind = { engine: "postgresql", version: "17", zone: "local", image: "trixie-2" };
 const owner = { kind: "managed-service", id: "s" };
 
 function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = false): MachineObject {
@@ -80,20 +80,25 @@ describe("taking a waiting machine", () => {
     ["of another engine",                  { ...kind, engine: "valkey", diskBytes: 20 }],
     ["of another version",                 { ...kind, version: "18", diskBytes: 20 }],
     ["in another zone",                    { ...kind, zone: "elsewhere", diskBytes: 20 }],
+    ["of another image",                   { ...kind, image: "trixie-1", diskBytes: 20 }],
     ["with a larger disk than is wanted",  { ...kind, diskBytes: 5 }],
   ])("gives none %s", (_, wanted) => {
     expect(open([waiting()]).take(wanted)).toBeUndefined();
+  });
+
+  it("gives any image to whoever has chosen none", () => {
+    expect(idOf(open([waiting()]).take({ ...kind, image: "", diskBytes: 20 }))).toBe("m");
   });
 
   it("gives none while what is stored is in doubt", () => {
     expect(open([waiting()], true).take({ ...kind, diskBytes: 20 })).toBeUndefined();
   });
 
-  it("makes it the owner's in all but id, address and identity", () => {
+  it("makes it the owner's in all but id, address, image and identity", () => {
     const before = waiting();
-    const spec = { ...before.spec, owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
+    const spec = { ...before.spec, image: "", owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
     const after = claimedMachine(before, { organizationId: "o", name: "n", spec }, now);
-    expect(after.spec).toEqual(spec);
+    expect(after.spec).toEqual({ ...spec, image: "trixie-2" });
     expect(after.metadata).toMatchObject({ id: "m", organizationId: "o", name: "n", generation: 2 });
     expect(after.status).toEqual({ ...before.status, state: "claimed" });
   });

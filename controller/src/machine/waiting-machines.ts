@@ -15,10 +15,10 @@ export interface TakenMachine {
 /** Which machine a new owner gets of those that run already and are nobody's. */
 export interface WaitingMachines {
   /**
-   * One that fits, given to no other caller here; undefined when there is none. It is the owner's only by the transaction
+   * One that fits, given to no other caller here; undefined when there is none. A caller that has chosen no image takes any. It is the owner's only by the transaction
    * that writes `claimedMachine` over the revision taken: of two controllers, one gets a Conflict.
    */
-  take(wanted: MachineKind & { readonly diskBytes: number }): TakenMachine | undefined;
+  take(wanted: MachineKind & Pick<MachineSpecObject, "diskBytes" | "image">): TakenMachine | undefined;
 }
 
 export interface WaitingMachinesDeps {
@@ -56,6 +56,7 @@ export function createWaitingMachines({ machines, fleet, held, now }: WaitingMac
         const { object } = machine;
         if (!isFree(object, fleet, now()) || taken.has(object)) continue;
         if (!isSameKind(object.spec, wanted) || object.spec.diskBytes > wanted.diskBytes) continue;
+        if (wanted.image !== "" && object.spec.image !== wanted.image) continue;
         taken.add(object);
         return { machine, giveBack: () => void taken.delete(object) };
       }
@@ -64,7 +65,10 @@ export function createWaitingMachines({ machines, fleet, held, now }: WaitingMac
   };
 }
 
-/** Pure: the machine as its first owner's. It keeps its id, address and agent; all else is as the owner wants it. */
+/**
+ * Pure: the machine as its first owner's. It keeps its id, address and agent, and the image that it runs from; all else is as
+ * the owner wants it.
+ */
 export function claimedMachine(
   machine: MachineObject,
   owner: { readonly organizationId: string; readonly name: string; readonly spec: MachineSpecObject },
@@ -74,7 +78,7 @@ export function claimedMachine(
   const generation = machine.metadata.generation + 1;
   return {
     metadata: { ...machine.metadata, organizationId, name, generation, updatedAt: now },
-    spec,
+    spec: { ...spec, image: machine.spec.image },
     status: { ...machine.status, state: "claimed", reason: "" },
   };
 }

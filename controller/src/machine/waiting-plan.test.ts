@@ -11,19 +11,26 @@ import {
 const pg: MachineKind = { engine: "postgresql", version: "17", zone: "local" };
 const valkey: MachineKind = { engine: "valkey", version: "8", zone: "local" };
 
-const one = (id: string, state: WaitingFacts["state"], kind = pg): WaitingFacts => ({ id, kind, state });
+const one = (id: string, state: WaitingFacts["state"], kind = pg, image = "trixie-2"): WaitingFacts => ({
+  id,
+  kind,
+  image,
+  state,
+});
 const observed = (machines: readonly WaitingFacts[], more: Partial<ObservedWaiting> = {}): ObservedWaiting => ({
   machines,
-  wanted: [{ kind: pg, count: 2 }],
+  wanted: [{ kind: pg, image: "trixie-2", count: 2 }],
   admitted: true,
   busy: false,
   ...more,
 });
 const [a, b, c] = [one("a", "waiting"), one("b", "waiting"), one("c", "waiting")];
 const both = [
-  { kind: pg, count: 1 },
-  { kind: valkey, count: 1 },
+  { kind: pg, image: "trixie-2", count: 1 },
+  { kind: valkey, image: "sid-2", count: 1 },
 ];
+const old = one("o", "waiting", pg, "trixie-1");
+const unknown = [{ kind: pg, image: "", count: 2 }];
 
 describe("the plan of waiting machines", () => {
   // biome-ignore format: a table
@@ -36,6 +43,9 @@ describe("the plan of waiting machines", () => {
     ["leaves the unfinished until it is known to be free", observed([one("x", "making"), a, b]),             []],
     ["removes what is too many even when busy",          observed([a, b, c], { busy: true }),                ["remove c"]],
     ["removes a kind that is not wanted",                observed([a, b, one("v", "waiting", valkey)]),      ["remove v"]],
+    ["replaces one of an older image",                   observed([a, old]),                                 ["remove o", "make postgresql"]],
+    ["keeps what waits while the newest image is not known", observed([a, old], { wanted: unknown }),        []],
+    ["waits for one whose image is not chosen yet",      observed([a, one("x", "making", pg, "")]),          []],
     ["makes each kind that is wanted",                   observed([a], { wanted: both }),                    ["make valkey"]],
     ["removes all and makes none on a host that is short", observed([a, one("x", "making")], { admitted: false }), ["remove a"]],
     ["gives up what failed and makes another",           observed([a, one("x", "failed")]),                  ["disown x", "make postgresql"]],

@@ -9,6 +9,8 @@ export interface MachineKind {
 export interface WaitingFacts {
   readonly id: string;
   readonly kind: MachineKind;
+  /** Empty until it is made. */
+  readonly image: string;
   /**
    * "waiting": certain to be free, "making": not or not yet, "failed": no agent was ever on it, "used": its agent holds an
    * instance, so it is not what the store takes it for.
@@ -16,10 +18,17 @@ export interface WaitingFacts {
   readonly state: "making" | "waiting" | "failed" | "used";
 }
 
+/** How many of a kind are to wait, of its newest image; empty where that is not known. */
+export interface WantedMachines {
+  readonly kind: MachineKind;
+  readonly image: string;
+  readonly count: number;
+}
+
 export interface ObservedWaiting {
   readonly machines: readonly WaitingFacts[];
-  /** How many of each kind are to wait, the most wanted kind first. Others are not wanted at all. */
-  readonly wanted: readonly { readonly kind: MachineKind; readonly count: number }[];
+  /** Most wanted first. Others are not wanted at all. */
+  readonly wanted: readonly WantedMachines[];
   /** Can the host spare what one more would take? */
   readonly admitted: boolean;
   /** Machines that somebody wants are being made: not now. */
@@ -27,7 +36,7 @@ export interface ObservedWaiting {
 }
 
 export type WaitingStep =
-  | { readonly kind: "make"; readonly of: MachineKind }
+  | { readonly kind: "make"; readonly of: MachineKind; readonly image: string }
   | { readonly kind: "remove"; readonly machineId: string }
   /** Takes it for a machine that nobody knows: the orphan sweep keeps such a one's data, if there is any. */
   | { readonly kind: "disown"; readonly machineId: string };
@@ -49,18 +58,19 @@ export function planWaiting({ machines, wanted, admitted, busy }: ObservedWaitin
   const lost = machines.filter(({ state }) => state === "used" || state === "failed");
   const steps: WaitingStep[] = lost.map(({ id }) => ({ kind: "disown", machineId: id }));
   const good = machines.filter(({ state }) => state === "waiting" || state === "making");
-  const kept = admitted ? wanted.flatMap(({ kind, count }) => ofKind(good, kind).slice(0, count)) : [];
+  const kept = admitted ? wanted.flatMap((each) => fitting(good, each).slice(0, each.count)) : [];
   const surplus = good.filter((machine) => machine.state === "waiting" && !kept.includes(machine));
   steps.push(...surplus.map(({ id }): WaitingStep => ({ kind: "remove", machineId: id })));
   if (!admitted || busy || good.some(({ state }) => state === "making")) return steps;
-  const short = wanted.find(({ kind, count }) => ofKind(good, kind).length < count);
-  if (short !== undefined) steps.push({ kind: "make", of: short.kind });
+  const short = wanted.find((each) => fitting(good, each).length < each.count);
+  if (short !== undefined) steps.push({ kind: "make", of: short.kind, image: short.image });
   return steps;
 }
 
-/** Those that are ready first. */
-function ofKind(machines: readonly WaitingFacts[], kind: MachineKind): WaitingFacts[] {
-  const same = machines.filter((machine) => isSameKind(machine.kind, kind));
+/** Those that are ready first. What has an older image is not wanted any more. */
+function fitting(machines: readonly WaitingFacts[], { kind, image }: WantedMachines): WaitingFacts[] {
+  const isOlder = (machine: WaitingFacts) => image !== "" && machine.image !== "" && machine.image !== image;
+  const same = machines.filter((machine) => isSameKind(machine.kind, kind) && !isOlder(machine));
   return [...same].sort((a, b) => Number(b.state === "waiting") - Number(a.state === "waiting"));
 }
 
@@ -85,7 +95,7 @@ export function wantedOf(
   peaks: readonly { readonly kind: MachineKind; readonly peak: number }[],
   always: readonly MachineKind[],
   { least, most }: WaitingLimits,
-): ObservedWaiting["wanted"] {
+): Omit<WantedMachines, "image">[] {
   const kinds = [
     ...always,
     ...peaks.map(({ kind }) => kind).filter((kind) => !always.some((a) => isSameKind(a, kind))),

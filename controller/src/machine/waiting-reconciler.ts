@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ComputeProvider } from "../compute/compute-provider.ts";
+import type { ComputeProvider, ImageFacts } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { again, settled } from "../runtime/reconciler.ts";
@@ -22,7 +22,7 @@ import {
 } from "./waiting-plan.ts";
 
 export interface WaitingWorkDeps {
-  readonly provider: Pick<ComputeProvider, "admit">;
+  readonly provider: Pick<ComputeProvider, "admit" | "images">;
   readonly machines: Collection<MachineObject>;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly begin: () => UnitOfWork;
@@ -97,7 +97,7 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
   async function perform(step: WaitingStep, signal: AbortSignal): Promise<void> {
     const unit = deps.begin();
     if (step.kind === "make") {
-      unit.create("machine", newWaiting(step.of, deps));
+      unit.create("machine", newWaiting(step, deps));
     } else {
       const machine = machines.get(step.machineId);
       if (machine === undefined) return;
@@ -128,7 +128,8 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
         if (deps.held()) return again(lookAgainMs, "what the store says is in doubt");
         const now = clock.now();
         const made = waitingFacts(deps, now);
-        const all = wanted(now, made);
+        const images = await provider.images(signal);
+        const all = wanted(now, made).map((each) => ({ ...each, image: newestOf(each.kind, images) }));
         const first = all[0]?.kind ?? made[0]?.kind;
         if (first === undefined) return settled;
         const { admitted } = await provider.admit(providerSpec(first, deps), signal);
@@ -161,7 +162,7 @@ function waitingFacts({ machines, fleet }: WaitingWorkDeps, now: number): Waitin
     const failed = status.state === "failed" && status.certificate === null;
     const known = isFree(object, fleet, now) ? "waiting" : failed ? "failed" : "making";
     const state = fleet.observation(metadata.id) === undefined ? known : "used";
-    found.push({ id: metadata.id, kind: kindOf(spec), state });
+    found.push({ id: metadata.id, kind: kindOf(spec), image: spec.image, state });
   }
   return found;
 }
@@ -170,12 +171,19 @@ function isBeingMade(state: MachineObject["status"]["state"]): boolean {
   return state === "pending" || state === "creating" || state === "starting" || state === "claimed";
 }
 
-function newWaiting({ engine, version, zone }: MachineKind, { size, clock, newId }: WaitingWorkDeps): MachineObject {
+function newestOf({ engine, version }: MachineKind, images: readonly ImageFacts[]): string {
+  return images.find((image) => image.engine === engine && image.version === version)?.image ?? "";
+}
+
+function newWaiting(
+  { of, image }: { readonly of: MachineKind; readonly image: string },
+  { size, clock, newId }: WaitingWorkDeps,
+): MachineObject {
   const id = newId();
   const now = clock.now();
   return {
     metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-    spec: { owner: null, engine, version, zone, hostId: localHostId, ...size, power: "on", serverNames: [] },
+    spec: { owner: null, ...of, image, hostId: localHostId, ...size, power: "on", serverNames: [] },
     status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
   };
 }

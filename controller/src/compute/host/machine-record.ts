@@ -13,6 +13,8 @@ export interface MachineRecord {
   readonly diskBytes: number;
   /** Size that the file system has; less than diskBytes until it has grown. */
   readonly formattedBytes: number;
+  /** Id of the node image that it starts from; empty for engines of the host, absent where nobody has chosen one yet. */
+  readonly image?: string;
   readonly starts: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;

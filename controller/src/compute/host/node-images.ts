@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { recipes, type Program, type Suite, suiteOf, suites } from "@holdfast/image/catalogue.ts";
 import { findHostEngines } from "@holdfast/image/host-engines.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
-import { findImage } from "@holdfast/image/node-image.ts";
+import { findImage, type NodeImage, openImage } from "@holdfast/image/node-image.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ImageFacts } from "../compute-provider.ts";
@@ -17,15 +17,23 @@ export interface NodeImagesDeps {
   readonly log: Log;
 }
 
+/** What of a machine decides its image. */
+export interface ImageChoice {
+  readonly engine: string;
+  readonly version: string;
+  /** Absent or empty where none was chosen. */
+  readonly image?: string;
+}
+
 /** Which engine versions can run on this host, and out of which image. */
 export interface NodeImages {
   /**
-   * Root of the image with this version; undefined where engines of the host run instead. Throws ComputePending while the
-   * image is made (begun by this call, in the background), and ComputeFailure when it cannot be.
+   * The image that was chosen, else the newest with this version; undefined where engines of the host run instead. Throws
+   * ComputePending while it is made (begun by this call, in the background), and ComputeFailure when it cannot be.
    */
-  require(engine: string, version: string): string | undefined;
-  /** Root of the image with this version if it is made. */
-  find(engine: string, version: string): string | undefined;
+  require(choice: ImageChoice): NodeImage | undefined;
+  /** The newest image with this version if it is made. */
+  find(engine: string, version: string): NodeImage | undefined;
   facts(): ImageFacts[];
 }
 
@@ -72,18 +80,27 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
     return `the node image of ${suite} is not made; as root: apt-get install mmdebstrap`;
   }
 
+  function chosenOne(id: string, engine: string, version: string): NodeImage {
+    const image = openImage(imagesDir, id);
+    if (image === undefined) throw new ComputeFailure(`The node image ${id} is not on this host.`);
+    if (image.suite !== suiteOf(engine, version))
+      throw new ComputeFailure(`The node image ${id} has no ${engine} ${version}.`);
+    return image;
+  }
+
   return {
     find(engine, version) {
       const suite = suiteOf(engine, version);
-      return suite && findImage(imagesDir, suite)?.root;
+      return suite && findImage(imagesDir, suite);
     },
-    require(engine, version) {
+    require({ engine, version, image: chosen = "" }) {
+      if (abilities.isolation !== "none" && chosen !== "") return chosenOne(chosen, engine, version);
       const reason = whyNot(engine, version);
       if (reason !== undefined) throw new ComputeFailure(`${sentence(reason)}.`);
       const suite = suiteOf(engine, version);
       if (abilities.isolation === "none" || suite === undefined) return undefined;
-      const image = findImage(imagesDir, suite);
-      if (image !== undefined) return image.root;
+      const newest = findImage(imagesDir, suite);
+      if (newest !== undefined) return newest;
       const current = making.get(suite) ?? begin(suite);
       if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
       // The next one to ask tries again.
@@ -94,10 +111,12 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
       suites
         .flatMap((suite) => recipes[suite].software)
         .filter(({ program }) => isEngine(program))
-        .map(({ program, version }) => {
-          const reason = whyNot(program, version);
-          const facts = { engine: program, version, available: reason === undefined };
-          return reason === undefined ? facts : { ...facts, reason };
+        .map(({ program: engine, version }): ImageFacts => {
+          const reason = whyNot(engine, version);
+          if (reason !== undefined) return { engine, version, available: false, reason };
+          const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
+          const image = suite && findImage(imagesDir, suite);
+          return { engine, version, available: true, ...(image && { image: image.id }) };
         }),
   };
 }

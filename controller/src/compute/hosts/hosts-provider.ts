@@ -108,6 +108,7 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     start: async (id, enrollment, signal) => (await requireHome(id, signal)).start(id, enrollment, signal),
     stop: async (id, graceMs, signal) => (await homeOf(id, signal))?.stop(id, graceMs, signal),
     resize: async (id, plan, signal) => (await requireHome(id, signal)).resize(id, plan, signal),
+    replaceImage: async (id, image, signal) => (await requireHome(id, signal)).replaceImage(id, image, signal),
     growDisk: async (id, diskBytes, signal) => (await requireHome(id, signal)).growDisk(id, diskBytes, signal),
     destroy: async (id, signal) => (await homeOf(id, signal))?.destroy(id, signal),
     fence: async (id, signal) => (await requireHome(id, signal)).fence(id, signal),

@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -65,6 +66,8 @@ async function open(): Promise<ConformanceSubject> {
       const [blocks = 0, size = 0] = stdout.trim().split(" ").map(Number);
       return blocks * size;
     },
+    otherImage: async () => machines.images.other({ packed: true }),
+    sees: async (id, path) => existsSync(`/proc/${await pidOf(id)}/root${path}`),
     async limits(id) {
       const groups = await readFile(`/proc/${await pidOf(id)}/cgroup`, "utf8");
       return limitsIn(groups);

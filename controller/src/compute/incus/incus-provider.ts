@@ -1,5 +1,6 @@
 import { chown, mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { NodeImage } from "@holdfast/image/node-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute-provider.ts";
 import { namesIn } from "../host/atomic-file.ts";
@@ -10,14 +11,14 @@ import { createMachineCode } from "../process/machine-code.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
-import { createNodeImages } from "../host/node-images.ts";
+import { createNodeImages, type ImageChoice } from "../host/node-images.ts";
 import { codeInside } from "../host/place.ts";
 import { admitMachine, roomOf } from "./admission.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { closeEdge, createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
-import { instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
+import { imageKey, instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
 import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
 
@@ -89,15 +90,16 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     return { image, code: directory };
   }
 
-  function rootOf({ engine, version }: Pick<MachineSpec, "engine" | "version">): string {
-    const imageRoot = nodeImages.require(engine, version);
-    if (imageRoot === undefined) throw new ComputeFailure("Machines of Incus need a node image.");
-    return imageRoot;
+  function imageOf(choice: ImageChoice): NodeImage {
+    const image = nodeImages.require(choice);
+    if (image === undefined) throw new ComputeFailure("Machines of Incus need a node image.");
+    return image;
   }
 
   async function make(spec: MachineSpec, signal: AbortSignal): Promise<void> {
-    const imageRoot = rootOf(spec);
-    const made = await materials(imageRoot, signal);
+    const before = await readRecord(layout.machine(spec.id).record);
+    const image = imageOf({ ...spec, ...(before?.image !== undefined && { image: before.image }) });
+    const made = await materials(image.root, signal);
     // Somebody who gave up waiting may have begun it: it is being made all the same.
     await incus.settled(instanceName(spec.id), signal);
     const paths = layout.machine(spec.id);
@@ -105,16 +107,16 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     await chown(paths.state, inside.agent, inside.engine);
     await numbers.assign(hostNumber, hostOwner, paths.directory);
     const number = (await numbers.of(spec.id))[0] ?? (await numbers.claim(spec.id, paths.directory));
-    const before = await readRecord(paths.record);
     // An instance that Incus has lost is made again around the data that it had.
     if (before === undefined || before.starts === 0) {
       await unmountDisk(paths);
-      await makeDisk(paths, "loop", spec.diskBytes, null, imageRoot);
+      await makeDisk(paths, "loop", spec.diskBytes, null, image.root);
     }
     await mountDisk(paths);
     const address = addressOf(deps.addressBlock, number);
     const instance = instanceConfig({
       ...made,
+      nodeImage: image.id,
       machineId: spec.id,
       installationId: spec.installationId,
       pool,
@@ -130,7 +132,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     if (before !== undefined && before.starts > 0) return;
     const { diskBytes } = spec;
     const record = { spec, number, address, uid: inside.engine, diskBytes, formattedBytes: diskBytes, starts: 0 };
-    await writeRecord(paths.record, { ...record, disk: "loop", createdAt: clock.now() });
+    await writeRecord(paths.record, { ...record, disk: "loop", image: image.id, createdAt: clock.now() });
   }
 
   async function launch(id: string, record: MachineRecord, instance: Instance, signal: AbortSignal): Promise<void> {
@@ -141,6 +143,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       removeLink(hostLink(deps.addressBlock, record.number)),
       refreshCode(instance, signal),
     ]);
+    await refreshImage(record, instance, signal);
     await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
     await power.start(id, signal);
   }
@@ -152,6 +155,16 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     if (stale.length === 0) return;
     const fresh = stale.map(([key, source]) => [key, { ...devices[key], source }]);
     await incus.call("PATCH", `/1.0/instances/${name}`, signal, { devices: Object.fromEntries(fresh) });
+  }
+
+  /** Makes the root anew when another image was put under the data disk. */
+  async function refreshImage(record: MachineRecord, { name, config }: Instance, signal: AbortSignal): Promise<void> {
+    const { image } = record;
+    if (image === undefined || config[imageKey] === image) return;
+    const { root } = imageOf({ ...record.spec, image });
+    const source = { type: "image", fingerprint: await images.ensure(root, signal) };
+    await incus.run("POST", `/1.0/instances/${name}/rebuild`, signal, { source });
+    await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config: { [imageKey]: image } });
   }
 
   return {
@@ -186,6 +199,14 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         const record = await recordOf(id);
         await incus.call("PATCH", `/1.0/instances/${instanceName(id)}`, signal, { config: limitsOf(plan) });
         await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
+      }),
+    replaceImage: (id, image, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        const { root } = imageOf({ ...record.spec, image });
+        // Now, and not while the machine is down.
+        await images.ensure(root, signal);
+        await writeRecord(layout.machine(id).record, { ...record, image });
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {
@@ -245,8 +266,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     images: async () => nodeImages.facts(),
     edge: createMachineEdge(edge),
     async prepare(signal) {
-      const imageRoot = nodeImages.find("postgresql", "17");
-      if (imageRoot !== undefined) await materials(imageRoot, AbortSignal.any([signal, closing.signal]));
+      const image = nodeImages.find("postgresql", "17");
+      if (image !== undefined) await materials(image.root, AbortSignal.any([signal, closing.signal]));
     },
     async close() {
       closing.abort();
@@ -264,6 +285,7 @@ function factsOf(id: string, instance: Instance | undefined, record: MachineReco
     address: instance === undefined ? "" : (record?.address ?? ""),
     diskBytes,
     plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
+    image: record?.image ?? "",
     hasData: starts > 0,
     starts,
   };

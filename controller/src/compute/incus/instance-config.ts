@@ -7,7 +7,10 @@ import { codeInside } from "../host/place.ts";
 export interface InstanceSpec {
   readonly machineId: string;
   readonly installationId: string;
+  /** Fingerprint of the image in Incus. */
   readonly image: string;
+  /** Id of the node image that it was made from. */
+  readonly nodeImage: string;
   readonly pool: string;
   readonly plan: MachinePlan;
   readonly address: string;
@@ -27,6 +30,8 @@ export interface InstanceSpec {
 /** Users inside; the image names them. On the host they are others for each machine. */
 export const inside = { engine: 61_000, agent: 61_001 } as const;
 
+/** Where an instance says which node image its root was made from. */
+export const imageKey = "user.holdfast.image";
 /** Room for what a machine writes outside of its data disk: logs, certificates, temporary files. */
 const rootBytes = 4 * 1024 ** 3;
 /** Far above what an engine with thousands of sessions has; a fork bomb ends here and not on the host. */
@@ -59,6 +64,7 @@ export function instanceConfig(spec: InstanceSpec) {
       "limits.processes": String(processesMax),
       "user.holdfast.machine": machineId,
       "user.holdfast.installation": spec.installationId,
+      [imageKey]: spec.nodeImage,
       ...prefixed("environment.", {
         PATH: "/usr/sbin:/usr/bin",
         LANG: "C.UTF-8",

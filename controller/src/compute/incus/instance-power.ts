@@ -9,6 +9,7 @@ export interface Instance {
   readonly name: string;
   /** In Incus's words: Running, Stopped, Frozen, Error. */
   readonly status: string;
+  readonly config: Readonly<Record<string, string>>;
   readonly devices: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 

@@ -1,5 +1,6 @@
 import { chown, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { basename } from "node:path";
+import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
 import { hasCode } from "../host/atomic-file.ts";
 import { makeDisk } from "../host/data-disk.ts";
@@ -24,7 +25,7 @@ export interface MakeMachineDeps {
 export async function makeMachine(
   spec: MachineSpec,
   paths: MachinePaths,
-  imageRoot: string | undefined,
+  image: NodeImage | undefined,
   deps: MakeMachineDeps,
 ): Promise<MachineRecord> {
   const isNew = await makeDirectory(paths.directory);
@@ -38,7 +39,7 @@ export async function makeMachine(
   await makeDirectory(paths.state);
   if (uid !== null) await chown(paths.state, agentUidOf(uid), uid);
   const disk = spare?.disk ?? deps.disk;
-  if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, imageRoot);
+  if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, image?.root);
   else await unpack(spare, spec, paths, deps.numbers);
 
   const record: MachineRecord = {
@@ -49,6 +50,7 @@ export async function makeMachine(
     disk,
     diskBytes: spec.diskBytes,
     formattedBytes: spare?.diskBytes ?? spec.diskBytes,
+    image: image?.id ?? "",
     starts: 0,
     createdAt: deps.now(),
   };

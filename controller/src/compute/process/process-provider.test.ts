@@ -61,6 +61,8 @@ async function open(used: HostAbilities, environment = process.env): Promise<Con
       const [blocks = 0, size = 0] = stdout.trim().split(" ").map(Number);
       return blocks * size;
     },
+    otherImage: async () => machines.images.other(),
+    sees: async (id, path) => existsSync(`/proc/${(await runOf(id)).init.pid}/root${path}`),
     async limits(id) {
       if (used.groups.version !== 1) return undefined;
       looked.push(id);

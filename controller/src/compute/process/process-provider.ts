@@ -99,9 +99,18 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     const [record, run] = await Promise.all([readRecord(paths.record), readRun(paths.run)]);
     const state = run !== undefined && isRunning(run) ? "running" : "stopped";
     if (record === undefined)
-      return { id, state, address: "", diskBytes: 0, plan: { vcpu: 0, memoryBytes: 0 }, hasData: false, starts: 0 };
-    const { address, diskBytes, starts, spec } = record;
-    return { id, state, address, diskBytes, plan: spec.plan, hasData: starts > 0, starts };
+      return {
+        id,
+        state,
+        address: "",
+        diskBytes: 0,
+        plan: { vcpu: 0, memoryBytes: 0 },
+        image: "",
+        hasData: false,
+        starts: 0,
+      };
+    const { address, diskBytes, starts, spec, image = "" } = record;
+    return { id, state, address, diskBytes, plan: spec.plan, image, hasData: starts > 0, starts };
   }
 
   async function ids(): Promise<string[]> {
@@ -116,10 +125,11 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   async function launch(id: string, before: MachineRecord): Promise<void> {
     const paths = layout.machine(id);
-    const image = images.require(before.spec.engine, before.spec.version);
+    const { engine, version } = before.spec;
+    const image = images.require({ engine, version, ...(before.image !== undefined && { image: before.image }) });
     // What a run that was killed left, such as its loop device, goes first.
     await stopMachine(paths, 0);
-    const record = { ...before, starts: before.starts + 1 };
+    const record = { ...before, image: image?.id ?? "", starts: before.starts + 1 };
     await writeRecord(paths.record, record);
     const { uid, address } = record;
     const hasUser = uid !== null;
@@ -129,8 +139,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     await launchMachine({
       paths,
       isolation: abilities.isolation,
-      root:
-        image === undefined ? undefined : { paths, image, place, disk: record.disk, hasUser, code: madeCode, groups },
+      root: image && { paths, image: image.root, place, disk: record.disk, hasUser, code: madeCode, groups },
       uid,
       grow: record.formattedBytes < record.diskBytes,
       command: command ?? [inside.node, "--max-semi-space-size=1", keeperIn(made)],
@@ -166,7 +175,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
             throw new ComputePending("A data disk is made ready for it.");
           }
           refill.postpone();
-          await makeMachine(spec, paths, images.require(spec.engine, spec.version), making);
+          await makeMachine(spec, paths, images.require(spec), making);
         }
         return (await factsOf(spec.id)) as MachineFacts;
       }),
@@ -194,6 +203,15 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         await writeRecord(file, { ...record, spec: { ...record.spec, plan } });
         const running = await readRun(run);
         if (running !== undefined && isRunning(running)) await limitMachine(abilities.groups, id, plan);
+      }),
+    replaceImage: (id, image, signal) =>
+      lock.hold(id, signal, async () => {
+        const record = await recordOf(id);
+        const { engine, version } = record.spec;
+        const found = images.require({ engine, version, image });
+        if (found === undefined)
+          throw new ComputeFailure("Engines of the host run here: there is no image to replace.");
+        await writeRecord(layout.machine(id).record, { ...record, image: found.id });
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {

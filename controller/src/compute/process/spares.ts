@@ -182,7 +182,7 @@ export function createSpares(deps: SparesDeps): Spares {
       await deps.lock.tryHold("spares", async () => {
         for (const kind of deps.kinds) {
           const parent = directoryOf(kind.engine, kind.version);
-          const imageRoot = images.find(kind.engine, kind.version);
+          const imageRoot = images.find(kind.engine, kind.version)?.root;
           if (imageRoot === undefined) continue;
           await deps.code.make(imageRoot, signal);
           await mkdir(parent, { recursive: true, mode: 0o700 });

@@ -1,0 +1,47 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+
+/** Images of a test's own: the newest of the cache as it is, and others made from it on request. */
+export interface TestImages {
+  readonly imagesDir: string;
+  /**
+   * Makes an image besides the newest, once: the same engines, and /etc/other-image. Its programs are those of the newest one
+   * by a link, unless they are to be `packed` elsewhere: then it has files of its own, and no engines.
+   */
+  other(options?: { readonly packed: boolean }): string;
+  close(): void;
+}
+
+const otherId = "trixie-0000000000000001";
+
+export function createTestImages(): TestImages {
+  const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
+  const newest = findImage(imagesDirectory(process.env), "trixie");
+  // Without one, the provider says so.
+  if (newest !== undefined) symlinkSync(newest.root, join(imagesDir, newest.id));
+  let made = false;
+  return {
+    imagesDir,
+    other({ packed } = { packed: false }) {
+      if (newest === undefined) throw new Error("no image: run node image/src/main.ts trixie");
+      if (made) return otherId;
+      const root = join(imagesDir, otherId);
+      mkdirSync(root, { mode: 0o755 });
+      if (packed) {
+        const heavy = ["./usr/lib/postgresql", "./usr/share", "./dev", "*/libLLVM*", "*/libicudata*"];
+        const excluded = heavy.map((path) => `--exclude=${path}`);
+        execFileSync("sh", ["-c", `tar -C "$1" -c ${excluded.join(" ")} . | tar -C "$2" -x`, "sh", newest.root, root]);
+      } else {
+        symlinkSync(join(newest.root, "usr"), join(root, "usr"));
+        cpSync(join(newest.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
+      }
+      writeFileSync(join(root, "etc", "other-image"), "");
+      made = true;
+      return otherId;
+    },
+    close: () => rmSync(imagesDir, { recursive: true, force: true }),
+  };
+}
