@@ -1,9 +1,16 @@
 import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
-import { Server, ServerCredentials, type ServiceDefinition, type UntypedServiceImplementation } from "@grpc/grpc-js";
+import {
+  Server,
+  ServerCredentials,
+  type ServerInterceptingCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeyWithCertificate } from "../pki/authority.ts";
 import type { RenewedIdentity } from "../pki/renewed-identity.ts";
+import { addressOf, createHandshakes } from "./handshakes.ts";
 
 export interface AgentListenerDeps {
   readonly host: string;
@@ -27,6 +34,9 @@ export interface AgentListener {
 }
 
 const handshakeTimeoutMs = 10_000;
+/** Enough to keep this thread busy while peers answer; each takes some milliseconds of it. */
+const handshakesAtOnce = 64;
+const handshakeWaitMs = 1_000;
 /** A session, payloads and a few calls; controllers pass on many quick tasks at once. */
 const streamsPerConnection = 1_000;
 /** A connection without any call is closed; agents dial again when they need one. */
@@ -40,23 +50,35 @@ export function createAgentListener(deps: AgentListenerDeps): AgentListener {
     "grpc.max_connection_idle_ms": idleConnectionMs,
     "grpc.max_concurrent_streams": streamsPerConnection,
     "grpc.enable_channelz": 0,
+    interceptors: [
+      (_method, call) => {
+        handshakes.over(call.getPeer());
+        // The very call: what the types want instead would handle each message of each stream once more.
+        return call as ServerInterceptingCall;
+      },
+    ],
   });
   const credentials = new RotatingCredentials(contextOf(identity.current, trustBundle()));
   const renewals = identity.subscribe((renewed) => credentials.replace(contextOf(renewed, trustBundle())));
   const injector = grpc.createConnectionInjector(credentials);
+  const handshakes = createHandshakes({
+    atOnce: handshakesAtOnce,
+    waitMs: handshakeWaitMs,
+    begin: (socket) => injector.injectConnection(socket),
+  });
 
   // The sockets are ours, so that one connection can be ended whatever its peer does: a call's status waits behind
   // data that a stalled peer never reads.
   const sockets = new Map<string, Socket>();
   const listener = createServer((socket) => {
-    const address = `${socket.remoteAddress}:${socket.remotePort}`;
+    const address = addressOf(socket);
     sockets.set(address, socket);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 30_000);
     socket.on("close", () => sockets.delete(address));
     // TLS reports on its own socket; this one only must not go unheard.
     socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
-    injector.injectConnection(socket);
+    handshakes.enter(socket);
   });
 
   return {
