@@ -4,6 +4,7 @@ import { identityUri, normalSerial, parseIdentity } from "./identity.ts";
 test.each([
   ["URI:holdfast://inst/machine/m-1", { kind: "machine", id: "m-1" }],
   ["DNS:localhost, URI:holdfast://inst/controller/c.1, IP Address:127.0.0.1", { kind: "controller", id: "c.1" }],
+  ["URI:holdfast://inst/host/h-1", { kind: "host", id: "h-1" }],
   ["URI:holdfast://other/machine/m-1", undefined],
   ["URI:holdfast://inst/user/m-1", undefined],
   ["URI:holdfast://inst/machine/m-1/more", undefined],

@@ -1,10 +1,10 @@
 /** A part of the platform, as its certificate names it. */
 export interface Identity {
-  readonly kind: "machine" | "gateway" | "controller" | "dns";
+  readonly kind: "machine" | "gateway" | "controller" | "dns" | "host";
   readonly id: string;
 }
 
-const pattern = /^holdfast:\/\/([A-Za-z0-9-]+)\/(machine|gateway|controller|dns)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/;
+const pattern = /^holdfast:\/\/([A-Za-z0-9-]+)\/(machine|gateway|controller|dns|host)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/;
 
 /** The URI that a certificate carries for a part of the platform. */
 export function identityUri(installationId: string, identity: Identity): string {

@@ -21,3 +21,8 @@ export class HostUnreachable extends Error {
     this.hostId = hostId;
   }
 }
+
+/** Did the host's disk, or our share of it, have no room? */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+}

@@ -16,7 +16,7 @@ export interface AgentListenerDeps {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  readonly identity: RenewedIdentity;
+  readonly identity: Pick<RenewedIdentity, "current" | "subscribe">;
   /** PEM of the authorities that clients may come from. */
   readonly trustBundle: () => string;
   readonly messageBytes: number;

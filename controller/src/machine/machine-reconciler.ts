@@ -1,4 +1,4 @@
-import { ComputeFailure, ComputePending, HostUnreachable } from "../compute/compute-failure.ts";
+import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute/compute-failure.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { SessionFacts } from "../fleet/fleet.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
@@ -143,8 +143,4 @@ async function settleFailure(
   if (reason === undefined) throw error;
   await writeStatus(id, "failed", { reason }, deps, signal);
   return again(retryFailureMs, reason);
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }

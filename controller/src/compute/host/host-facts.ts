@@ -1,0 +1,54 @@
+import { memoryOf, spaceOf } from "./free-space.ts";
+import { bootId } from "./process-identity.ts";
+
+/** What a host of machines is and has now. */
+export interface HostFacts {
+  /** Name of its provider: `process` or `incus`. */
+  readonly provider: string;
+  readonly memoryTotalBytes: number;
+  /** What programs could take. */
+  readonly memoryFreeBytes: number;
+  /** Of the file system that has the machines' data. */
+  readonly diskTotalBytes: number;
+  readonly diskFreeBytes: number;
+  /** Kinds of disk to choose from; empty where there is no choice. */
+  readonly tiers: readonly StorageTier[];
+  /** Of the program that speaks for the host. */
+  readonly version: string;
+  /** Of the kernel: another one after a reboot. */
+  readonly bootId: string;
+  /** First two numbers of the machines' addresses, such as `127.77`. */
+  readonly addressBlock: string;
+}
+
+export interface StorageTier {
+  readonly name: string;
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+}
+
+export interface HostFactsDeps {
+  /** Name of the provider. */
+  readonly provider: string;
+  /** On the file system that has the machines' data. */
+  readonly directory: string;
+  readonly addressBlock: string;
+  readonly version: string;
+}
+
+/** Facts of the host that this runs on. */
+export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
+  const { provider, directory, addressBlock, version } = deps;
+  const [memory, space] = await Promise.all([memoryOf(), spaceOf(directory, 0)]);
+  return {
+    provider,
+    memoryTotalBytes: memory.totalBytes,
+    memoryFreeBytes: memory.availableBytes,
+    diskTotalBytes: space.totalBytes,
+    diskFreeBytes: space.freeBytes,
+    tiers: [],
+    version,
+    bootId: bootId(),
+    addressBlock,
+  };
+}

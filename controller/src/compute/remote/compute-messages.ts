@@ -1,0 +1,166 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  AdmitMachineResponseSchema,
+  type Enrollment as EnrollmentMessage,
+  EnrollmentSchema,
+  type MachineFacts as FactsMessage,
+  type GetFactsResponse,
+  GetFactsResponseSchema,
+  type Image,
+  ImageSchema,
+  MachineFactsSchema,
+  MachinePlanSchema,
+  MachineSpecSchema,
+  type MachinePlan as PlanMessage,
+  ReachRuleSchema,
+  type ReachRule as RuleMessage,
+  type MachineSpec as SpecMessage,
+} from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
+import type {
+  Admission,
+  Enrollment,
+  ImageFacts,
+  MachineFacts,
+  MachinePlan,
+  MachineSpec,
+  ReachRule,
+} from "../compute-provider.ts";
+import type { HostFacts } from "../host/host-facts.ts";
+
+/** Each thing of the compute interface as a message, and back. What a message must have and has not is taken as nothing of it. */
+export const planMessage = ({ vcpu, memoryBytes }: MachinePlan) =>
+  create(MachinePlanSchema, { vcpu, memoryBytes: BigInt(memoryBytes) });
+
+export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
+  vcpu: plan?.vcpu ?? 0,
+  memoryBytes: Number(plan?.memoryBytes ?? 0n),
+});
+
+/** Which host it was placed on is said by whom it is sent to. */
+export function specMessage({ plan, diskBytes, image = "", ahead = false, ...spec }: MachineSpec) {
+  const { id, installationId, zone, engine, version } = spec;
+  return create(MachineSpecSchema, {
+    id,
+    installationId,
+    plan: planMessage(plan),
+    diskBytes: BigInt(diskBytes),
+    zone,
+    engine,
+    version,
+    image,
+    ahead,
+  });
+}
+
+export function specOf(spec: SpecMessage): MachineSpec {
+  const { id, installationId, zone, engine, version, image, ahead } = spec;
+  return {
+    id,
+    installationId,
+    plan: planOf(spec.plan),
+    diskBytes: Number(spec.diskBytes),
+    zone,
+    engine,
+    version,
+    ...(image !== "" && { image }),
+    ...(ahead && { ahead }),
+  };
+}
+
+export const factsMessage = ({ state, plan, diskBytes, starts, ...facts }: MachineFacts) =>
+  create(MachineFactsSchema, {
+    ...facts,
+    running: state === "running",
+    plan: planMessage(plan),
+    diskBytes: BigInt(diskBytes),
+    starts: BigInt(starts),
+  });
+
+export function factsOf(facts: FactsMessage): MachineFacts {
+  const { id, running, address, image, hasData } = facts;
+  return {
+    id,
+    state: running ? "running" : "stopped",
+    address,
+    diskBytes: Number(facts.diskBytes),
+    plan: planOf(facts.plan),
+    image,
+    hasData,
+    starts: Number(facts.starts),
+  };
+}
+
+export const enrollmentMessage = ({ controllers, ...enrollment }: Enrollment) =>
+  create(EnrollmentSchema, { ...enrollment, controllers: [...controllers] });
+
+export function enrollmentOf({ installationId, controllers, caFingerprint, token }: EnrollmentMessage): Enrollment {
+  return { installationId, controllers, caFingerprint, token };
+}
+
+export const admissionMessage = (admission: Admission) =>
+  create(AdmitMachineResponseSchema, { refusal: admission.admitted ? "" : admission.reason });
+
+export const admissionOf = (refusal: string): Admission =>
+  refusal === "" ? { admitted: true } : { admitted: false, reason: refusal };
+
+export const imageMessage = (image: ImageFacts) => create(ImageSchema, image);
+
+export function imageOf({ engine, version, available, reason, image, engineVersion }: Image): ImageFacts {
+  return {
+    engine,
+    version,
+    available,
+    ...(reason !== "" && { reason }),
+    ...(image !== "" && { image }),
+    ...(engineVersion !== "" && { engineVersion }),
+  };
+}
+
+export const ruleMessage = ({ owner, to, port, from }: ReachRule) =>
+  create(ReachRuleSchema, {
+    ownerKind: owner.kind,
+    ownerId: owner.id,
+    to,
+    ...(port !== null && { port }),
+    from: [...from],
+  });
+
+export function ruleOf({ ownerKind, ownerId, to, port, from }: RuleMessage): ReachRule {
+  return { owner: { kind: ownerKind, id: ownerId }, to, port: port ?? null, from };
+}
+
+export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
+  create(GetFactsResponseSchema, {
+    provider: facts.provider,
+    memoryTotalBytes: BigInt(facts.memoryTotalBytes),
+    memoryFreeBytes: BigInt(facts.memoryFreeBytes),
+    diskTotalBytes: BigInt(facts.diskTotalBytes),
+    diskFreeBytes: BigInt(facts.diskFreeBytes),
+    tiers: tiers.map(({ name, totalBytes, freeBytes }) => ({
+      name,
+      totalBytes: BigInt(totalBytes),
+      freeBytes: BigInt(freeBytes),
+    })),
+    version: facts.version,
+    bootId: facts.bootId,
+    addressBlock: facts.addressBlock,
+  });
+
+export function hostFactsOf(facts: GetFactsResponse): HostFacts {
+  const { provider, version, bootId, addressBlock } = facts;
+  return {
+    provider,
+    memoryTotalBytes: Number(facts.memoryTotalBytes),
+    memoryFreeBytes: Number(facts.memoryFreeBytes),
+    diskTotalBytes: Number(facts.diskTotalBytes),
+    diskFreeBytes: Number(facts.diskFreeBytes),
+    tiers: facts.tiers.map(({ name, totalBytes, freeBytes }) => ({
+      name,
+      totalBytes: Number(totalBytes),
+      freeBytes: Number(freeBytes),
+    })),
+    version,
+    bootId,
+    addressBlock,
+  };
+}
