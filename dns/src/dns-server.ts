@@ -5,7 +5,7 @@ import { answer } from "./answer.ts";
 import { createSourceRate } from "./source-rate.ts";
 import { startTcpServer } from "./tcp-server.ts";
 import { startUdpServer } from "./udp-server.ts";
-import { createZone, type Zone } from "./zone.ts";
+import type { Zone, ZoneChange } from "./zone.ts";
 import { createZoneFile } from "./zone-file.ts";
 
 export interface DnsServerDeps {
@@ -34,7 +34,7 @@ const retryWriteMs = 5_000;
 export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const { host, directory, nameServerAddresses, monotonicMs, log } = deps;
   const file = createZoneFile(directory, log);
-  const zone = createZone(await file.read());
+  const zone = await file.read();
   const rate = createSourceRate(deps.queriesPerSecond);
   const answerBy = (transport: "udp" | "tcp") => (query: Buffer) => {
     try {
@@ -49,6 +49,12 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const tcp = await startTcpServer({ host, port: udp.port, answer: answerBy("tcp"), log });
 
   const closing = new AbortController();
+  /** What the disk has not. */
+  let changes: ZoneChange[] = [];
+  /** The zone on disk is not the one that the changes are of. */
+  let isOther = false;
+  /** A whole zone is coming, in parts. */
+  let isComing = false;
   let unwritten = false;
   let writing: Promise<void> | undefined;
 
@@ -62,13 +68,15 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   }
 
   async function write(): Promise<boolean> {
-    unwritten = false;
+    const [changed, isWhole] = [changes, isOther || file.isLong];
+    [unwritten, changes, isOther] = [false, [], false];
     try {
-      await file.write(zone.snapshot());
+      if (isWhole) await file.write(zone.snapshot());
+      else await file.append(changed);
       return true;
     } catch (error) {
       log.error("zone not written to disk", { error: String(error) });
-      unwritten = true;
+      [unwritten, isOther] = [true, true];
       return false;
     }
   }
@@ -78,7 +86,11 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
     zone,
     apply(batch) {
       zone.apply(batch);
+      isComing ||= batch.reset;
+      isOther ||= isComing;
+      changes.push(batch);
       if (batch.synced) {
+        isComing = false;
         unwritten = true;
         writing ??= writeAll();
       }
