@@ -27,9 +27,9 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
     node: process.execPath,
     abilities: await detectAbilities(),
   };
+  const spares = { kinds: preparedEngines, count: config.spares };
   switch (config.provider) {
     case "process": {
-      const spares = { kinds: preparedEngines, count: config.spares };
       return createProcessProvider({ ...host, loopbackBlock: config.loopbackBlock, spares });
     }
     case "incus": {
@@ -40,6 +40,7 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
         hostPorts: [config.agentListen, ...config.dnsServers].map((listener) => Number(listener.split(":").at(-1))),
         pool: config.incusPool,
         memoryOvercommit: config.memoryOvercommit,
+        spares,
       });
       // A machine that is asked for meanwhile waits for the same, and says what went wrong.
       provider

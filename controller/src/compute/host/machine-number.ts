@@ -17,7 +17,8 @@ export interface MachineNumbers {
   release(owner: string, number: number): Promise<void>;
 }
 
-export function createMachineNumbers(directory: string): MachineNumbers {
+/** `reserved` are never given out. */
+export function createMachineNumbers(directory: string, reserved: readonly number[] = []): MachineNumbers {
   const fileOf = (number: number) => join(directory, String(number));
 
   async function list(): Promise<number[]> {
@@ -36,7 +37,7 @@ export function createMachineNumbers(directory: string): MachineNumbers {
     async claim(owner, scratch) {
       const taken = new Set(await list());
       for (let number = 1; number < numberEnd; number++) {
-        if (!isUsable(number) || taken.has(number)) continue;
+        if (!isUsable(number) || reserved.includes(number) || taken.has(number)) continue;
         if (await claimFile(fileOf(number), owner, scratch)) return number;
       }
       throw new Error(`all ${numberEnd} addresses of the block are taken`);

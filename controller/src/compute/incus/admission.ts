@@ -1,7 +1,7 @@
 import type { Admission, MachineSpec } from "../compute-provider.ts";
 import type { MachineRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { admitDisk, firstBytes, spaceOf } from "../host/free-space.ts";
+import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
 
 const gib = 1024 ** 3;
 const youngMs = 120_000;
@@ -54,7 +54,8 @@ export async function roomOf(
 export async function admitMachine(spec: MachineSpec, room: HostRoom): Promise<Admission> {
   const refused = admitMemory(spec.plan.memoryBytes, room) ?? admitRoot(room);
   if (refused !== undefined) return { admitted: false, reason: refused };
-  return admitDisk(spec.diskBytes, await spaceOf(room.directory, room.youngMachines * firstBytes));
+  const space = await spaceOf(room.directory, room.youngMachines * firstBytes);
+  return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
 }
 
 /** Pure: why not, or undefined. */

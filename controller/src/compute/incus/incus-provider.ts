@@ -1,26 +1,28 @@
-import { chown, mkdir, rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import type { NodeImage } from "@holdfast/image/node-image.ts";
-import { ComputeFailure } from "../compute-failure.ts";
-import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute-provider.ts";
+import { rm } from "node:fs/promises";
+import { ComputeFailure, ComputePending } from "../compute-failure.ts";
+import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { writeEnrollment } from "../host/enrollment-file.ts";
-import { makeDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
-import { createMachineCode } from "../process/machine-code.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
-import { createNodeImages, type ImageChoice } from "../host/node-images.ts";
-import { codeInside } from "../host/place.ts";
+import { createNodeImages } from "../host/node-images.ts";
+import { makeMachine } from "../host/make-machine.ts";
+import { type Inside, insideOf } from "../host/place.ts";
+import { createRefill } from "../host/refill.ts";
+import { createSpares, type SpareKind } from "../host/spares.ts";
+import { createBootstrap } from "../process/bootstrap-disk.ts";
+import { createMachineCode } from "../process/machine-code.ts";
 import { admitMachine, roomOf } from "./admission.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { hostLink, removeLink } from "./host-link.ts";
 import { createIncusImages } from "./incus-images.ts";
-import { closeEdge, createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
-import { imageKey, instanceConfig, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
+import { createIncusMaterials } from "./incus-materials.ts";
+import { createInstances } from "./instances.ts";
+import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
+import { dataInDisk, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
-import { growMountedDisk, mountDisk, unmountDisk } from "./mounted-disk.ts";
+import { growMountedDisk, unmountDisk } from "./mounted-disk.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
   readonly incus: IncusClient;
@@ -34,17 +36,22 @@ export interface IncusProviderDeps extends MachineHostDeps {
   readonly memoryOvercommit: number;
   /** First program of a machine; the keeper when absent. */
   readonly command?: readonly string[];
+  /** Data disks made ahead; none when absent. */
+  readonly spares?: {
+    readonly kinds: (inside: Inside, data: string) => readonly SpareKind[];
+    readonly count: number;
+    /** Missing ones are made when no machine was for so long; 3 s when absent. */
+    readonly quietMs?: number;
+  };
 }
 
 export interface IncusProvider extends ComputeProvider {
   /** Makes what machines are made from, so that the first one does not wait for it. */
   prepare(signal: AbortSignal): Promise<void>;
+  /** Makes the data disks that are missing; resolves at once when another controller does. */
+  refill(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
-
-const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
-/** Who has the first address of the block. */
-const hostOwner = "host";
 
 /**
  * Machines as containers of an Incus daemon on this host. Whether one runs is what Incus says, now; what it is lies in its
@@ -54,13 +61,52 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { incus, abilities, clock, log, environment, imagesDir, pool } = deps;
   const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
-  const numbers = createMachineNumbers(layout.addresses);
+  const numbers = createMachineNumbers(layout.addresses, [hostNumber]);
   const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool, log });
-  const code = createMachineCode({ layout, place, log });
+  const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });
   const power = createInstancePower(incus, clock);
   const closing = new AbortController();
   const edge = edgePlace(deps.addressBlock, deps.hostPorts);
+  const uidOf = () => inside.engine;
+  const spares = createSpares({
+    layout,
+    lock,
+    numbers,
+    images: nodeImages,
+    kinds: deps.spares?.kinds(insideOf(place), dataInDisk) ?? [],
+    count: deps.spares?.count ?? 0,
+    uidOf,
+    disk: "loop",
+    bootstrap: createBootstrap({
+      place,
+      prepare: async (imageRoot, signal) => void (await materials.ensure(imageRoot, signal)),
+      log,
+    }),
+    log,
+  });
+  const refill = createRefill(spares, log, deps.spares?.quietMs);
+  const making = {
+    numbers,
+    spares,
+    disk: "loop",
+    uidOf,
+    agentUidOf: () => inside.agent,
+    addressOf: (number: number) => addressOf(deps.addressBlock, number),
+    now: clock.now,
+  } as const;
+  const instances = createInstances({
+    incus,
+    power,
+    materials,
+    layout,
+    edge,
+    pool,
+    addressBlock: deps.addressBlock,
+    node: place.node,
+    command: deps.command,
+    makeMachine: (spec, image) => makeMachine(spec, layout.machine(spec.id), image, making),
+  });
 
   async function get(id: string, signal: AbortSignal): Promise<MachineFacts | undefined> {
     const instance = await power.look(id, signal);
@@ -79,112 +125,33 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     return record;
   }
 
-  /** What an instance is made from, made first where it is missing. */
-  async function materials(imageRoot: string, signal: AbortSignal): Promise<{ image: string; code: string }> {
-    const [image] = await Promise.all([
-      images.ensure(imageRoot, signal),
-      lock.hold("code", signal, () => code.make(imageRoot, signal)),
-    ]);
-    const directory = await code.openTo(inside.agent);
-    if (directory === undefined) throw new ComputeFailure("The code of machines could not be made; the log says why.");
-    return { image, code: directory };
-  }
-
-  function imageOf(choice: ImageChoice): NodeImage {
-    const image = nodeImages.require(choice);
-    if (image === undefined) throw new ComputeFailure("Machines of Incus need a node image.");
-    return image;
-  }
-
-  async function make(spec: MachineSpec, signal: AbortSignal): Promise<void> {
-    const before = await readRecord(layout.machine(spec.id).record);
-    const image = imageOf({ ...spec, ...(before?.image !== undefined && { image: before.image }) });
-    const made = await materials(image.root, signal);
-    // Somebody who gave up waiting may have begun it: it is being made all the same.
-    await incus.settled(instanceName(spec.id), signal);
-    const paths = layout.machine(spec.id);
-    await mkdir(paths.state, { recursive: true, mode: 0o700 });
-    await chown(paths.state, inside.agent, inside.engine);
-    await numbers.assign(hostNumber, hostOwner, paths.directory);
-    const number = (await numbers.of(spec.id))[0] ?? (await numbers.claim(spec.id, paths.directory));
-    // An instance that Incus has lost is made again around the data that it had.
-    if (before === undefined || before.starts === 0) {
-      await unmountDisk(paths);
-      await makeDisk(paths, "loop", spec.diskBytes, null, image.root);
-    }
-    await mountDisk(paths);
-    const address = addressOf(deps.addressBlock, number);
-    const instance = instanceConfig({
-      ...made,
-      nodeImage: image.id,
-      machineId: spec.id,
-      installationId: spec.installationId,
-      pool,
-      plan: spec.plan,
-      address,
-      hostAddress: edge.hostAddress,
-      hostName: hostLink(deps.addressBlock, number),
-      paths,
-      node: place.node,
-      command: deps.command ?? keeper,
-    });
-    if ((await power.look(spec.id, signal)) === undefined) await power.create(instance, signal);
-    if (before !== undefined && before.starts > 0) return;
-    const { diskBytes } = spec;
-    const record = { spec, number, address, uid: inside.engine, diskBytes, formattedBytes: diskBytes, starts: 0 };
-    await writeRecord(paths.record, { ...record, disk: "loop", image: image.id, createdAt: clock.now() });
-  }
-
-  async function launch(id: string, record: MachineRecord, instance: Instance, signal: AbortSignal): Promise<void> {
-    const paths = layout.machine(id);
-    await closeEdge(edge, signal);
-    await Promise.all([
-      mountDisk(paths),
-      removeLink(hostLink(deps.addressBlock, record.number)),
-      refreshCode(instance, signal),
-    ]);
-    await refreshImage(record, instance, signal);
-    await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
-    await power.start(id, signal);
-  }
-
-  /** A machine starts with today's code and node, whatever it was made with. */
-  async function refreshCode({ name, devices }: Instance, signal: AbortSignal): Promise<void> {
-    const sources = { code: await code.openTo(inside.agent), node: dirname(place.node) };
-    const stale = Object.entries(sources).filter(([key, source]) => source && devices[key]?.["source"] !== source);
-    if (stale.length === 0) return;
-    const fresh = stale.map(([key, source]) => [key, { ...devices[key], source }]);
-    await incus.call("PATCH", `/1.0/instances/${name}`, signal, { devices: Object.fromEntries(fresh) });
-  }
-
-  /** Makes the root anew when another image was put under the data disk. */
-  async function refreshImage(record: MachineRecord, { name, config }: Instance, signal: AbortSignal): Promise<void> {
-    const { image } = record;
-    if (image === undefined || config[imageKey] === image) return;
-    const { root } = imageOf({ ...record.spec, image });
-    const source = { type: "image", fingerprint: await images.ensure(root, signal) };
-    await incus.run("POST", `/1.0/instances/${name}/rebuild`, signal, { source });
-    await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config: { [imageKey]: image } });
-  }
-
   return {
     name: "incus",
     create: (spec, signal) =>
       lock.hold(spec.id, signal, async () => {
         if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of an instance`);
         const before = await get(spec.id, signal);
-        if (before === undefined || before.address === "") await make(spec, signal);
+        if (before === undefined || before.address === "") {
+          // Whoever is in no hurry waits for a disk that is ready, so that its owner need not.
+          if (before === undefined && spec.ahead && (await spares.isShort(spec.engine, spec.version))) {
+            refill.begin();
+            throw new ComputePending("A data disk is made ready for it.");
+          }
+          refill.postpone();
+          await instances.make(spec, signal);
+        }
         return (await get(spec.id, signal)) as MachineFacts;
       }),
     start: (id, enrollment, signal) =>
       lock.hold(id, signal, async () => {
+        refill.postpone();
         const record = await recordOf(id);
         const agent = { uid: inside.agent, gid: inside.engine };
         await writeEnrollment(layout.machine(id).state, id, enrollment, agent);
         await incus.settled(instanceName(id), signal);
         const instance = await power.look(id, signal);
         if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id} any more.`);
-        if (!isUp(instance)) await launch(id, record, instance, signal);
+        if (!isUp(instance)) await instances.launch(id, record, instance, signal);
       }),
     // Neither waits for the lock: who stops a machine must not wait for who starts it.
     stop: power.stop,
@@ -203,9 +170,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     replaceImage: (id, image, signal) =>
       lock.hold(id, signal, async () => {
         const record = await recordOf(id);
-        const { root } = imageOf({ ...record.spec, image });
         // Now, and not while the machine is down.
-        await images.ensure(root, signal);
+        await images.ensure(materials.imageFor({ ...record.spec, image }).root, signal);
         await writeRecord(layout.machine(id).record, { ...record, image });
       }),
     growDisk: (id, diskBytes, signal) =>
@@ -267,10 +233,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     edge: createMachineEdge(edge),
     async prepare(signal) {
       const image = nodeImages.find("postgresql", "17");
-      if (image !== undefined) await materials(image.root, AbortSignal.any([signal, closing.signal]));
+      if (image !== undefined) await materials.ensure(image.root, AbortSignal.any([signal, closing.signal]));
     },
+    refill: (signal) => spares.refill(signal),
     async close() {
       closing.abort();
+      await refill.close();
       await incus.close();
     },
   };

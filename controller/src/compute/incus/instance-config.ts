@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { MachinePlan } from "../compute-provider.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { codeInside } from "../host/place.ts";
@@ -104,9 +104,12 @@ export function limitsOf({ vcpu, memoryBytes }: MachinePlan): Record<string, str
   return { "limits.cpu.allowance": `${vcpu * 100}ms/100ms`, "limits.memory": String(memoryBytes) };
 }
 
-/** A directory inside the data disk: while the disk is not mounted it is not there, and the machine cannot start without. */
+/** /data of a machine is this directory of its disk: while the disk is not mounted it is not there, and nothing starts. */
+export const dataInDisk = "/data/data";
+
+/** Where that is on the host. */
 export function dataSource(paths: MachinePaths): string {
-  return `${paths.dataDirectory}/data`;
+  return join(paths.dataDirectory, basename(dataInDisk));
 }
 
 /** The keeper is the first process; what systemd would do, LXC does: addresses, `lo`, and these mounts. */

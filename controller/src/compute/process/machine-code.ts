@@ -8,7 +8,7 @@ import { launchMachine } from "./machine-launch.ts";
 import type { Layout } from "../host/machine-paths.ts";
 import { removeOldCode } from "./old-code.ts";
 import { codeInside, type Place } from "../host/place.ts";
-import { makingPaths } from "./spare-directory.ts";
+import { makingPaths } from "../host/spare-directory.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**

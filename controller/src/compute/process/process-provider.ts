@@ -8,6 +8,7 @@ import { groupsOf, limitMachine, removeGroups } from "../host/control-groups.ts"
 import { growDisk } from "./grow-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
+import { createBootstrap } from "./bootstrap-disk.ts";
 import { createMachineCode } from "./machine-code.ts";
 import { launchMachine } from "./machine-launch.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
@@ -15,12 +16,12 @@ import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../host/mach
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
 import { isRunning, readRun } from "./machine-run.ts";
 import { watchMachines } from "./machine-watch.ts";
-import { makeMachine, removeMachine } from "./make-machine.ts";
+import { makeMachine, removeMachine } from "../host/make-machine.ts";
 import { createNodeImages } from "../host/node-images.ts";
 import { codeInside, directoriesOf, type Inside, insideOf } from "../host/place.ts";
 import { bootId } from "../host/process-identity.ts";
-import { createRefill } from "./refill.ts";
-import { createSpares, type SpareKind } from "./spares.ts";
+import { createRefill } from "../host/refill.ts";
+import { createSpares, type SpareKind } from "../host/spares.ts";
 import { isEmpty, stopMachine } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
@@ -71,25 +72,26 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const images = createNodeImages({ imagesDir, abilities, environment, log });
   const kinds = deps.spares?.kinds(inside) ?? [];
   const code = createMachineCode({ layout, place, log, removesOld: true });
+  const disk = abilities.loop ? "loop" : "directory";
   const spares = createSpares({
     layout,
-    code,
     lock,
     numbers,
     images,
-    place,
     kinds,
     count: deps.spares?.count ?? 0,
     uidOf: uidFor,
+    disk,
+    bootstrap: createBootstrap({ place, prepare: code.make, log }),
     log,
   });
   const refill = createRefill(spares, log, deps.spares?.quietMs);
-  const disk = abilities.loop ? "loop" : "directory";
   const making = {
     numbers,
     spares,
     disk,
     uidOf: uidFor,
+    agentUidOf,
     now: clock.now,
     addressOf: (n: number) => addressOf(deps.loopbackBlock, n),
   } as const;

@@ -6,7 +6,7 @@ import { loopsOf } from "../host/loop-device.ts";
 import { layoutOf, type MachinePaths } from "../host/machine-paths.ts";
 import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
 import { signalProcess } from "../host/process-identity.ts";
-import { makingsIn } from "./spare-directory.ts";
+import { makingsIn } from "../host/spare-directory.ts";
 import { straysOf } from "./stray-processes.ts";
 
 const lookEveryMs = 5;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { namesIn } from "../host/atomic-file.ts";
-import { type MachinePaths, machinePaths } from "../host/machine-paths.ts";
+import { namesIn } from "./atomic-file.ts";
+import { type MachinePaths, machinePaths } from "./machine-paths.ts";
 
 const prefix = "making-";
 

@@ -1,17 +1,13 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
-import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "../host/atomic-file.ts";
-import { diskBytesMin, makeDisk } from "../host/data-disk.ts";
-import type { DirectoryLock } from "../host/directory-lock.ts";
-import type { MachineCode } from "./machine-code.ts";
-import { launchMachine } from "./machine-launch.ts";
-import type { MachineNumbers } from "../host/machine-number.ts";
-import type { Layout, MachinePaths } from "../host/machine-paths.ts";
-import type { NodeImages } from "../host/node-images.ts";
-import type { Place } from "../host/place.ts";
+import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
+import { diskBytesMin, makeDisk } from "./data-disk.ts";
+import type { DirectoryLock } from "./directory-lock.ts";
+import type { MachineNumbers } from "./machine-number.ts";
+import type { Layout, MachinePaths } from "./machine-paths.ts";
+import type { NodeImages } from "./node-images.ts";
 import { makingPaths, makingsOf } from "./spare-directory.ts";
-import { stopMachine } from "./stop-machine.ts";
 
 /** A data disk that an engine has bootstrapped ahead. It comes with its number, so nothing in it changes its owner. */
 export interface Spare {
@@ -29,6 +25,26 @@ export interface SpareKind {
   readonly command: readonly string[];
 }
 
+/** Fills empty data disks. */
+export interface Bootstrap {
+  /** Without it no spare is ever made. */
+  readonly possible: boolean;
+  /** What machines of an image need besides a data disk; made first, and when no spare is missing too. */
+  prepare(imageRoot: string, signal: AbortSignal): Promise<void>;
+  /** Runs the kind's command in the image with the disk at /data, at a priority that is in nobody's way. */
+  run(request: BootstrapRequest, signal: AbortSignal): Promise<void>;
+  /** Ends what runs of it, whoever began it. */
+  end(paths: MachinePaths): Promise<void>;
+}
+
+export interface BootstrapRequest {
+  readonly kind: SpareKind;
+  readonly paths: MachinePaths;
+  readonly disk: Spare["disk"];
+  readonly uid: number | null;
+  readonly imageRoot: string;
+}
+
 export interface SparesDeps {
   readonly layout: Layout;
   readonly lock: DirectoryLock;
@@ -38,8 +54,8 @@ export interface SparesDeps {
   /** How many of each kind are kept. */
   readonly count: number;
   readonly uidOf: (number: number) => number | null;
-  readonly place: Place;
-  readonly code: MachineCode;
+  readonly disk: Spare["disk"];
+  readonly bootstrap: Bootstrap;
   readonly log: Log;
 }
 
@@ -57,13 +73,9 @@ export interface Spares {
 const spareBytes = Math.max(diskBytesMin, 1024 ** 3);
 /** A file system that grew further than this has too many allocation groups to be quick. */
 const growthMax = 256;
-/** Ready within this time, or something is wrong. */
-const madeWithinMs = 120_000;
 
 export function createSpares(deps: SparesDeps): Spares {
-  const { layout, numbers, images, place, log } = deps;
-  const { abilities } = place;
-  const disk = abilities.loop ? "loop" : "directory";
+  const { layout, numbers, images, disk, log } = deps;
   const directoryOf = (engine: string, version: string) => join(layout.spares, `${engine}-${version}`);
   const descriptionIn = (directory: string) => join(directory, "spare.json");
 
@@ -75,7 +87,7 @@ export function createSpares(deps: SparesDeps): Spares {
     try {
       for (const directory of [paths.root, paths.state]) await mkdir(directory, { recursive: true, mode: 0o700 });
       await makeDisk(paths, disk, spareBytes, uid, imageRoot);
-      await bootstrap(kind, paths, uid, imageRoot, signal);
+      await deps.bootstrap.run({ kind, paths, disk, uid, imageRoot }, signal);
       const spare: Spare = { number, uid, disk, diskBytes: spareBytes };
       for (const name of ["alive", "keeper.log", "mounts", "passwd", "root", "run", "state"]) {
         await rm(join(paths.directory, name), { recursive: true, force: true });
@@ -85,42 +97,11 @@ export function createSpares(deps: SparesDeps): Spares {
       await writeAtomically(descriptionIn(paths.directory), JSON.stringify(spare));
       await rename(paths.directory, join(parent, String(number)));
     } catch (error) {
-      await stopMachine(paths, 0);
+      await deps.bootstrap.end(paths);
       await rm(paths.directory, { recursive: true, force: true });
       await numbers.release(`spare ${kind.engine} ${kind.version}`, number);
       throw error;
     }
-  }
-
-  async function bootstrap(
-    kind: SpareKind,
-    paths: MachinePaths,
-    uid: number | null,
-    imageRoot: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { ended } = await launchMachine({
-      paths,
-      isolation: abilities.isolation,
-      root: { paths, image: imageRoot, place, disk, hasUser: uid !== null, code: undefined, groups: undefined },
-      uid,
-      grow: false,
-      command: [...asUser(uid), ...kind.command],
-      env: { PATH: "/usr/sbin:/usr/bin", LANG: "C.UTF-8", HOME: "/tmp" },
-      awaited: true,
-      // Only what nobody else wants of the CPUs and disks.
-      prefix: ["chrt", "--idle", "0", "ionice", "--class", "3"],
-    });
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(madeWithinMs)]);
-    const stop = () => {
-      stopMachine(paths, 0).catch((error: Error) => log.warn("spare not stopped", { error: error.message }));
-    };
-    giveUp.addEventListener("abort", stop, { once: true });
-    const status = await ended;
-    giveUp.removeEventListener("abort", stop);
-    await stopMachine(paths, 0);
-    giveUp.throwIfAborted();
-    if (status !== 0) throw new Error(`bootstrap of a spare ended with ${status}: ${await readIfThere(paths.log)}`);
   }
 
   async function readyIn(directory: string): Promise<string[]> {
@@ -133,7 +114,7 @@ export function createSpares(deps: SparesDeps): Spares {
     const parent = directoryOf(kind.engine, kind.version);
     for (const name of await namesIn(parent)) if (name.endsWith(temporarySuffix)) await rm(join(parent, name));
     for (const paths of await makingsOf(parent)) {
-      await stopMachine(paths, 0);
+      await deps.bootstrap.end(paths);
       await rm(paths.directory, { recursive: true, force: true });
     }
     const owner = `spare ${kind.engine} ${kind.version}`;
@@ -158,7 +139,7 @@ export function createSpares(deps: SparesDeps): Spares {
   return {
     async isShort(engine, version) {
       const isKept = deps.kinds.some((kind) => kind.engine === engine && kind.version === version);
-      if (!isKept || deps.count === 0 || abilities.isolation === "none") return false;
+      if (!isKept || deps.count === 0 || !deps.bootstrap.possible) return false;
       if (images.find(engine, version) === undefined) return false;
       return (await readyIn(directoryOf(engine, version))).length === 0;
     },
@@ -178,13 +159,13 @@ export function createSpares(deps: SparesDeps): Spares {
       return undefined;
     },
     async refill(signal) {
-      if (abilities.isolation === "none") return;
+      if (!deps.bootstrap.possible) return;
       await deps.lock.tryHold("spares", async () => {
         for (const kind of deps.kinds) {
           const parent = directoryOf(kind.engine, kind.version);
           const imageRoot = images.find(kind.engine, kind.version)?.root;
           if (imageRoot === undefined) continue;
-          await deps.code.make(imageRoot, signal);
+          await deps.bootstrap.prepare(imageRoot, signal);
           await mkdir(parent, { recursive: true, mode: 0o700 });
           await clear(kind);
           while (!signal.aborted && (await readyIn(parent)).length < deps.count) {
@@ -195,12 +176,6 @@ export function createSpares(deps: SparesDeps): Spares {
       });
     },
   };
-}
-
-/** Programs of an engine run as the machine's user; without root as one that is not root in a namespace of its own. */
-function asUser(uid: number | null): string[] {
-  if (uid === null) return ["unshare", "--user", "--map-user=65534", "--map-group=65534"];
-  return ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--no-new-privs"];
 }
 
 /** Of a directory only its names: what is in the files, initdb has synced. */

@@ -2,11 +2,11 @@ import { chown, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { basename } from "node:path";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
-import { hasCode } from "../host/atomic-file.ts";
-import { makeDisk } from "../host/data-disk.ts";
-import { agentUidOf, type MachineNumbers } from "../host/machine-number.ts";
-import type { Layout, MachinePaths } from "../host/machine-paths.ts";
-import { type MachineRecord, writeRecord } from "../host/machine-record.ts";
+import { hasCode } from "./atomic-file.ts";
+import { makeDisk } from "./data-disk.ts";
+import type { MachineNumbers } from "./machine-number.ts";
+import type { Layout, MachinePaths } from "./machine-paths.ts";
+import { type MachineRecord, writeRecord } from "./machine-record.ts";
 import type { Spare, Spares } from "./spares.ts";
 
 export interface MakeMachineDeps {
@@ -14,7 +14,9 @@ export interface MakeMachineDeps {
   readonly spares: Spares;
   readonly disk: MachineRecord["disk"];
   readonly addressOf: (number: number) => string;
+  /** Users of engine and agent for a number; null where they are this process's own. */
   readonly uidOf: (number: number) => number | null;
+  readonly agentUidOf: (uid: number) => number;
   readonly now: () => number;
 }
 
@@ -37,7 +39,7 @@ export async function makeMachine(
 
   await makeDirectory(paths.root);
   await makeDirectory(paths.state);
-  if (uid !== null) await chown(paths.state, agentUidOf(uid), uid);
+  if (uid !== null) await chown(paths.state, deps.agentUidOf(uid), uid);
   const disk = spare?.disk ?? deps.disk;
   if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, image?.root);
   else await unpack(spare, spec, paths, deps.numbers);
