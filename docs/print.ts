@@ -9,6 +9,7 @@ import { CATALOGUE } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
 import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
+import { hostDrainLifecycle, hostLifecycle } from "../controller/src/host/host-lifecycle.ts";
 import { machineLifecycle } from "../controller/src/machine/machine-lifecycle.ts";
 import { authorityRotationLifecycle } from "../controller/src/pki/authority-rotation-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
@@ -107,6 +108,8 @@ const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 
 const pages: Readonly<Record<string, string>> = {
   "states/managed-service.md": statesPage(managedServiceLifecycle),
+  "states/host.md": statesPage(hostLifecycle),
+  "states/host-drain.md": statesPage(hostDrainLifecycle),
   "states/machine.md": statesPage(machineLifecycle),
   "states/task.md": statesPage(taskLifecycle),
   "states/authority-rotation.md": statesPage(authorityRotationLifecycle),

@@ -3,6 +3,7 @@ import type { Membership } from "./access/membership.ts";
 import type { Organization } from "./access/organization.ts";
 import type { DatabaseUserObject } from "./database-user/database-user.ts";
 import type { TaskObject } from "./fleet/task-object.ts";
+import type { HostObject } from "./host/host.ts";
 import { type MachineObject, parseMachine } from "./machine/machine.ts";
 import type { ManagedServiceObject } from "./managed-service/managed-service.ts";
 import type { OperationObject } from "./operation/operation.ts";
@@ -15,6 +16,7 @@ import type { DnsRecordObject } from "./zone/dns-record.ts";
 export function createCollections(store: Store) {
   const all = {
     services: createCollection<ManagedServiceObject>(store, "managed-service"),
+    hosts: createCollection<HostObject>(store, "host"),
     machines: createCollection<MachineObject>(store, "machine", parseMachine),
     operations: createCollection<OperationObject>(store, "operation"),
     tasks: createCollection<TaskObject>(store, "task"),

@@ -38,9 +38,16 @@ export const settings = {
   ),
   memoryOvercommit: integer(
     "HOLDFAST_MEMORY_OVERCOMMIT",
-    "How many times its memory an Incus host may promise to machines",
+    "How many times its memory a host may promise to machines; the process provider of the controllers' own host asks only what is free",
     2,
   ),
+  diskOvercommit: integer(
+    "HOLDFAST_DISK_OVERCOMMIT",
+    "How many times its disk a host may promise to machines, whose disks are sparse; 0 where only what is free counts",
+    0,
+  ),
+  hostId: text("HOLDFAST_HOST_ID", "Name of the controllers' own host among the hosts", "local"),
+  zone: text("HOLDFAST_ZONE", "Zone of the controllers' own host", "local"),
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
   spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
   waitingMachines: integer(

@@ -16,7 +16,8 @@ import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
 import { createProvider } from "./compute/create-provider.ts";
-import { createHostsProvider, localHostId } from "./compute/hosts/hosts-provider.ts";
+import { readHostFacts } from "./compute/host/host-facts.ts";
+import { createHostsProvider } from "./compute/hosts/hosts-provider.ts";
 import { readControllerConfig } from "./config.ts";
 import { createAddressJudge } from "./egress/address-judge.ts";
 import { createEgressClient } from "./egress/egress-client.ts";
@@ -26,6 +27,8 @@ import { createFleet } from "./fleet/create-fleet.ts";
 import { openApiWebhooks } from "./event/event-openapi.ts";
 import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
+import { createHostLinks } from "./host/host-links.ts";
+import { keepOwnHost } from "./host/own-host.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
 import { createWaitingMachines } from "./machine/waiting-machines.ts";
@@ -89,7 +92,7 @@ const authorityReady = createAuthority({
 if (config.bootstrapFile !== "")
   await bootstrapAccess(config.bootstrapFile, { store, sealer, clock, newId }, stopping.signal);
 const collections = createCollections(store);
-const { machines, tasks, records } = collections;
+const { hosts, machines, tasks, records } = collections;
 const holds = createHolds({ store, clock, log });
 const history = createHistory({
   url: config.historyUrl,
@@ -142,12 +145,27 @@ const dispatcher = createDeliveryDispatcher({
 
 // Machines and who speaks for them.
 const ownProvider = await createProvider({ config, checkout, environment: process.env, clock, log });
-const ownHost = new Map([[localHostId, ownProvider]]);
+const [authority] = await Promise.all([authorityReady, collections.ready]);
+const ownHost = {
+  zone: config.zone,
+  memoryOvercommit: config.provider === "process" ? null : config.memoryOvercommit,
+  diskOvercommit: config.diskOvercommit === 0 ? null : config.diskOvercommit,
+};
+await keepOwnHost(config.hostId, ownHost, { hosts, begin, clock }, stopping.signal);
+const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
+const ownFacts = {
+  provider: config.provider,
+  directory: config.processDir,
+  addressBlock: config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock,
+  version,
+};
+const ownLink = { ...ownProvider, facts: () => readHostFacts(ownFacts) };
+const links = createHostLinks({ hosts, own: new Map([[config.hostId, ownLink]]) });
 const provider = createHostsProvider({
-  hosts: () => ownHost,
+  hosts: links.all,
+  onHosts: links.subscribe,
   hostOf: (machineId) => machines.get(machineId)?.object.spec.hostId,
 });
-const [authority] = await Promise.all([authorityReady, collections.ready]);
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
@@ -188,7 +206,7 @@ const runner = createRunner({
     begin,
     fleet,
     provider,
-    edges: provider.edges,
+    links,
     zone,
     orphans,
     authority,
@@ -297,6 +315,7 @@ async function stop(): Promise<void> {
   shards.close();
   await membership.leave();
   await api.close(500);
+  links.close();
   await ownProvider.close();
   for (const part of [holds, zone, feed, authority, collections]) part.close();
   await Promise.all([history.close(), store.close()]);

@@ -6,10 +6,11 @@ import { createOrganizationRemains } from "./access/organization-remains.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
 import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
-import type { MachineEdge } from "./compute/compute-provider.ts";
 import type { HostsProvider } from "./compute/hosts/hosts-provider.ts";
 import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
+import type { HostLinks } from "./host/host-links.ts";
+import { createHostWork } from "./host/host-reconciler.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
 import type { MachineKind, WaitingLimits } from "./machine/waiting-plan.ts";
@@ -36,8 +37,7 @@ export interface ReconciledDeps {
   readonly begin: () => UnitOfWork;
   readonly fleet: RunningFleet;
   readonly provider: HostsProvider;
-  /** Of each host where machines have networks of their own. */
-  readonly edges: () => ReadonlyMap<string, MachineEdge>;
+  readonly links: HostLinks;
   readonly zone: ZoneRecords;
   readonly orphans: OrphanSweep;
   readonly authority: InstallationAuthority;
@@ -67,6 +67,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
   const { collections, fleet, orphans, keptAnswers, history, holds, clock } = deps;
   const { services, machines, operations } = collections;
   return [
+    createHostWork({ ...deps, hosts: collections.hosts }),
     managedServices(deps),
     createMachineWork({
       ...deps,
@@ -101,7 +102,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       if (holds.list().length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
-    createReachWork({ edges: deps.edges, services, machines }),
+    createReachWork({ edges: deps.provider.edges, services, machines }),
     createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
   ];
 }

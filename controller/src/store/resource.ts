@@ -30,6 +30,7 @@ export interface Stored<R> {
 /** Names of the kinds are the names of their key ranges. */
 export type Kind =
   | "managed-service"
+  | "host"
   | "machine"
   | "operation"
   | "task"

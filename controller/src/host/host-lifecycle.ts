@@ -1,0 +1,37 @@
+import { defineMachine, type StateOf } from "@holdfast/common/machine.ts";
+
+/**
+ * States of a host: what was found when it was last asked. Whether it takes machines is its spec (cordoned, draining), not
+ * its state. An unreachable host says nothing of its machines; a destroyed one never comes back, by an operator's word.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+export const hostLifecycle = defineMachine("host", [
+  // from          event         to             effect
+  ["joining",      "answered",   "ready",       "info"],
+  ["joining",      "destroyed",  "destroyed",   "warn"],
+  ["ready",        "fellSilent", "unreachable", "warn"],
+  ["ready",        "destroyed",  "destroyed",   "warn"],
+  ["unreachable",  "answered",   "ready",       "info"],
+  ["unreachable",  "destroyed",  "destroyed",   "warn"],
+]);
+
+export type HostState = StateOf<typeof hostLifecycle>;
+export type HostEvent = (typeof hostLifecycle.rows)[number][1];
+
+/** States of a host's drain. Blocked: something stands in the way that only its owner or an operator can move. */
+// biome-ignore format: a table, aligned so that it reads as one
+export const hostDrainLifecycle = defineMachine("host-drain", [
+  // from        event        to          effect
+  ["none",       "asked",     "draining", "info"],
+  ["draining",   "hindered",  "blocked",  "warn"],
+  ["draining",   "emptied",   "drained",  "info"],
+  ["draining",   "cancelled", "none",     "info"],
+  ["blocked",    "freed",     "draining", "info"],
+  ["blocked",    "emptied",   "drained",  "info"],
+  ["blocked",    "cancelled", "none",     "info"],
+  ["drained",    "refilled",  "draining", "info"],
+  ["drained",    "cancelled", "none",     "info"],
+]);
+
+export type HostDrainState = StateOf<typeof hostDrainLifecycle>;
+export type HostDrainEvent = (typeof hostDrainLifecycle.rows)[number][1];

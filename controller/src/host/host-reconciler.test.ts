@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { HostUnreachable } from "../compute/compute-failure.ts";
+import type { HostFacts } from "../compute/host/host-facts.ts";
+import { createRunner, type Runner } from "../runtime/runner.ts";
+import { soleOwner } from "../runtime/sole-owner.ts";
+import { createSealer } from "../secrets/sealer.ts";
+import { type Collection, createCollection } from "../store/collection.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store } from "../store/store.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import { type HostObject, newHost, withHostSpec } from "./host.ts";
+import { createHostLinks, type HostLink } from "./host-links.ts";
+import { createHostWork, heardStatus } from "./host-reconciler.ts";
+import { keepOwnHost } from "./own-host.ts";
+
+const gib = 1024 ** 3;
+const signal = new AbortController().signal;
+const facts: HostFacts = {
+  provider: "process",
+  memoryTotalBytes: 64 * gib,
+  memoryFreeBytes: 60 * gib,
+  diskTotalBytes: 1000 * gib,
+  diskFreeBytes: 900 * gib,
+  tiers: [],
+  version: "1",
+  bootId: "b",
+  addressBlock: "127.98",
+};
+
+/** A host that answers or does not, as the test says. */
+function testLink(answers: () => boolean, told: () => HostFacts, closed: () => void = () => undefined): HostLink {
+  const orNot = async <T>(answer: () => T): Promise<T> => {
+    if (answers()) return answer();
+    throw new HostUnreachable("far", "connection refused");
+  };
+  return {
+    facts: () => orNot(told),
+    images: () => orNot(() => [{ engine: "postgresql", version: "17", available: true }]),
+    close: closed,
+  } as unknown as HostLink;
+}
+
+let etcd: TestEtcd;
+let store: Store;
+let hosts: Collection<HostObject>;
+let runner: Runner;
+let up = true;
+let told = facts;
+const dialled: string[] = [];
+const left: string[] = [];
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  hosts = createCollection<HostObject>(store, "host");
+  await hosts.ready;
+  const links = createHostLinks({
+    hosts,
+    own: new Map([
+      [
+        "own",
+        testLink(
+          () => true,
+          () => facts,
+        ),
+      ],
+    ]),
+    connect: ({ spec }) => {
+      dialled.push(spec.address);
+      return testLink(
+        () => up,
+        () => told,
+        () => left.push(spec.address),
+      );
+    },
+  });
+  const work = createHostWork({ hosts, links, begin, clock: systemClock, log: silentLog, askEveryMs: 50 });
+  runner = createRunner({
+    reconciled: [work],
+    ownership: soleOwner,
+    clock: systemClock,
+    log: silentLog,
+    random: Math.random,
+  });
+  runner.start();
+});
+afterAll(async () => {
+  await runner.stop();
+  hosts.close();
+  await store.close();
+  await etcd.stop();
+});
+
+const settings = { zone: "z", memoryOvercommit: 2, diskOvercommit: null };
+const host = (id: string) => hosts.get(id);
+const becomes = (id: string, state: string) =>
+  expect.poll(() => host(id)?.object.status.state, { timeout: 20_000 }).toBe(state);
+
+async function change(id: string, edit: (object: HostObject) => HostObject): Promise<void> {
+  for (;;) {
+    const before = await hosts.fresh(id);
+    if (before === undefined) throw new Error("it is there");
+    const unit = begin();
+    unit.update("host", before, edit(before.object));
+    try {
+      return void (await unit.commit());
+    } catch {
+      // The reconciler wrote meanwhile.
+    }
+  }
+}
+
+it("keeps an object for the own host, cordoned or not as its operators left it", async () => {
+  const deps = { hosts, begin, clock: systemClock };
+  await keepOwnHost("own", settings, deps, signal);
+  await becomes("own", "ready");
+  await change("own", (object) => withHostSpec(object, { cordoned: true }, 1));
+  const before = (await hosts.fresh("own"))?.object.metadata.generation;
+  await keepOwnHost("own", settings, deps, signal);
+  expect((await hosts.fresh("own"))?.object.metadata.generation).toBe(before);
+  await keepOwnHost("own", { ...settings, zone: "y" }, deps, signal);
+  expect((await hosts.fresh("own"))?.object.spec).toMatchObject({ zone: "y", cordoned: true });
+});
+
+it("takes a host from joining to ready, to unreachable when it is silent, and back; and to destroyed by an operator's word", async () => {
+  up = false;
+  const unit = begin();
+  unit.create("host", newHost("far", { ...settings, address: "127.0.0.1:1" }, 1));
+  await unit.commit();
+  await expect.poll(() => dialled).toEqual(["127.0.0.1:1"]);
+  expect(host("far")?.object.status).toMatchObject({ state: "joining", facts: null });
+
+  up = true;
+  await becomes("far", "ready");
+  expect(host("far")?.object.status).toMatchObject({
+    reason: "",
+    facts: { memoryTotalBytes: 64 * gib },
+    images: [{ version: "17" }],
+  });
+
+  const before = host("far")?.object.status as HostObject["status"];
+  const little = { facts: { ...facts, memoryFreeBytes: 59.9 * gib }, images: before.images };
+  expect(heardStatus(before, little)).toEqual({ reason: "" });
+  told = { ...facts, memoryFreeBytes: 30 * gib };
+  await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes, { timeout: 10_000 }).toBe(30 * gib);
+
+  up = false;
+  await becomes("far", "unreachable");
+  expect(host("far")?.object.status).toMatchObject({
+    reason: expect.stringContaining("Host far does not answer"),
+    facts: { memoryFreeBytes: 30 * gib },
+  });
+  up = true;
+  await becomes("far", "ready");
+
+  await change("far", (object) => withHostSpec(object, { address: "127.0.0.1:2" }, 2));
+  await expect.poll(() => [dialled, left]).toEqual([["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:1"]]);
+  await change("far", (object) => withHostSpec(object, { destroyedAt: 3 }, 3));
+  await becomes("far", "destroyed");
+  expect(left).toEqual(["127.0.0.1:1", "127.0.0.1:2"]);
+});

@@ -1,0 +1,85 @@
+import type { ImageFacts } from "../compute/compute-provider.ts";
+import type { HostFacts } from "../compute/host/host-facts.ts";
+import type { MachineStatus } from "../machine/machine.ts";
+import type { Resource } from "../store/resource.ts";
+import type { HostDrainState, HostState } from "./host-lifecycle.ts";
+
+/** A host that machines are on. Its id is the name that its operator gave it; it is in its certificate. */
+export type HostObject = Resource<HostSpec, HostStatus>;
+
+export interface HostSpec {
+  readonly zone: string;
+  /** host:port that controllers dial; empty for the controllers' own host, which they need not dial. */
+  readonly address: string;
+  /** Takes no new machines, waiting ones neither. */
+  readonly cordoned: boolean;
+  /** Asked to be emptied, and until it is uncordoned; a host that drains is cordoned. */
+  readonly drain: {
+    readonly askedAt: number;
+    /** Services with one node may be stopped, and stay so for as long as the host drains. */
+    readonly stopSingleNodes: boolean;
+  } | null;
+  /** When an operator said that it is gone for good, with all that was on it. */
+  readonly destroyedAt: number | null;
+  /** How many times its memory, and its disk, may be promised to machines; null where only what is free counts. */
+  readonly memoryOvercommit: number | null;
+  readonly diskOvercommit: number | null;
+}
+
+export interface HostStatus {
+  readonly state: HostState;
+  /** When the state began. */
+  readonly since: number;
+  /** Why it is not ready. */
+  readonly reason: string;
+  /** What it told last; null before its first word. */
+  readonly facts: HostFacts | null;
+  readonly images: readonly ImageFacts[];
+  /** How many machines were ever placed on it: raised by each placement, so that of two at once one finds a Conflict. */
+  readonly placements: number;
+  readonly drain: HostDrainStatus;
+  /** As of a machine (machine.ts): the token of its join file, and the one certificate that is good. */
+  readonly enrollment: MachineStatus["enrollment"];
+  readonly certificate: MachineStatus["certificate"];
+}
+
+export interface HostDrainStatus {
+  readonly state: HostDrainState;
+  readonly since: number;
+  /** Machines that were on it when the drain was asked for, and those that still run or wait. */
+  readonly machines: number;
+  readonly left: number;
+  /** Services that stand in the way, at most a hundred, with what would move each. */
+  readonly waitsFor: readonly { readonly serviceId: string; readonly reason: string }[];
+}
+
+const noDrain: HostDrainStatus = { state: "none", since: 0, machines: 0, left: 0, waitsFor: [] };
+
+/** Pure: a host that was not heard of yet. */
+export function newHost(
+  id: string,
+  spec: Pick<HostSpec, "zone" | "address" | "memoryOvercommit" | "diskOvercommit">,
+  now: number,
+): HostObject {
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    spec: { ...spec, cordoned: false, drain: null, destroyedAt: null },
+    status: {
+      state: "joining",
+      since: now,
+      reason: "It has not been heard of yet.",
+      facts: null,
+      images: [],
+      placements: 0,
+      drain: noDrain,
+      enrollment: null,
+      certificate: null,
+    },
+  };
+}
+
+/** Pure: the host with this much of its spec changed. */
+export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: number): HostObject {
+  const metadata = { ...host.metadata, generation: host.metadata.generation + 1, updatedAt: now };
+  return { ...host, metadata, spec: { ...host.spec, ...change } };
+}
