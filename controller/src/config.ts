@@ -28,9 +28,18 @@ export const settings = {
   objects: text("HOLDFAST_OBJECTS", "file:// URL of the directory for payloads and snapshots"),
   provider: text("HOLDFAST_PROVIDER", "Where machines come from: process or incus", "process"),
   processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
+  storageTiers: list(
+    "HOLDFAST_STORAGE_TIERS",
+    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or the names alone where data disks of a tier are to be with everything else",
+    "maxiops,standard",
+  ),
   incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
   incusProject: text("HOLDFAST_INCUS_PROJECT", "Project of Incus that is Holdfast's own", "holdfast"),
   incusPool: text("HOLDFAST_INCUS_POOL", "Storage pool of Incus for the machines' roots", "holdfast"),
+  incusTierPools: list(
+    "HOLDFAST_INCUS_TIER_POOLS",
+    "Storage pools of Incus for the roots of machines of some storage tiers, such as standard=slow; others are in HOLDFAST_INCUS_POOL",
+  ),
   incusAddressBlock: text(
     "HOLDFAST_INCUS_ADDRESS_BLOCK",
     "First two numbers of the addresses of Incus machines; the first address is the host's",

@@ -11,7 +11,7 @@ import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
 import { createRefusalAudit } from "./access/refusal-audit.ts";
 import { startApiListener } from "./api-listener.ts";
-import { defaultCatalog } from "./catalog/catalog.ts";
+import { catalogWith, defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
@@ -198,6 +198,10 @@ const keptAnswers = createKeptAnswers({ store, sealer, clock });
 // What converges the world to the store.
 const images = await provider.images(stopping.signal);
 const engines = () => createEngineOffers(images);
+const catalog = catalogWith(
+  defaultCatalog,
+  config.storageTiers.map((entry) => entry.split("=")[0] ?? ""),
+);
 const followers = createAuthorityFollowers({ machines: collections.machines, fleet, authority });
 const runner = createRunner({
   reconciled: reconciledOf({
@@ -219,7 +223,7 @@ const runner = createRunner({
     askNames: (name, addresses, signal) => verifier.verifyRecord(config.dnsServers, name, addresses, signal),
     snapshots: { store, history, objects, keyring, installationId, clock, log },
     installationId,
-    catalog: defaultCatalog,
+    catalog,
     clock,
     newId,
     log,
@@ -252,7 +256,7 @@ const gateway = createGateway({
       snapshot: (signal) => takeSnapshot({ store, history, objects, keyring, installationId, clock, log }, signal),
       holds,
     },
-    catalog: defaultCatalog,
+    catalog,
     engines,
     defaultAllowedCidrs: config.defaultAllowedCidrs,
     domain: config.domain,

@@ -160,9 +160,10 @@ function managedServices(deps: ReconciledDeps): Reconciled {
 function alwaysWaiting({ catalog }: ReconciledDeps): MachineKind[] {
   const engine = engineOf("postgresql");
   const zone = catalog.zones[0]?.zone;
-  return engine === undefined || zone === undefined
+  const storageTier = catalog.storageTiers[0]?.storageTier;
+  return engine === undefined || zone === undefined || storageTier === undefined
     ? []
-    : [{ engine: engine.engine, version: engine.defaultVersion, zone }];
+    : [{ engine: engine.engine, version: engine.defaultVersion, zone, storageTier }];
 }
 
 /** The smallest that is sold: a machine can grow online, and not shrink. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
 import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import {
@@ -106,6 +107,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
     async remove() {
       await withIncus((incus, deadline) => removeEstate(incus, estate, deadline));
       await unmountDisks(options.directory);
+      await removeAllDisks(options.directory);
       await removeLinks(addressBlock);
       await removeEdge(edgeTable(addressBlock), AbortSignal.timeout(doneWithinMs));
       if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(doneWithinMs));

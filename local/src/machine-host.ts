@@ -1,3 +1,4 @@
+import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
 import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
 import type { ChildSpec } from "./child.ts";
 
@@ -43,7 +44,7 @@ export function createProcessHost(directory: string, loopbackBlock: string): Mac
     install: nothing,
     open: nothing,
     stopMachines: (graceMs) => stopAllMachines(directory, graceMs),
-    remove: nothing,
+    remove: () => removeAllDisks(directory),
     forget: () => undefined,
   };
 }

@@ -39,6 +39,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     plan: { vcpu: 1, memoryBytes: gib },
     diskBytes: gib,
     zone: "local",
+    storageTier: "maxiops",
     engine: "postgresql",
     version: "17",
   });

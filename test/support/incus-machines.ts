@@ -5,10 +5,15 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import { untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
-import { createIncusProvider, type IncusProvider } from "@holdfast/controller/compute/incus/incus-provider.ts";
+import {
+  createIncusProvider,
+  type IncusProvider,
+  type IncusProviderDeps,
+} from "@holdfast/controller/compute/incus/incus-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
+import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
@@ -66,7 +71,13 @@ function claimNumber(): string {
   throw new Error(`remove what tests have left in ${incusDirectory("20")} to ${incusDirectory("69")}`);
 }
 
-export async function startTestIncus(options: { readonly command: readonly string[] }): Promise<TestIncus> {
+export async function startTestIncus(
+  options: Pick<IncusProviderDeps, "spares"> & {
+    readonly command: readonly string[];
+    /** Entries of HOLDFAST_STORAGE_TIERS. */
+    readonly tiers?: readonly string[];
+  },
+): Promise<TestIncus> {
   const number = claimNumber();
   const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
   const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
@@ -98,7 +109,8 @@ export async function startTestIncus(options: { readonly command: readonly strin
       directory,
       addressBlock: host.addressBlock,
       hostPorts: [1],
-      pool: host.estate.pool,
+      pool: () => host.estate.pool,
+      tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
       memoryOvercommit: 10,
       imagesDir: images.imagesDir,
       checkout: testCheckout,
@@ -108,6 +120,7 @@ export async function startTestIncus(options: { readonly command: readonly strin
       clock: systemClock,
       log: silentLog,
       command: options.command,
+      ...(options.spares && { spares: options.spares }),
     });
   const incus = connect();
 

@@ -11,6 +11,7 @@ export function testMachineSpec(overrides: Partial<MachineSpec> = {}): MachineSp
     plan: { vcpu: 1, memoryBytes: 2 * gib },
     diskBytes: gib,
     zone: "local",
+    storageTier: "maxiops",
     engine: "postgresql",
     version: "17",
     ...overrides,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
+import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import {
   createProcessProvider,
@@ -47,6 +48,8 @@ interface TestMachinesOptions {
   readonly command?: ProcessProviderDeps["command"];
   readonly spares?: ProcessProviderDeps["spares"];
   readonly environment?: ProcessProviderDeps["environment"];
+  /** Entries of HOLDFAST_STORAGE_TIERS. */
+  readonly tiers?: readonly string[];
 }
 
 export async function startTestMachines(options: TestMachinesOptions = {}): Promise<TestMachines> {
@@ -61,6 +64,7 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
     node: process.execPath,
     abilities: options.abilities ?? (await detectAbilities()),
     environment: options.environment ?? process.env,
+    tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
     clock: options.clock ?? systemClock,
     log: silentLog,
     command: options.command ?? (() => standIn),

@@ -151,6 +151,7 @@ function blankMachine(id: string, now: number): MachineObject {
       memoryBytes: 1 << 30,
       diskBytes: 1 << 30,
       zone: "local",
+      storageTier: "maxiops",
       hostId: "local",
       power: "on",
       serverNames: [`${id}.local.holdfast.test`],

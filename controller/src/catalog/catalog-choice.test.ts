@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defaultCatalog } from "./catalog.ts";
+import { catalogWith, defaultCatalog } from "./catalog.ts";
 import { chooseFromCatalog } from "./catalog-choice.ts";
 import { createEngineOffers } from "./engine-offers.ts";
 
@@ -33,6 +33,17 @@ test.each([
   [{ zone: "mars", parameters: { "a.b/c": "1" } }, ["zone", 'parameters["a.b/c"]']],
 ])("%j is told in all of its faults", (more, fields) => {
   expect(choose(more).faults.map(({ field }) => field)).toEqual(fields);
+});
+
+test("a tier that this installation has not is unknown, and what is left out has the first that it has", () => {
+  const catalog = catalogWith(defaultCatalog, ["standard"]);
+  const asked = { databaseType: "postgresql", planName: "tier-1", parameters: {} };
+  expect(chooseFromCatalog(asked, catalog, engines)).toMatchObject({ storageTier: "standard", faults: [] });
+  const { faults } = chooseFromCatalog({ ...asked, storageTier: "maxiops" }, catalog, engines);
+  expect(faults).toEqual([
+    { field: "storage_tier", pointer: "/storage_tier", code: "unknown", detail: "must be one of standard" },
+  ]);
+  expect(() => catalogWith(defaultCatalog, ["tape"])).toThrow("tape is not one of maxiops, standard");
 });
 
 test("the pointer to a parameter with a dot in its name is one step", () => {

@@ -1,5 +1,5 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
-import { type CatalogData, defaultStorageTier } from "./catalog.ts";
+import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 import { checkedParameters } from "./parameter-choice.ts";
 
@@ -40,7 +40,7 @@ export function chooseFromCatalog(
 
   const engine = engines.find(({ databaseType }) => databaseType === choice.databaseType);
   const version = choice.version ?? engine?.defaultVersion ?? "";
-  const storageTier = choice.storageTier ?? defaultStorageTier;
+  const storageTier = choice.storageTier ?? catalog.storageTiers[0]?.storageTier ?? "";
   const zone = choice.zone ?? catalog.zones[0]?.zone ?? "";
   demand(
     "database_type",

@@ -2,6 +2,7 @@
 export interface CatalogData {
   readonly currency: string;
   readonly plans: readonly PlanData[];
+  /** The first is what a service gets that names none. */
   readonly storageTiers: readonly StorageTierData[];
   readonly zones: readonly { readonly zone: string; readonly title: string }[];
   readonly limits: {
@@ -48,7 +49,21 @@ export const defaultCatalog: CatalogData = {
   limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
 };
 
-export const defaultStorageTier = "maxiops";
+/** What every disk was before an installation could say which tiers it has. */
+export const firstStorageTier = "maxiops";
+
+/** The catalogue with these tiers alone; the first is a service's that names none. Throws for one that it does not know. */
+export function catalogWith(catalog: CatalogData, tiers: readonly string[]): CatalogData {
+  const storageTiers = tiers.map((name) => {
+    const tier = catalog.storageTiers.find(({ storageTier }) => storageTier === name);
+    if (tier === undefined) {
+      const known = catalog.storageTiers.map(({ storageTier }) => storageTier).join(", ");
+      throw new Error(`HOLDFAST_STORAGE_TIERS: ${name} is not one of ${known}`);
+    }
+    return tier;
+  });
+  return { ...catalog, storageTiers };
+}
 
 /** Throws when it has no such plan: callers check names when they are asked for. */
 export function planOf(catalog: CatalogData, planName: string): PlanData {

@@ -64,6 +64,8 @@ export interface MachineSpec {
   readonly plan: MachinePlan;
   readonly diskBytes: number;
   readonly zone: string;
+  /** Decides where data disk and root are. A tier that the host has not is refused. */
+  readonly storageTier: string;
   /** Engine and version decide the image: `postgresql` `17`. */
   readonly engine: string;
   readonly version: string;

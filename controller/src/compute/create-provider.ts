@@ -5,6 +5,7 @@ import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusClient } from "./incus/incus-client.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
+import { readStorageTiers } from "./host/storage-tiers.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 
@@ -20,8 +21,10 @@ export interface ProviderDeps {
 /** The provider that the settings name. `close` ends what runs in the background here; machines go on. */
 export async function createProvider(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
   const { config, log } = deps;
+  const tiers = readStorageTiers(config.storageTiers);
   const host = {
     ...deps,
+    tiers,
     directory: config.processDir,
     imagesDir: config.imagesDir,
     node: process.execPath,
@@ -38,7 +41,7 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
         incus: createIncusClient({ socket: config.incusSocket, project: config.incusProject }),
         addressBlock: config.incusAddressBlock,
         hostPorts: [config.agentListen, ...config.dnsServers].map((listener) => Number(listener.split(":").at(-1))),
-        pool: config.incusPool,
+        pool: poolsOf(config),
         memoryOvercommit: config.memoryOvercommit,
         spares,
       });
@@ -54,3 +57,9 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
 }
 
 const prepareWithinMs = 300_000;
+
+/** The pool for the roots of each tier's machines. */
+function poolsOf({ incusPool, incusTierPools }: ControllerConfig): (tier: string) => string {
+  const pools = new Map(incusTierPools.map((entry) => entry.split("=", 2) as [string, string]));
+  return (tier) => pools.get(tier) ?? incusPool;
+}

@@ -36,6 +36,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
       memoryBytes: 1,
       diskBytes: 10,
       zone: "local",
+      storageTier: "maxiops",
       hostId: "local",
       power,
       serverNames: [],

@@ -86,6 +86,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         memoryBytes: gib,
         diskBytes: gib,
         zone: "local",
+        storageTier: "maxiops",
         hostId: "local",
         power: "on",
         serverNames: [],
@@ -211,6 +212,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
       plan: { vcpu: 1, memoryBytes: gib },
       diskBytes: gib,
       zone: "local",
+      storageTier: "maxiops",
       engine: "postgresql",
       version: "17",
     };

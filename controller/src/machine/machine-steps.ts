@@ -149,7 +149,7 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, diskBytes, zone, engine, version, hostId, image } = spec;
+  const { vcpu, memoryBytes, diskBytes, zone, storageTier, engine, version, hostId, image } = spec;
   return {
     id: metadata.id,
     ...(hostId !== null && { hostId }),
@@ -157,6 +157,7 @@ function providerSpec({ metadata, spec }: MachineObject, installationId: string)
     plan: { vcpu, memoryBytes },
     diskBytes,
     zone,
+    storageTier,
     engine,
     version,
     ...(image !== "" && { image }),

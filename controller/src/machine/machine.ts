@@ -1,3 +1,4 @@
+import { firstStorageTier } from "../catalog/catalog.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Resource } from "../store/resource.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
@@ -16,6 +17,7 @@ export interface MachineSpecObject {
   readonly memoryBytes: number;
   readonly diskBytes: number;
   readonly zone: string;
+  readonly storageTier: string;
   /** The host that it is on, written before anything is made there; null as long as it was not placed. */
   readonly hostId: string | null;
   /** What its owner wants; deletion is metadata.deletionRequestedAt. */
@@ -56,8 +58,9 @@ export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }
 
-/** Machines that were made before there were several hosts are on the controllers' own. */
+/** Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first. */
 export function parseMachine(value: string): MachineObject {
-  const object = JSON.parse(value) as MachineObject;
-  return object.spec.hostId === undefined ? { ...object, spec: { ...object.spec, hostId: localHostId } } : object;
+  const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatus>;
+  const before = { hostId: localHostId, storageTier: firstStorageTier };
+  return { ...object, spec: { ...before, ...object.spec } } as MachineObject;
 }

@@ -6,7 +6,7 @@ import type { MachineObject } from "./machine.ts";
 import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
 
 const now = 1_000_000;
-const kind = { engine: "postgresql", version: "17", zone: "local", image: "trixie-2" };
+const kind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops", image: "trixie-2" };
 const owner = { kind: "managed-service", id: "s" };
 
 function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = false): MachineObject {
@@ -80,6 +80,7 @@ describe("taking a waiting machine", () => {
     ["of another engine",                  { ...kind, engine: "valkey", diskBytes: 20 }],
     ["of another version",                 { ...kind, version: "18", diskBytes: 20 }],
     ["in another zone",                    { ...kind, zone: "elsewhere", diskBytes: 20 }],
+    ["with another kind of disk",          { ...kind, storageTier: "standard", diskBytes: 20 }],
     ["of another image",                   { ...kind, image: "trixie-1", diskBytes: 20 }],
     ["with a larger disk than is wanted",  { ...kind, diskBytes: 5 }],
   ])("gives none %s", (_, wanted) => {

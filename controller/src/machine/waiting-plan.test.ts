@@ -8,8 +8,8 @@ import {
   wantedOf,
 } from "./waiting-plan.ts";
 
-const pg: MachineKind = { engine: "postgresql", version: "17", zone: "local" };
-const valkey: MachineKind = { engine: "valkey", version: "8", zone: "local" };
+const pg: MachineKind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops" };
+const valkey: MachineKind = { engine: "valkey", version: "8", zone: "local", storageTier: "maxiops" };
 
 const one = (id: string, state: WaitingFacts["state"], kind = pg, image = "trixie-2"): WaitingFacts => ({
   id,

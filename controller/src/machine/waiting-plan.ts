@@ -3,6 +3,7 @@ export interface MachineKind {
   readonly engine: string;
   readonly version: string;
   readonly zone: string;
+  readonly storageTier: string;
 }
 
 /** One that was made ahead, as it is. */
@@ -76,7 +77,7 @@ function fitting(machines: readonly WaitingFacts[], { kind, image }: WantedMachi
 
 /** Can one stand in for the other? */
 export function isSameKind(a: MachineKind, b: MachineKind): boolean {
-  return a.engine === b.engine && a.version === b.version && a.zone === b.zone;
+  return a.engine === b.engine && a.version === b.version && a.zone === b.zone && a.storageTier === b.storageTier;
 }
 
 /** Pure: the most that came at once in the last hour, of these times in milliseconds. */

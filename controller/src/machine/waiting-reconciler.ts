@@ -188,12 +188,12 @@ function newWaiting(
   };
 }
 
-function textOf({ engine, version, zone }: MachineKind): string {
-  return `${engine} ${version} ${zone}`;
+function textOf({ engine, version, zone, storageTier }: MachineKind): string {
+  return `${engine} ${version} ${zone} ${storageTier}`;
 }
 
-function kindOf({ engine, version, zone }: MachineSpecObject): MachineKind {
-  return { engine, version, zone };
+function kindOf({ engine, version, zone, storageTier }: MachineSpecObject): MachineKind {
+  return { engine, version, zone, storageTier };
 }
 
 function providerSpec(kind: MachineKind, { size, installationId }: WaitingWorkDeps) {

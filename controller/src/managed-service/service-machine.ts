@@ -18,6 +18,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     memoryBytes: plan.memoryGb * gib,
     diskBytes: service.spec.storageSizeGb * gib,
     zone: node.zone,
+    storageTier: service.spec.storageTier,
     hostId: localHostId,
     power: service.spec.power,
     serverNames: serverNamesOf(service, node),

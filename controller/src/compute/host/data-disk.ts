@@ -1,36 +1,65 @@
 import { execFile } from "node:child_process";
 import { chown, mkdir, open, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import type { MachinePaths } from "./machine-paths.ts";
+import { layoutOf, type MachinePaths, machinePaths } from "./machine-paths.ts";
 import type { MachineRecord } from "./machine-record.ts";
-import { hasCode } from "./atomic-file.ts";
+import { hasCode, namesIn } from "./atomic-file.ts";
+import { placeIn, removePlaced } from "./storage-tiers.ts";
 
 const run = promisify(execFile);
 /** xfs refuses to be smaller. */
 export const diskBytesMin = 300 * 1024 ** 2;
 
+export interface DiskRequest {
+  readonly kind: MachineRecord["disk"];
+  readonly diskBytes: number;
+  /** Owner of what is in it; null where it is this process's. */
+  readonly uid: number | null;
+  /** Has the means to format it, where the host has not. */
+  readonly imageRoot: string | undefined;
+  /** Directory of its storage tier, where that has one. */
+  readonly tierDirectory: string | undefined;
+}
+
 /** Makes an empty data disk; what was there goes. */
-export async function makeDisk(
-  paths: MachinePaths,
-  disk: MachineRecord["disk"],
-  diskBytes: number,
-  uid: number | null,
-  imageRoot: string | undefined,
-): Promise<void> {
-  if (disk === "directory") {
-    await rm(paths.dataDirectory, { recursive: true, force: true });
-    await mkdir(paths.dataDirectory, { mode: 0o700 });
-    if (uid !== null) await chown(paths.dataDirectory, uid, uid);
+export async function makeDisk(paths: MachinePaths, request: DiskRequest): Promise<void> {
+  const { kind, diskBytes, uid, imageRoot, tierDirectory } = request;
+  if (kind === "directory") {
+    await removePlaced(paths.dataDirectory);
+    const place = await placeIn(tierDirectory, paths.dataDirectory);
+    await mkdir(place, { mode: 0o700 });
+    if (uid !== null) await chown(place, uid, uid);
     return;
   }
-  await rm(paths.diskFile, { force: true });
-  const file = await open(paths.diskFile, "wx", 0o600);
+  await removePlaced(paths.diskFile);
+  const place = await placeIn(tierDirectory, paths.diskFile);
+  const file = await open(place, "wx", 0o600);
   await file.truncate(diskBytes);
   await file.close();
-  await format(paths.diskFile, imageRoot);
+  await format(place, imageRoot);
+}
+
+/** Removes a directory in the shape of a machine with its data disk, wherever that is. */
+export async function removeWithDisk(directory: string): Promise<void> {
+  const { diskFile, dataDirectory } = machinePaths(directory, "");
+  for (const path of [diskFile, dataDirectory]) await removePlaced(path);
+  await rm(directory, { recursive: true, force: true });
+}
+
+/** Removes all machines and spares of a provider's directory with their disks; none may run. */
+export async function removeAllDisks(directory: string): Promise<void> {
+  const layout = layoutOf(directory);
+  for (const id of await namesIn(layout.machines)) {
+    const paths = layout.machine(id);
+    for (const each of [paths.spare, paths.directory]) await removeWithDisk(each);
+  }
+  for (const kind of await namesIn(layout.spares)) {
+    const parent = join(layout.spares, kind);
+    for (const name of await namesIn(parent)) await removeWithDisk(join(parent, name));
+  }
 }
 
 /** Of a file system's log more than this is only space that the user does not get. */

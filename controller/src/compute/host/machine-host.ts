@@ -4,6 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { HostAbilities } from "./host-abilities.ts";
 import { type Layout, layoutOf } from "./machine-paths.ts";
 import { hiddenIn, type Place } from "./place.ts";
+import type { StorageTiers } from "./storage-tiers.ts";
 
 /** What every provider of machines on this host is made of. */
 export interface MachineHostDeps {
@@ -18,6 +19,8 @@ export interface MachineHostDeps {
   readonly abilities: HostAbilities;
   /** For engines installed on the host: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Tiers of storage, and where data disks of each are. */
+  readonly tiers: StorageTiers;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -3,16 +3,18 @@ import { basename } from "node:path";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
 import { hasCode } from "./atomic-file.ts";
-import { makeDisk } from "./data-disk.ts";
+import { makeDisk, removeWithDisk } from "./data-disk.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
 import { type MachineRecord, writeRecord } from "./machine-record.ts";
 import type { Spare, Spares } from "./spares.ts";
+import { removePlaced, type StorageTiers } from "./storage-tiers.ts";
 
 export interface MakeMachineDeps {
   readonly numbers: MachineNumbers;
   readonly spares: Spares;
   readonly disk: MachineRecord["disk"];
+  readonly tiers: StorageTiers;
   readonly addressOf: (number: number) => string;
   /** Users of engine and agent for a number; null where they are this process's own. */
   readonly uidOf: (number: number) => number | null;
@@ -32,8 +34,8 @@ export async function makeMachine(
 ): Promise<MachineRecord> {
   const isNew = await makeDirectory(paths.directory);
   const left = isNew ? undefined : await deps.spares.taken(paths);
-  if (!isNew && left === undefined) await rm(paths.spare, { recursive: true, force: true });
-  const spare = left ?? (await deps.spares.take(spec.engine, spec.version, spec.diskBytes, paths));
+  if (!isNew && left === undefined) await removeWithDisk(paths.spare);
+  const spare = left ?? (await deps.spares.take(spec, paths));
   const number = spare?.number ?? (await numberFor(spec.id, isNew, paths, deps.numbers));
   const uid = deps.uidOf(number);
 
@@ -41,7 +43,9 @@ export async function makeMachine(
   await makeDirectory(paths.state);
   if (uid !== null) await chown(paths.state, deps.agentUidOf(uid), uid);
   const disk = spare?.disk ?? deps.disk;
-  if (spare === undefined) await makeDisk(paths, disk, spec.diskBytes, uid, image?.root);
+  const { diskBytes } = spec;
+  const tierDirectory = deps.tiers.directoryOf(spec.storageTier);
+  if (spare === undefined) await makeDisk(paths, { kind: disk, diskBytes, uid, imageRoot: image?.root, tierDirectory });
   else await unpack(spare, spec, paths, deps.numbers);
 
   const record: MachineRecord = {
@@ -50,8 +54,8 @@ export async function makeMachine(
     address: deps.addressOf(number),
     uid,
     disk,
-    diskBytes: spec.diskBytes,
-    formattedBytes: spare?.diskBytes ?? spec.diskBytes,
+    diskBytes,
+    formattedBytes: spare?.diskBytes ?? diskBytes,
     image: image?.id ?? "",
     starts: 0,
     createdAt: deps.now(),
@@ -65,11 +69,11 @@ export async function makeMachine(
 export async function removeMachine(layout: Layout, id: string, numbers: MachineNumbers): Promise<void> {
   const paths = layout.machine(id);
   await rm(paths.record, { force: true });
-  await rm(paths.spare, { recursive: true, force: true });
+  await removeWithDisk(paths.spare);
   await rm(paths.run, { force: true });
   // The number is free only when nothing of its user is left.
-  for (const part of [paths.diskFile, paths.dataDirectory, paths.state])
-    await rm(part, { recursive: true, force: true });
+  for (const part of [paths.diskFile, paths.dataDirectory]) await removePlaced(part);
+  await rm(paths.state, { recursive: true, force: true });
   for (const number of await numbers.of(id)) {
     await rm(layout.sockets(number), { recursive: true, force: true });
     await numbers.release(id, number);

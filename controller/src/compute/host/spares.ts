@@ -2,12 +2,14 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
-import { diskBytesMin, makeDisk } from "./data-disk.ts";
+import { diskBytesMin, makeDisk, removeWithDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
 import type { NodeImages } from "./node-images.ts";
 import { makingPaths, makingsOf } from "./spare-directory.ts";
+import type { StorageTiers } from "./storage-tiers.ts";
+import type { MachineSpec } from "../compute-provider.ts";
 
 /** A data disk that an engine has bootstrapped ahead. It comes with its number, so nothing in it changes its owner. */
 export interface Spare {
@@ -55,15 +57,16 @@ export interface SparesDeps {
   readonly count: number;
   readonly uidOf: (number: number) => number | null;
   readonly disk: Spare["disk"];
+  readonly tiers: StorageTiers;
   readonly bootstrap: Bootstrap;
   readonly log: Log;
 }
 
 export interface Spares {
   /** Moves a spare into a machine's directory; undefined when there is none that fits. Of many at once each gets another. */
-  take(engine: string, version: string, diskBytes: number, into: MachinePaths): Promise<Spare | undefined>;
-  /** Would a machine of this version get one, were there any? */
-  isShort(engine: string, version: string): Promise<boolean>;
+  take(spec: MachineSpec, into: MachinePaths): Promise<Spare | undefined>;
+  /** Would this machine get one, were there any? */
+  isShort(spec: MachineSpec): Promise<boolean>;
   /** What an interrupted take left in a machine's directory. */
   taken(paths: MachinePaths): Promise<Spare | undefined>;
   /** Makes what is missing, one after the other. One process does it at a time; another's call does nothing. */
@@ -75,7 +78,8 @@ const spareBytes = Math.max(diskBytesMin, 1024 ** 3);
 const growthMax = 256;
 
 export function createSpares(deps: SparesDeps): Spares {
-  const { layout, numbers, images, disk, log } = deps;
+  const { layout, numbers, images, disk, tiers, log } = deps;
+  const tierDirectory = tiers.directoryOf(tiers.first);
   const directoryOf = (engine: string, version: string) => join(layout.spares, `${engine}-${version}`);
   const descriptionIn = (directory: string) => join(directory, "spare.json");
 
@@ -86,7 +90,7 @@ export function createSpares(deps: SparesDeps): Spares {
     const uid = deps.uidOf(number);
     try {
       for (const directory of [paths.root, paths.state]) await mkdir(directory, { recursive: true, mode: 0o700 });
-      await makeDisk(paths, disk, spareBytes, uid, imageRoot);
+      await makeDisk(paths, { kind: disk, diskBytes: spareBytes, uid, imageRoot, tierDirectory });
       await deps.bootstrap.run({ kind, paths, disk, uid, imageRoot }, signal);
       const spare: Spare = { number, uid, disk, diskBytes: spareBytes };
       for (const name of ["alive", "keeper.log", "mounts", "passwd", "root", "run", "state"]) {
@@ -98,7 +102,7 @@ export function createSpares(deps: SparesDeps): Spares {
       await rename(paths.directory, join(parent, String(number)));
     } catch (error) {
       await deps.bootstrap.end(paths);
-      await rm(paths.directory, { recursive: true, force: true });
+      await removeWithDisk(paths.directory);
       await numbers.release(`spare ${kind.engine} ${kind.version}`, number);
       throw error;
     }
@@ -115,7 +119,7 @@ export function createSpares(deps: SparesDeps): Spares {
     for (const name of await namesIn(parent)) if (name.endsWith(temporarySuffix)) await rm(join(parent, name));
     for (const paths of await makingsOf(parent)) {
       await deps.bootstrap.end(paths);
-      await rm(paths.directory, { recursive: true, force: true });
+      await removeWithDisk(paths.directory);
     }
     const owner = `spare ${kind.engine} ${kind.version}`;
     const ready = new Set((await readyIn(parent)).map(Number));
@@ -137,14 +141,16 @@ export function createSpares(deps: SparesDeps): Spares {
   }
 
   return {
-    async isShort(engine, version) {
+    async isShort({ engine, version, storageTier }) {
+      if (tiers.directoryOf(storageTier) !== tierDirectory) return false;
       const isKept = deps.kinds.some((kind) => kind.engine === engine && kind.version === version);
       if (!isKept || deps.count === 0 || !deps.bootstrap.possible) return false;
       if (images.find(engine, version) === undefined) return false;
       return (await readyIn(directoryOf(engine, version))).length === 0;
     },
     taken: (paths) => describedIn(paths.spare),
-    async take(engine, version, diskBytes, into) {
+    async take({ engine, version, diskBytes, storageTier }, into) {
+      if (tiers.directoryOf(storageTier) !== tierDirectory) return undefined;
       if (diskBytes < spareBytes || diskBytes > spareBytes * growthMax) return undefined;
       const parent = directoryOf(engine, version);
       for (const name of await readyIn(parent)) {

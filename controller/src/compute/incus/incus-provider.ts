@@ -3,6 +3,7 @@ import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { writeEnrollment } from "../host/enrollment-file.ts";
+import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
@@ -12,6 +13,7 @@ import { makeMachine } from "../host/make-machine.ts";
 import { type Inside, insideOf } from "../host/place.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
+import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
 import { createBootstrap } from "../process/bootstrap-disk.ts";
 import { createMachineCode } from "../process/machine-code.ts";
 import { admitMachine, roomOf } from "./admission.ts";
@@ -30,8 +32,8 @@ export interface IncusProviderDeps extends MachineHostDeps {
   readonly addressBlock: string;
   /** Ports of the host that machines may call: of controllers and of DNS. */
   readonly hostPorts: readonly number[];
-  /** Storage pool for the machines' roots. */
-  readonly pool: string;
+  /** Storage pool for the roots of a tier's machines. */
+  readonly pool: (tier: string) => string;
   /** So many times the host's memory may be promised to machines. */
   readonly memoryOvercommit: number;
   /** First program of a machine; the keeper when absent. */
@@ -58,12 +60,12 @@ export interface IncusProvider extends ComputeProvider {
  * directory, as with machines of the process provider; nothing is kept in memory.
  */
 export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
-  const { incus, abilities, clock, log, environment, imagesDir, pool } = deps;
+  const { incus, abilities, clock, log, environment, imagesDir, pool, tiers } = deps;
   const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses, [hostNumber]);
   const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
-  const images = createIncusImages({ incus, lock, pool, log });
+  const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });
   const power = createInstancePower(incus, clock);
   const closing = new AbortController();
@@ -78,6 +80,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     count: deps.spares?.count ?? 0,
     uidOf,
     disk: "loop",
+    tiers,
     bootstrap: createBootstrap({
       place,
       prepare: async (imageRoot, signal) => void (await materials.ensure(imageRoot, signal)),
@@ -90,6 +93,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     numbers,
     spares,
     disk: "loop",
+    tiers,
     uidOf,
     agentUidOf: () => inside.agent,
     addressOf: (number: number) => addressOf(deps.addressBlock, number),
@@ -133,10 +137,11 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         const before = await get(spec.id, signal);
         if (before === undefined || before.address === "") {
           // Whoever is in no hurry waits for a disk that is ready, so that its owner need not.
-          if (before === undefined && spec.ahead && (await spares.isShort(spec.engine, spec.version))) {
+          if (before === undefined && spec.ahead && (await spares.isShort(spec))) {
             refill.begin();
             throw new ComputePending("A data disk is made ready for it.");
           }
+          requireTier(tiers, spec.storageTier);
           refill.postpone();
           await instances.make(spec, signal);
         }
@@ -192,7 +197,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         await unmountDisk(paths);
         await rm(paths.record, { force: true });
         // The number is free only when nothing is left of who had it.
-        await rm(paths.directory, { recursive: true, force: true });
+        await removeWithDisk(paths.spare);
+        await removeWithDisk(paths.directory);
         for (const number of await numbers.of(id)) await numbers.release(id, number);
       }),
     async list(signal) {
@@ -223,10 +229,13 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       });
     },
     async admit(spec, signal) {
+      const refused = tierRefusal(tiers, spec.storageTier);
+      if (refused !== undefined) return { admitted: false, reason: refused };
       const records = await Promise.all((await directories()).map((id) => readRecord(layout.machine(id).record)));
       const machines = records.filter((record) => record !== undefined);
       const { memoryOvercommit } = deps;
-      const place = { pool, memoryOvercommit, directory: layout.machines, now: clock.now() };
+      const directory = tiers.directoryOf(spec.storageTier) ?? layout.machines;
+      const place = { pool: pool(spec.storageTier), memoryOvercommit, directory, now: clock.now() };
       return admitMachine(spec, await roomOf(incus, machines, place, signal));
     },
     images: async () => nodeImages.facts(),

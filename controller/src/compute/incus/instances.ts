@@ -27,7 +27,8 @@ export interface InstancesDeps {
   readonly materials: IncusMaterials;
   readonly layout: Layout;
   readonly edge: EdgePlace;
-  readonly pool: string;
+  /** Storage pool for the root of a tier's machine. */
+  readonly pool: (tier: string) => string;
   readonly addressBlock: string;
   /** Path of the node binary on the host. */
   readonly node: string;
@@ -80,7 +81,7 @@ export function createInstances(deps: InstancesDeps): Instances {
         nodeImage: image.id,
         machineId: spec.id,
         installationId: spec.installationId,
-        pool: deps.pool,
+        pool: deps.pool(spec.storageTier),
         plan: spec.plan,
         address: record.address,
         hostAddress: edge.hostAddress,

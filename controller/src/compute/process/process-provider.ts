@@ -22,6 +22,7 @@ import { codeInside, directoriesOf, type Inside, insideOf } from "../host/place.
 import { bootId } from "../host/process-identity.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
+import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
 import { isEmpty, stopMachine } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
@@ -55,7 +56,7 @@ const nobody = 65_534;
  * its own made from the node image. What is true is in the directory and in /proc; nothing is kept in memory.
  */
 export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvider {
-  const { abilities, clock, log, environment, imagesDir } = deps;
+  const { abilities, clock, log, environment, imagesDir, tiers } = deps;
   const { layout, place } = openMachineHost(deps);
   const inside = insideOf(place);
   const command = deps.command?.(inside);
@@ -66,6 +67,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   if (abilities.groups.version === "none")
     log.warn("machines are not held to the CPU and memory of their plans", { reason: abilities.groups.reason });
+
+  // What has left its session is found by the machine's own directory there.
+  if (abilities.isolation === "none" && tiers.names.some((tier) => tiers.directoryOf(tier) !== undefined))
+    throw new Error("HOLDFAST_STORAGE_TIERS: without namespaces a tier cannot have a directory of its own");
 
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
@@ -82,6 +87,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     count: deps.spares?.count ?? 0,
     uidOf: uidFor,
     disk,
+    tiers,
     bootstrap: createBootstrap({ place, prepare: code.make, log }),
     log,
   });
@@ -90,6 +96,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     numbers,
     spares,
     disk,
+    tiers,
     uidOf: uidFor,
     agentUidOf,
     now: clock.now,
@@ -172,10 +179,11 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         const paths = layout.machine(spec.id);
         if ((await readRecord(paths.record)) === undefined) {
           // Whoever is in no hurry waits for a disk that is ready, so that its owner need not.
-          if (spec.ahead && (await spares.isShort(spec.engine, spec.version))) {
+          if (spec.ahead && (await spares.isShort(spec))) {
             refill.begin();
             throw new ComputePending("A data disk is made ready for it.");
           }
+          requireTier(tiers, spec.storageTier);
           refill.postpone();
           await makeMachine(spec, paths, images.require(spec), making);
         }
@@ -242,9 +250,11 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     get: async (id) => ((await ids()).includes(id) ? factsOf(id) : undefined),
     watch: (onChange) => watchMachines(layout, onChange, log),
     async admit(spec: MachineSpec) {
+      const refused = tierRefusal(tiers, spec.storageTier);
+      if (refused !== undefined) return { admitted: false, reason: refused };
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
       const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
-      const space = await spaceOf(layout.machines, young.length * firstBytes);
+      const space = await spaceOf(tiers.directoryOf(spec.storageTier) ?? layout.machines, young.length * firstBytes);
       return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
     images: async () => images.facts(),

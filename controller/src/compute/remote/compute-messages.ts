@@ -38,13 +38,14 @@ export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
 
 /** Which host it was placed on is said by whom it is sent to. */
 export function specMessage({ plan, diskBytes, image = "", ahead = false, ...spec }: MachineSpec) {
-  const { id, installationId, zone, engine, version } = spec;
+  const { id, installationId, zone, storageTier, engine, version } = spec;
   return create(MachineSpecSchema, {
     id,
     installationId,
     plan: planMessage(plan),
     diskBytes: BigInt(diskBytes),
     zone,
+    storageTier,
     engine,
     version,
     image,
@@ -53,13 +54,14 @@ export function specMessage({ plan, diskBytes, image = "", ahead = false, ...spe
 }
 
 export function specOf(spec: SpecMessage): MachineSpec {
-  const { id, installationId, zone, engine, version, image, ahead } = spec;
+  const { id, installationId, zone, storageTier, engine, version, image, ahead } = spec;
   return {
     id,
     installationId,
     plan: planOf(spec.plan),
     diskBytes: Number(spec.diskBytes),
     zone,
+    storageTier,
     engine,
     version,
     ...(image !== "" && { image }),

@@ -1,0 +1,73 @@
+import { isAbsolute, join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
+import { mkdir, readlink, rm, symlink } from "node:fs/promises";
+import { ComputeFailure } from "../compute-failure.ts";
+import { hasCode } from "./atomic-file.ts";
+
+/** Tiers of storage that this host has. */
+export interface StorageTiers {
+  readonly names: readonly string[];
+  /** The one that data disks are made ahead in. */
+  readonly first: string;
+  /** Where data disks of a tier are; undefined beside everything else of their machines. */
+  directoryOf(tier: string): string | undefined;
+}
+
+/**
+ * Reads `maxiops=/mnt/nvme`, or `maxiops` alone for a tier that has no place of its own. Throws for a directory that is not
+ * there: to make it would hide that nothing is mounted.
+ */
+export function readStorageTiers(entries: readonly string[]): StorageTiers {
+  const directories = new Map<string, string | undefined>();
+  for (const entry of entries) {
+    const [name = "", ...rest] = entry.split("=");
+    const directory = rest.length === 0 ? undefined : rest.join("=");
+    if (name === "" || directories.has(name)) throw new Error(`${entry}: the tier has no name, or is named twice`);
+    if (directory !== undefined && !isDirectory(directory)) throw new Error(`${entry}: there is no such directory`);
+    directories.set(name, directory);
+  }
+  const names = [...directories.keys()];
+  const [first] = names;
+  if (first === undefined) throw new Error("no storage tier is named");
+  return { names, first, directoryOf: (tier) => directories.get(tier) };
+}
+
+function isDirectory(path: string): boolean {
+  return isAbsolute(path) && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** Why no machine of this tier can be here; undefined when one can. */
+export function tierRefusal({ names }: StorageTiers, tier: string): string | undefined {
+  if (names.includes(tier)) return undefined;
+  return `This host has no storage of the tier ${tier}: HOLDFAST_STORAGE_TIERS names ${names.join(", ")}.`;
+}
+
+/** Throws ComputeFailure for a tier that this host has not. */
+export function requireTier(tiers: StorageTiers, tier: string): void {
+  const refused = tierRefusal(tiers, tier);
+  if (refused !== undefined) throw new ComputeFailure(refused);
+}
+
+/**
+ * Where to make the file or directory that is to be at this path: there, or in a tier's directory with a link to it. The link
+ * is first, so that nothing is ever there that nothing leads to.
+ */
+export async function placeIn(tierDirectory: string | undefined, path: string): Promise<string> {
+  if (tierDirectory === undefined) return path;
+  const directory = join(tierDirectory, "holdfast");
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const place = join(directory, randomUUID());
+  await symlink(place, path);
+  return place;
+}
+
+/** Removes a file or directory that was made by `placeIn`, and what leads to it last. */
+export async function removePlaced(path: string): Promise<void> {
+  const place = await readlink(path).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT") || hasCode(error, "EINVAL")) return undefined;
+    throw error;
+  });
+  if (place !== undefined) await rm(place, { recursive: true, force: true });
+  await rm(path, { recursive: true, force: true });
+}
