@@ -30,6 +30,19 @@ test("spends the token once and keeps key and certificate to itself", async () =
   expect(controller.hellos[0]?.bootId).toBe(controller.hellos[1]?.bootId);
 });
 
+test("goes to another controller when it is told to, and ends the session of before only then", async () => {
+  await start();
+  let fewest = controller.openSessions;
+  const watching = setInterval(() => (fewest = Math.min(fewest, controller.openSessions)), 1);
+  controller.send({ case: "redirect", value: { controller: "127.0.0.1:1" } });
+  await expect.poll(() => log()).toContain("no session");
+  controller.send({ case: "redirect", value: { controller: controller.address } });
+  await expect.poll(() => controller.hellos.length).toBeGreaterThanOrEqual(2);
+  clearInterval(watching);
+  expect(fewest).toBe(1);
+  await expect.poll(() => controller.openSessions).toBe(1);
+});
+
 test("an enrolment whose answer was lost, with the agent itself, is made again for the same key", async () => {
   controller.losesEnrollments = true;
   writeEnrollment();

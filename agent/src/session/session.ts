@@ -38,6 +38,8 @@ export interface SessionHandlers {
   onResultAck(taskId: string): void;
   /** Welcomed again: controllers or authorities changed. */
   onNews(welcome: Welcome): void;
+  /** The controller at this host:port has fewer agents. */
+  onRedirect(controller: string): void;
 }
 
 /** What was written before the end has this long to leave. */
@@ -143,6 +145,8 @@ export function openSession(
         return handlers.onResultAck(frame.value.taskId);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
+      case "redirect":
+        return handlers.onRedirect(frame.value.controller);
       case "heartbeatAck":
         return gate.answered(frame.value.sequence);
       case undefined:

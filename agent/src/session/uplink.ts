@@ -27,7 +27,7 @@ export interface UplinkDeps {
   /** Controllers to dial besides those of the enrolment. */
   readonly controllers: readonly string[];
   readonly hello: () => Hello;
-  readonly handlers: Omit<SessionHandlers, "onNews">;
+  readonly handlers: Omit<SessionHandlers, "onNews" | "onRedirect">;
   /** A controller took over: what it may not know yet is to be sent again. */
   readonly onOpen: (session: Session) => void;
   readonly clock: Clock;
@@ -61,6 +61,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   let current: Session | undefined;
   let patienceMs = firstPatienceMs;
   let newAuthorities = new AbortController();
+  let redirect = Promise.withResolvers<string>();
   /** When to renew for newer authorities; undefined when there are none. */
   let authoritiesDueAt: number | undefined;
 
@@ -74,7 +75,13 @@ export function createUplink(deps: UplinkDeps): Uplink {
       client: { privateKey, certificate },
     });
     try {
-      const session = await openSession(channel, hello(), { ...handlers, onNews }, clock.monotonicMs, patienceMs);
+      const session = await openSession(
+        channel,
+        hello(),
+        { ...handlers, onNews, onRedirect },
+        clock.monotonicMs,
+        patienceMs,
+      );
       patienceMs = firstPatienceMs;
       void session.ended.then(() => channel.close());
       return session;
@@ -92,6 +99,11 @@ export function createUplink(deps: UplinkDeps): Uplink {
     });
   }
 
+  function onRedirect(controller: string): void {
+    log.info("session goes to another controller", { address: controller });
+    redirect.resolve(controller);
+  }
+
   function noteAuthorities({ authorityGeneration }: Welcome): void {
     if (Number(authorityGeneration) <= credentials.authorityGeneration) return;
     authoritiesDueAt ??= clock.now() + random() * authoritySpreadMs;
@@ -102,6 +114,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   async function adopt(session: Session): Promise<void> {
     const before = current;
     current = session;
+    redirect = Promise.withResolvers();
     before?.retire();
     backOff.reset();
     log.info("session opened", { controller: session.welcome.controllerId, address: session.channel.address });
@@ -112,7 +125,10 @@ export function createUplink(deps: UplinkDeps): Uplink {
     await controllers.keep(session.welcome.controllers);
   }
 
-  /** Resolves when the session is over, or when its certificate was replaced and it is time for one with the new. */
+  /**
+   * Resolves when the session is over, or when it is time for one with another controller, or with the certificate that
+   * replaced this one's.
+   */
   async function hold(session: Session, signal: AbortSignal): Promise<Next> {
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
@@ -123,7 +139,8 @@ export function createUplink(deps: UplinkDeps): Uplink {
       return { at: end.controllers.length > 0 ? "once" : "ease" };
     });
     try {
-      return await Promise.race([over, renewed(session, stop)]);
+      const elsewhere = redirect.promise.then((address): Next => ({ at: "once", address }));
+      return await Promise.race([over, elsewhere, renewed(session, stop)]);
     } finally {
       done.abort();
     }

@@ -35,6 +35,7 @@ import { createTaskDispatch, quickPrefix } from "./task-dispatch.ts";
 import { taskMessage } from "./task-message.ts";
 import type { TaskObject } from "./task-object.ts";
 import { createTaskResults } from "./task-results.ts";
+import { createSurplus } from "./surplus.ts";
 import { createTaskUpkeep } from "./task-upkeep.ts";
 
 export interface FleetDeps {
@@ -204,6 +205,13 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     alsoSweep: () => presence.sweep((machineId) => sessions.get(machineId) !== undefined),
   });
 
+  const surplus = createSurplus({
+    membership,
+    entries: presence.entries,
+    sessions: sessions.values,
+    ...limits.surplus,
+  });
+
   const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
   const { payloadBytes, payloadBytesPerSecond } = limits;
   const pace = createPace(payloadBytesPerSecond, clock.monotonicMs);
@@ -260,6 +268,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     probeTransfer: (machineId, sizeBytes, signal) =>
       probeTransfer({ fleet, payloads, pace }, machineId, sizeBytes, signal),
     async close() {
+      surplus.close();
       upkeep.close();
       standing.close();
       sessions.releaseAll("the controller stops");

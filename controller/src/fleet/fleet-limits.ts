@@ -26,6 +26,8 @@ export interface FleetLimits {
    * comes at once the more often all of the heap is collected, which control tasks wait for.
    */
   readonly payloadBytesPerSecond: number;
+  /** How often this controller sends agents on to others that hold fewer, and how many at once. */
+  readonly surplus: { readonly everyMs: number; readonly atOnce: number };
   /** How long a task that ended is kept. */
   readonly taskKeptMs: number;
 }
@@ -43,5 +45,6 @@ export const usualLimits: FleetLimits = {
   inlineBytes: 64 << 10,
   payloadBytes: 1 << 30,
   payloadBytesPerSecond: 16 << 20,
+  surplus: { everyMs: 10_000, atOnce: 100 },
   taskKeptMs: 86_400_000,
 };
