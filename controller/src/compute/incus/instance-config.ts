@@ -122,6 +122,8 @@ function rawLxc(command: readonly string[]): string {
   return [
     `lxc.init.cmd=${command.join(" ")}`,
     "lxc.signal.halt=SIGTERM",
+    // LXC leaves them to an init like systemd; the agent reads there what the kernel ended for want of memory.
+    "lxc.mount.auto=cgroup:ro:force",
     ...mounts.map((mount) => `lxc.mount.entry=${mount} 0 0`),
     "",
   ].join("\n");
