@@ -25,7 +25,8 @@ export interface Probes {
 const livenessEveryMs = 5_000;
 const livenessTimeoutMs = 3_000;
 const missesUntilUnhealthy = 2;
-const storageEveryMs = 15_000;
+/** With the look itself, and what it takes to tell, below the 15 s that users are promised. */
+const storageEveryMs = 10_000;
 const memoryEveryMs = 5_000;
 const certificateEveryMs = 5_000;
 

@@ -4,7 +4,7 @@ import type { PeerProcess } from "../support/peer-process.ts";
 import type { Usage } from "../support/questions.ts";
 import { type EtcdEffort, effortOf } from "./etcd-effort.ts";
 
-/** What a time in which nothing happens costs: heartbeats each 5 s and observations each 15 s from every agent. */
+/** What a time in which nothing happens costs: heartbeats each 4 s and observations each 15 s from every agent. */
 export interface Steady {
   /** Share of a core, by controller. */
   readonly cores: readonly number[];

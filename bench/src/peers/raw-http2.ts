@@ -44,7 +44,7 @@ answerQuestions({ held: async () => held });
 let welcome: Buffer = Buffer.alloc(0);
 server.listen(port, "127.0.0.1", () => {
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const value = { controllerId: "raw", heartbeatIntervalMs: 5_000, controllers: [...(controllers ?? [address])] };
+  const value = { controllerId: "raw", heartbeatIntervalMs: 4_000, controllers: [...(controllers ?? [address])] };
   welcome = framed({ case: "welcome", value });
   process.send?.({ address });
 });

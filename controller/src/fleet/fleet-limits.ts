@@ -3,7 +3,11 @@ import type { Rate } from "./token-bucket.ts";
 /** What one agent may ask of a controller, and how long anything may take. */
 export interface FleetLimits {
   readonly heartbeatIntervalMs: number;
-  /** A stream that says nothing for so long is cut. */
+  /**
+   * A stream that says nothing for so long is cut. An agent that hears nothing any more, but is heard, sends one more
+   * heartbeat before its kernel waits for an answer to that one: so a machine is known to be unreachable after this time and
+   * a heartbeat's, which together are below the 15 s that users are promised.
+   */
   readonly silenceMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;
@@ -33,8 +37,8 @@ export interface FleetLimits {
 }
 
 export const usualLimits: FleetLimits = {
-  heartbeatIntervalMs: 5_000,
-  silenceMs: 15_000,
+  heartbeatIntervalMs: 4_000,
+  silenceMs: 9_000,
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },
   frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },

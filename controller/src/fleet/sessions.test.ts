@@ -11,6 +11,7 @@ import {
   type TestController,
   type TestInstallation,
 } from "../../../test/support/test-fleet.ts";
+import { usualLimits } from "./fleet-limits.ts";
 
 let etcd: TestEtcd;
 let installation: TestInstallation;
@@ -205,4 +206,11 @@ test("a controller that drains sends its agents to the others and takes none", a
   expect((await openSession(other.dial(agent), helloOf("drained")).ended).details).toContain("no lease");
   await expect.poll(() => controller.fleet.controllers).not.toContain(other.address);
   await other.close();
+});
+
+test("a machine that neither is heard nor hears is known to be silent within what users are promised", () => {
+  const { heartbeatIntervalMs, silenceMs, tickMs } = usualLimits;
+  expect(silenceMs + heartbeatIntervalMs + tickMs).toBeLessThan(15_000);
+  // One heartbeat may be lost, or late, without an alarm.
+  expect(silenceMs).toBeGreaterThan(2 * heartbeatIntervalMs);
 });
