@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
-import { type ObservedMachine, planMachine, restartDelayMs, silentTooLongMs } from "./machine-plan.ts";
+import { lostAfterMs, type ObservedMachine, planMachine, restartDelayMs, silentTooLongMs } from "./machine-plan.ts";
 
 const now = 1_000_000;
 const running: MachineFacts = {
@@ -62,6 +62,7 @@ const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine
   deaths: [],
   now,
   atWorkMs: 60_000,
+  controllers: ["10.0.0.1:1"],
   ...more,
 });
 
@@ -116,6 +117,25 @@ describe("the plan of a machine", () => {
     expect(planMachine(waiting, silent).steps).toEqual([]);
     const spent = { ...object, status: { ...object.status, enrollment: { ...enrollment, spentBy: "k" } } };
     expect(planMachine(spent, silent).steps).toEqual([{ kind: "enroll" }]);
+  });
+
+  it("tells a silent machine soon where controllers are when none is where it was told", () => {
+    const toldOf = (...controllers: string[]): MachineObject => {
+      const object = machine("on");
+      return {
+        ...object,
+        status: { ...object.status, enrollment: { tokenHash: "h", expiresAt: now + 1, controllers } },
+      };
+    };
+    const silent = (silentMs: number, ...controllers: string[]) =>
+      planMachine(
+        toldOf("10.0.0.1:1", "10.0.0.2:1"),
+        observed(running, { connectedMs: undefined, silentMs, controllers }),
+      );
+    expect(silent(lostAfterMs - 1, "10.0.0.3:1")).toEqual({ steps: [], lookAgainMs: lostAfterMs });
+    expect(silent(lostAfterMs, "10.0.0.3:1").steps).toEqual([{ kind: "enroll" }]);
+    expect(silent(lostAfterMs, "10.0.0.3:1", "10.0.0.2:1").steps).toEqual([]);
+    expect(silent(lostAfterMs).steps).toEqual([]);
   });
 });
 

@@ -14,6 +14,8 @@ export interface ObservedMachine {
   readonly now: number;
   /** For how long this controller has been at work. */
   readonly atWorkMs: number;
+  /** host:port of every controller that takes agents. */
+  readonly controllers: readonly string[];
 }
 
 /** One thing to do. Each is idempotent. */
@@ -40,6 +42,8 @@ export interface MachinePlanned {
 
 /** A stream that is away for so long is not only between two controllers. */
 export const silentTooLongMs = 60_000;
+/** Longer than an agent takes that a controller told where the others are. */
+export const lostAfterMs = 5_000;
 /** An agent tells what it holds as the first thing on its stream; after this it has told. */
 export const toldWithinMs = 2_000;
 /** A controller that comes up sees to machines that are somebody's, and to its first callers, before it makes or starts others. */
@@ -71,8 +75,11 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
     const isNew = machine.spec.owner === null && connectedMs <= toldWithinMs;
     return isNew ? { steps: make, lookAgainMs: toldWithinMs - connectedMs + 1 } : only(make);
   }
-  if (observed.silentMs >= silentTooLongMs && !hasEnrollment(machine, observed.now)) make.push({ kind: "enroll" });
-  return { steps: make, lookAgainMs: silentTooLongMs };
+  const isLost = controllersMoved(machine, observed.controllers);
+  const waitMs = isLost ? lostAfterMs : silentTooLongMs;
+  const isInVain = isLost || !hasEnrollment(machine, observed.now);
+  if (observed.silentMs >= waitMs && isInVain) make.push({ kind: "enroll" });
+  return { steps: make, lookAgainMs: waitMs };
 }
 
 /** What was made ahead has the size of nobody in particular. */
@@ -93,6 +100,13 @@ export function restartDelayMs(deaths: readonly number[], now: number): number {
   if (last === undefined || deaths.length === 1) return 0;
   const delayMs = Math.min(60_000, 1_000 * 2 ** (deaths.length - 2));
   return Math.max(0, last + delayMs - now);
+}
+
+/** None of the controllers that the machine was told of is there any more: it finds nobody until it is told again. */
+function controllersMoved({ status }: MachineObject, controllers: readonly string[]): boolean {
+  const told = status.enrollment?.controllers;
+  if (told === undefined || controllers.length === 0) return false;
+  return !told.some((address) => controllers.includes(address));
 }
 
 function hasEnrollment(machine: MachineObject, now: number): boolean {

@@ -42,7 +42,8 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     memories.set(id, { silentSince, deaths });
     if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
     const atWorkMs = deps.clock.monotonicMs() - startedAt;
-    return { facts, connectedMs, silentMs: silentSince === undefined ? 0 : now - silentSince, deaths, now, atWorkMs };
+    const silentMs = silentSince === undefined ? 0 : now - silentSince;
+    return { facts, connectedMs, silentMs, deaths, now, atWorkMs, controllers: deps.controllers() };
   }
 
   return {

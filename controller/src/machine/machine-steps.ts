@@ -115,8 +115,8 @@ async function start(
   const { provider, installationId } = deps;
   const { token, enrollment } = mintEnrollment(deps.sealer, deps.clock);
   const address = await addressOf(id, provider, signal);
-  await writeStatus(id, event, { enrollment, address, reason: "" }, deps, signal);
   const controllers = deps.controllers();
+  await writeStatus(id, event, { enrollment: { ...enrollment, controllers }, address, reason: "" }, deps, signal);
   await provider.start(id, { installationId, controllers, caFingerprint: deps.caFingerprint(), token }, signal);
 }
 

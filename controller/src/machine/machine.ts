@@ -51,6 +51,8 @@ export interface MachineEnrollment {
   readonly expiresAt: number;
   /** SHA-256 of the public key that it bought a certificate for; from then on it is good for that key alone. */
   readonly spentBy?: string;
+  /** Controllers that the machine was told of with it, host:port; absent in objects of earlier versions. */
+  readonly controllers?: readonly string[];
 }
 
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */
