@@ -6,6 +6,8 @@ export default defineConfig({
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,
+    // Of the tests of one file that say that they may run at the same time.
+    maxConcurrency: 20,
     hookTimeout: 180_000,
     // A poll ends as soon as it holds; the limit is for machines that are busy.
     expect: { poll: { timeout: 30_000, interval: 20 } },

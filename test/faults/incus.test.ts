@@ -1,21 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MachineSpec } from "@holdfast/controller/compute/compute-provider.ts";
-import type { IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import {
-  daemonOf,
-  firstProcessOf,
-  incusMissing,
-  openIncusOf,
-  startTestIncus,
-  type TestIncus,
-} from "../support/incus-machines.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { isAlive } from "../support/platform-processes.ts";
-import { createServices, type RunningService, type Services } from "../support/services.ts";
-import { waitUntil } from "../support/wait-until.ts";
+import { incusMissing, startTestIncus, type TestIncus } from "../support/incus-machines.ts";
+import { setFrozen } from "./fault-ground.ts";
 
 const missing = await incusMissing();
 const why = missing === undefined ? "" : ` (skipped: ${missing})`;
@@ -80,7 +68,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   it("fences a machine that is paused, and takes it for running until then", async () => {
     const { id } = await machines.provider.create(spec(), signal);
     await machines.provider.start(id, enrollment, signal);
-    await setState(machines.incus, id, "freeze");
+    await setFrozen(machines.incus, id, true);
     expect(await machines.provider.get(id, signal)).toMatchObject({ state: "running" });
     await machines.provider.fence(id, signal);
     expect(await machines.provider.get(id, signal)).toMatchObject({ state: "stopped" });
@@ -102,80 +90,3 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     await machines.provider.destroy(asked.id, signal);
   });
 });
-
-describe.skipIf(missing !== undefined)(`a service on a machine of Incus${why}`, () => {
-  let platform: Platform;
-  let services: Services;
-  let incus: IncusClient;
-  let main: RunningService;
-  const access = () => ({ password: main.password });
-  const machine = () => main.service.nodes[0]?.id ?? "";
-
-  beforeAll(async () => {
-    platform = await startPlatform({ flags: ["--provider", "incus"] });
-    services = createServices(platform);
-    const { id } = await services.create("main");
-    await services.settled(id, "Running", 150_000);
-    main = await services.open(id);
-    incus = openIncusOf(platform);
-    await queryOnce(platform, main.connection, access(), "CREATE TABLE kept AS SELECT 42 AS value");
-  });
-  afterAll(async () => {
-    await incus?.close();
-    await platform?.remove();
-  });
-
-  async function serves(): Promise<void> {
-    await waitUntil(
-      "the service answers with its data",
-      async () => {
-        const rows = await queryOnce(platform, main.connection, access(), "SELECT value FROM kept");
-        return JSON.stringify(rows) === JSON.stringify([{ value: 42 }]);
-      },
-      { withinMs: 120_000, describe: () => services.describe(main.service.id) },
-    );
-  }
-
-  it("comes back by itself with its data when the machine is killed", async () => {
-    process.kill(await firstProcessOf(incus, machine()), "SIGKILL");
-    await serves();
-    await services.settled(main.service.id, "Running", 120_000);
-  });
-
-  it("says so while the machine is paused, and goes on without a restart", async () => {
-    const keeper = await firstProcessOf(incus, machine());
-    await setState(incus, machine(), "freeze");
-    try {
-      await waitUntil(
-        "health says that the service is not well",
-        async () => (await services.get(main.service.id)).health.status !== "healthy",
-        { describe: () => services.describe(main.service.id) },
-      );
-    } finally {
-      await setState(incus, machine(), "unfreeze");
-    }
-    await serves();
-    await waitUntil(
-      "health says that it is well again",
-      async () => (await services.get(main.service.id)).health.status === "healthy",
-      { describe: () => services.describe(main.service.id) },
-    );
-    expect(await firstProcessOf(incus, machine())).toBe(keeper);
-  });
-
-  it("goes on while the daemon of Incus is killed, and so does the making of another", async () => {
-    const keeper = await firstProcessOf(incus, machine());
-    const daemon = await daemonOf(incus);
-    process.kill(daemon, "SIGKILL");
-    await waitUntil("the daemon is gone", () => !isAlive(daemon));
-    await serves();
-    const other = await services.create("other");
-    await services.settled(other.id, "Running", 150_000);
-    expect(await firstProcessOf(incus, machine())).toBe(keeper);
-    await services.delete(other.id);
-  });
-});
-
-async function setState(incus: IncusClient, machineId: string, action: "freeze" | "unfreeze"): Promise<void> {
-  await incus.run("PUT", `/1.0/instances/${instanceName(machineId)}/state`, AbortSignal.timeout(60_000), { action });
-}

@@ -36,8 +36,8 @@ export interface Platform {
   /** Bodies of error answers so far. */
   readonly errorBodies: readonly string[];
   processes(): PlatformProcesses;
-  /** Starts it again after stop or kill9; resolves when the API answers. */
-  start(): Promise<void>;
+  /** Starts it again after stop or kill9, with further flags; resolves when the API answers. */
+  start(flags?: readonly string[]): Promise<void>;
   /** Ctrl-C; resolves when the supervisor is gone. */
   stop(): Promise<void>;
   /** kill -9 of the supervisor and all that goes with it; machines go on. */
@@ -74,9 +74,10 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   let supervisor: ChildProcess | undefined;
   let output = "";
 
-  async function start(): Promise<void> {
+  async function start(flags: readonly string[] = []): Promise<void> {
     output = "";
-    const launch = dyingWithParent([process.execPath, entry, "up", "--data", directory, ...(options.flags ?? [])]);
+    const given = [...(options.flags ?? []), ...flags];
+    const launch = dyingWithParent([process.execPath, entry, "up", "--data", directory, ...given]);
     const child = spawn(launch.command, launch.args, {
       env: { ...childEnvironment(), ...noneWaiting, ...options.environment },
       stdio: ["ignore", "pipe", "pipe"],

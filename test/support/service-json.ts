@@ -22,7 +22,7 @@ export interface ServiceJson {
   readonly health: {
     readonly status: string;
     readonly reason: string | null;
-    readonly checks: readonly { readonly name: string }[];
+    readonly checks: readonly { readonly name: string; readonly status: string; readonly reason: string | null }[];
   };
   readonly tags: Readonly<Record<string, string>>;
   readonly deletion_protection: boolean;

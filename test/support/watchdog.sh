@@ -30,5 +30,5 @@ for link in /sys/class/net/hf"$number"-*; do
   [ ! -e "$link" ] || ip link delete "${link##*/}"
 done
 ip address delete "10.$number.0.1/32" dev lo 2>/dev/null
-nft delete table inet "holdfast_$number" 2>/dev/null
+for table in "holdfast_$number" "holdfast_cut_$number"; do nft delete table inet "$table" 2>/dev/null; done
 exit 0

@@ -1,0 +1,106 @@
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { incusMissing } from "../support/incus-machines.ts";
+import { asOperator } from "../support/organizations.ts";
+import { crashesOf } from "../support/platform-logs.ts";
+import { type SlowNetwork, slowNetwork } from "../support/slow-network.ts";
+import { type FaultGround, openFaultGround, type WrittenService } from "./fault-ground.ts";
+import { fillPool, killDaemonAtWork, moveController, rebootHosts } from "./host-faults.ts";
+import { exhaustMemory, fillDisk, killMachine, pauseMachine } from "./machine-faults.ts";
+import { cutNetwork, slowDown } from "./network-faults.ts";
+
+const missing = await incusMissing();
+const why = missing === undefined ? "" : ` (skipped: ${missing})`;
+const slow = missing === undefined ? await slowNetwork() : missing;
+const whyNotSlow = typeof slow === "string" ? ` (skipped: ${slow})` : "";
+/** With `npm run faults -- --incus` it is five minutes. */
+const pauseMs = Number(process.env["HOLDFAST_TEST_PAUSE_S"] ?? 30) * 1_000;
+
+describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, () => {
+  let ground: FaultGround;
+  let first: WrittenService;
+  let second: WrittenService;
+  let third: WrittenService;
+  let cache: WrittenService;
+
+  beforeAll(async () => {
+    ground = await openFaultGround();
+    first = await ground.write("first", "postgresql");
+    [second, third, cache] = await Promise.all([
+      ground.write("second", "postgresql"),
+      ground.write("third", "postgresql"),
+      ground.write("cache", "valkey"),
+    ]);
+  });
+  afterAll(async () => {
+    ground?.figures.print();
+    await ground?.remove();
+  });
+
+  // Machines do not notice one another's faults: those of different ones happen at the same time.
+  describe.concurrent("each with faults of its own", () => {
+    const timeout = pauseMs + 180_000;
+
+    it(
+      "come back by themselves when a machine is killed",
+      () => first.alone(() => killMachine(ground, first)),
+      timeout,
+    );
+    it(
+      "say so when the network to a machine is cut",
+      () => second.alone(() => cutNetwork(ground, second, "both")),
+      timeout,
+    );
+    it.skipIf(whyNotSlow !== "")(
+      `work, and are said to, over a slow network that loses packets${whyNotSlow}`,
+      () => third.alone(() => slowDown(ground, third, slow as SlowNetwork)),
+      timeout,
+    );
+    it("say so when the disk of a cache is full", () => cache.alone(() => fillDisk(ground, cache)), timeout);
+    it(
+      "say so while a machine is paused, and go on without a restart",
+      () => first.alone(() => pauseMachine(ground, first, pauseMs)),
+      timeout,
+    );
+    it(
+      "say so when a machine is not heard any more",
+      () => second.alone(() => cutNetwork(ground, second, "from")),
+      timeout,
+    );
+    it(
+      "say so when a machine does not hear any more",
+      () => second.alone(() => cutNetwork(ground, second, "to")),
+      timeout,
+    );
+    it("say so when a disk is full", () => third.alone(() => fillDisk(ground, third)), timeout);
+    it(
+      "say so when the kernel ended what took too much memory",
+      () => third.alone(() => exhaustMemory(ground, third)),
+      timeout,
+    );
+    it(
+      "keep what a cache has when its machine is killed",
+      () => cache.alone(() => killMachine(ground, cache)),
+      timeout,
+    );
+  });
+
+  // What is the host's, happens to all of them.
+  it("are made, removed and left alone while the daemon of their host is killed", () =>
+    killDaemonAtWork(ground, first));
+
+  it("are refused with the reason when their host has no room, and made when it has", () => fillPool(ground, first));
+
+  it("find the controller at another address", () => moveController(ground, [first, second, third, cache]));
+
+  it("come back by themselves when all hosts were without power", () =>
+    rebootHosts(ground, [first, second, third, cache]));
+
+  it("have lost nothing that was acknowledged, and nobody's machine is left", async () => {
+    await ground.settle();
+    expect(crashesOf(ground.platform.directory)).toEqual([]);
+    await asOperator(ground.platform, FleetService, async (fleet) => {
+      expect((await fleet.sweepOrphans({ dryRun: true })).orphans).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import { queryOnce } from "../support/clients.ts";
+import { firstProcessOf } from "../support/incus-machines.ts";
+import type { CutDirection } from "../support/network-cuts.ts";
+import type { LogsJson, ProblemJson } from "../support/service-json.ts";
+import { expectStatus } from "../support/services.ts";
+import type { SlowNetwork } from "../support/slow-network.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { FaultGround, WrittenService } from "./fault-ground.ts";
+import { isUnreachable } from "./machine-faults.ts";
+
+const startedAt = "SELECT pg_postmaster_start_time()::text AS at";
+
+/** What is asked meanwhile ends, either way, and is done once or not at all; nothing in the machine is restarted. */
+export async function cutNetwork(ground: FaultGround, service: WrittenService, direction: CutDirection): Promise<void> {
+  const { sights, figures, cuts, platform, incus } = ground;
+  const ask = (sql: string) => queryOnce<{ at: string }>(platform, service.connection, service, sql);
+  const path = `/managed-services/${service.id}/database-users`;
+  const keeper = await firstProcessOf(incus, service.machineId);
+  const before = await ask(startedAt);
+  const at = Date.now();
+  await cuts.cut(service.address, direction);
+  const asked = platform.rest.post<ProblemJson>(path, { username: `cut_${direction}`, role: "readonly" });
+  let shownMs: number;
+  try {
+    shownMs = await sights.until(service.id, "the machine is said to be unreachable", at, isUnreachable);
+    const { status, json } = await asked;
+    // An answer that could come is one; of the others it is known only that the machine did not tell.
+    expect([201, 503]).toContain(status);
+    if (status === 503) expect(json.code).toBe("machine_unreachable");
+  } finally {
+    await cuts.heal(service.address);
+  }
+  const backMs = await ground.back(service, Date.now());
+  expect(await firstProcessOf(incus, service.machineId)).toBe(keeper);
+  expect(await ask(startedAt)).toEqual(before);
+  const made = (await asked).status === 201;
+  await waitUntil("the API and the engine agree on users", async () => {
+    const { users } = expectStatus(await platform.rest.get<{ users: { username: string }[] }>(path), 200).json;
+    const listed = users.some(({ username }) => username === `cut_${direction}`);
+    const rows = await ask(`SELECT rolname::text AS at FROM pg_roles WHERE rolname = 'cut_${direction}'`);
+    return listed === made && rows.length === (made ? 1 : 0);
+  });
+  figures.note(`network cut, ${direction === "both" ? "both ways" : `${direction} the machine`}`, { shownMs, backMs });
+}
+
+/** 300 ms there and back, and one packet of twenty lost each way. */
+export async function slowDown(ground: FaultGround, service: WrittenService, network: SlowNetwork): Promise<void> {
+  const { sights, figures, platform, services } = ground;
+  const path = (rest: string) => `/managed-services/${service.id}${rest}`;
+  const at = Date.now();
+  const mend = await network.slow(service.address, { delayMs: 150, lossPct: 5 });
+  try {
+    const user = { username: "slow", role: "readwrite" };
+    expectStatus(await platform.rest.post(path("/database-users"), user), 201);
+    const { lines } = expectStatus(await platform.rest.get<LogsJson>(path("/logs")), 200).json;
+    expect(lines.length).toBeGreaterThan(0);
+    const until = Date.now() + 20_000;
+    while (Date.now() < until) {
+      expect((await services.get(service.id)).status).toBe("Running");
+      await sleep(1_000);
+    }
+    const shown = sights.since(service.id, at);
+    expect(
+      shown.every(({ node, health }) => node === "Running" && health === "healthy"),
+      JSON.stringify(shown),
+    ).toBe(true);
+    await services.verb(service.id, "restart");
+    await ground.back(service, Date.now());
+  } finally {
+    await mend();
+  }
+  figures.note("300 ms latency, 5% loss", { backMs: await ground.back(service, Date.now()) });
+}
