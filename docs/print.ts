@@ -10,6 +10,7 @@ import { settings as controllerSettings } from "../controller/src/config.ts";
 import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
 import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
 import { hostDrainLifecycle, hostLifecycle } from "../controller/src/host/host-lifecycle.ts";
+import { settings as hostSettings } from "../host/src/config.ts";
 import { machineLifecycle } from "../controller/src/machine/machine-lifecycle.ts";
 import { authorityRotationLifecycle } from "../controller/src/pki/authority-rotation-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
@@ -73,6 +74,7 @@ function settingsPage(): string {
     "Read from the environment once, when a process starts.",
     "",
     ...section("controller", controllerSettings),
+    ...section("host", hostSettings),
   ].join("\n");
 }
 

@@ -15,8 +15,7 @@ import { catalogWith, defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
-import { createProvider } from "./compute/create-provider.ts";
-import { readHostFacts } from "./compute/host/host-facts.ts";
+import { addressBlockOf, createProvider } from "./compute/create-provider.ts";
 import { createHostsProvider } from "./compute/hosts/hosts-provider.ts";
 import { readControllerConfig } from "./config.ts";
 import { createAddressJudge } from "./egress/address-judge.ts";
@@ -28,6 +27,7 @@ import { openApiWebhooks } from "./event/event-openapi.ts";
 import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
 import { createHostLinks } from "./host/host-links.ts";
+import { createHostTrust } from "./host/host-trust.ts";
 import { keepOwnHost } from "./host/own-host.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
@@ -94,6 +94,7 @@ if (config.bootstrapFile !== "")
 const collections = createCollections(store);
 const { hosts, machines, tasks, records } = collections;
 const holds = createHolds({ store, clock, log });
+const storeMayBeBehind = () => holds.list().some(({ kind }) => kind === "restored");
 const history = createHistory({
   url: config.historyUrl,
   passwordFile: config.historyPasswordFile,
@@ -144,7 +145,8 @@ const dispatcher = createDeliveryDispatcher({
 });
 
 // Machines and who speaks for them.
-const ownProvider = await createProvider({ config, checkout, environment: process.env, clock, log });
+const hostPorts = [agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
+const ownProvider = await createProvider({ config, hostPorts, checkout, environment: process.env, clock, log });
 const [authority] = await Promise.all([authorityReady, collections.ready]);
 const ownHost = {
   zone: config.zone,
@@ -152,15 +154,20 @@ const ownHost = {
   diskOvercommit: config.diskOvercommit === 0 ? null : config.diskOvercommit,
 };
 await keepOwnHost(config.hostId, ownHost, { hosts, begin, clock }, stopping.signal);
-const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
-const ownFacts = {
-  provider: config.provider,
-  directory: config.processDir,
-  addressBlock: config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock,
-  version,
-};
-const ownLink = { ...ownProvider, facts: () => readHostFacts(ownFacts) };
-const links = createHostLinks({ hosts, own: new Map([[config.hostId, ownLink]]) });
+const hostTrust = await createHostTrust({
+  installationId,
+  store,
+  hosts,
+  membership,
+  authority,
+  sealer,
+  clock,
+  random,
+  log,
+  storeMayBeBehind,
+});
+await hostTrust.claimOwn(config.hostId, addressBlockOf(config));
+const links = createHostLinks({ hosts, own: new Map([[config.hostId, ownProvider]]), connect: hostTrust.connect });
 const provider = createHostsProvider({
   hosts: links.all,
   onHosts: links.subscribe,
@@ -184,8 +191,8 @@ const fleet = await createFleet({
   host: agentHost,
   port: agentPort,
   ...(agentAdvertise === "" ? {} : { advertise: agentAdvertise }),
-  services: [zoneService],
-  storeMayBeBehind: () => holds.list().some(({ kind }) => kind === "restored"),
+  services: [zoneService, hostTrust.service],
+  storeMayBeBehind,
 });
 const verifier = createRecordVerifier(zoneService);
 const zone = createZoneRecords(records, clock);
@@ -202,7 +209,7 @@ const catalog = catalogWith(
   defaultCatalog,
   config.storageTiers.map((entry) => entry.split("=")[0] ?? ""),
 );
-const followers = createAuthorityFollowers({ machines: collections.machines, fleet, authority });
+const followers = createAuthorityFollowers({ machines, hosts, fleet, authority });
 const runner = createRunner({
   reconciled: reconciledOf({
     followers,
@@ -320,6 +327,7 @@ async function stop(): Promise<void> {
   await membership.leave();
   await api.close(500);
   links.close();
+  hostTrust.close();
   await ownProvider.close();
   for (const part of [holds, zone, feed, authority, collections]) part.close();
   await Promise.all([history.close(), store.close()]);

@@ -2,6 +2,7 @@ import type { Identity } from "@holdfast/common/identity.ts";
 import { type Log, silentLog } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "@holdfast/controller/compute/compute-provider.ts";
 import { readHostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
+import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import {
   type ConnectHostDeps,
   connectHost,
@@ -36,7 +37,14 @@ export async function startTestHost(
   const trustBundle = () => authority.trustBundle;
   const listener = createAgentListener({ host: "127.0.0.1", port, identity, trustBundle, messageBytes, log });
   const { name } = provider;
-  const facts = () => readHostFacts({ provider: name, directory: "/", addressBlock: "127.99", version: "1.2.3" });
+  const facts = () =>
+    readHostFacts({
+      provider: name,
+      directory: "/",
+      tiers: readStorageTiers(["fast"]),
+      addressBlock: "127.99",
+      version: "1.2.3",
+    });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));
   const bound = await listener.listen();
   const opened: RemoteHost[] = [];
@@ -52,6 +60,7 @@ export async function startTestHost(
         identity: fixed(own),
         trustBundle,
         provider: provider.name,
+        greeting: () => ({ controllers: [], authorityGeneration: 1 }),
         random: Math.random,
         connectWithinMs: 1_000,
         log,

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ControllerConfig } from "../config.ts";
@@ -5,12 +7,32 @@ import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusClient } from "./incus/incus-client.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
+import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
 import { readStorageTiers } from "./host/storage-tiers.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 
+/** The settings that say which provider, and how. */
+export type ProviderConfig = Pick<
+  ControllerConfig,
+  | "provider"
+  | "processDir"
+  | "imagesDir"
+  | "loopbackBlock"
+  | "spares"
+  | "memoryOvercommit"
+  | "incusSocket"
+  | "incusProject"
+  | "incusPool"
+  | "incusTierPools"
+  | "storageTiers"
+  | "incusAddressBlock"
+>;
+
 export interface ProviderDeps {
-  readonly config: ControllerConfig;
+  readonly config: ProviderConfig;
+  /** Ports of this host that machines with networks of their own may call. */
+  readonly hostPorts: readonly number[];
   /** Code of the platform: the workspace's root. */
   readonly checkout: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -18,8 +40,33 @@ export interface ProviderDeps {
   readonly log: Log;
 }
 
-/** The provider that the settings name. `close` ends what runs in the background here; machines go on. */
-export async function createProvider(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
+/** The provider of this host, with what the host is and has. */
+export interface OwnProvider extends ComputeProvider {
+  facts(): Promise<HostFacts>;
+  /** Ends what runs in the background here; machines go on. */
+  close(): Promise<void>;
+}
+
+/** First two numbers of the machines' addresses. */
+export function addressBlockOf(config: ProviderConfig): string {
+  return config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock;
+}
+
+/** The provider that the settings name. */
+export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
+  const { config, checkout } = deps;
+  const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
+  const facts = {
+    provider: config.provider,
+    directory: config.processDir,
+    tiers: readStorageTiers(config.storageTiers),
+    addressBlock: addressBlockOf(config),
+    version,
+  };
+  return { ...(await providerOf(deps)), facts: () => readHostFacts(facts) };
+}
+
+async function providerOf(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
   const { config, log } = deps;
   const tiers = readStorageTiers(config.storageTiers);
   const host = {
@@ -40,7 +87,7 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
         ...host,
         incus: createIncusClient({ socket: config.incusSocket, project: config.incusProject }),
         addressBlock: config.incusAddressBlock,
-        hostPorts: [config.agentListen, ...config.dnsServers].map((listener) => Number(listener.split(":").at(-1))),
+        hostPorts: deps.hostPorts,
         pool: poolsOf(config),
         memoryOvercommit: config.memoryOvercommit,
         spares,
@@ -59,7 +106,7 @@ export async function createProvider(deps: ProviderDeps): Promise<ComputeProvide
 const prepareWithinMs = 300_000;
 
 /** The pool for the roots of each tier's machines. */
-function poolsOf({ incusPool, incusTierPools }: ControllerConfig): (tier: string) => string {
+function poolsOf({ incusPool, incusTierPools }: ProviderConfig): (tier: string) => string {
   const pools = new Map(incusTierPools.map((entry) => entry.split("=", 2) as [string, string]));
   return (tier) => pools.get(tier) ?? incusPool;
 }

@@ -9,14 +9,19 @@ import {
 } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeyWithCertificate } from "../pki/authority.ts";
-import type { RenewedIdentity } from "../pki/renewed-identity.ts";
 import { addressOf, createHandshakes } from "./handshakes.ts";
+
+/** Key and certificate in PEM, which are replaced while it listens. */
+export interface ListenerIdentity {
+  readonly current: Pick<KeyWithCertificate, "privateKey" | "certificate">;
+  subscribe(onChange: (renewed: Pick<KeyWithCertificate, "privateKey" | "certificate">) => void): { close(): void };
+}
 
 export interface AgentListenerDeps {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  readonly identity: Pick<RenewedIdentity, "current" | "subscribe">;
+  readonly identity: ListenerIdentity;
   /** PEM of the authorities that clients may come from. */
   readonly trustBundle: () => string;
   readonly messageBytes: number;
@@ -104,7 +109,7 @@ export function createAgentListener(deps: AgentListenerDeps): AgentListener {
   };
 }
 
-function contextOf(own: KeyWithCertificate, trustBundle: string) {
+function contextOf(own: ListenerIdentity["current"], trustBundle: string) {
   return { cert: own.certificate, key: own.privateKey, ca: trustBundle, minVersion: "TLSv1.3" as const };
 }
 

@@ -21,13 +21,7 @@ export interface CertificateRpcsDeps {
 
 /** Enroll, RenewCertificate and IssueServerCertificate. */
 export function createCertificateRpcs({ installationId, authority, certificates, log }: CertificateRpcsDeps) {
-  const answer = (issued: IssuedCertificate): CertificateResponse =>
-    create(CertificateResponseSchema, {
-      chain: [...issued.chain],
-      trustBundle: authority.trustBundle,
-      notAfter: timestampFromDate(issued.notAfter),
-      authorityGeneration: BigInt(issued.generation),
-    });
+  const answer = (issued: IssuedCertificate) => certificateMessage(issued, authority);
   return {
     enroll: unary<EnrollRequest, CertificateResponse>("Enroll", log, async (request, call) => {
       const { machineId, token, certificateRequest } = request;
@@ -54,4 +48,17 @@ export function createCertificateRpcs({ installationId, authority, certificates,
       },
     ),
   };
+}
+
+/** A certificate as it is answered, with the authorities to trust from now on. */
+export function certificateMessage(
+  { chain, notAfter, generation }: IssuedCertificate,
+  { trustBundle }: Pick<Authority, "trustBundle">,
+): CertificateResponse {
+  return create(CertificateResponseSchema, {
+    chain: [...chain],
+    trustBundle,
+    notAfter: timestampFromDate(notAfter),
+    authorityGeneration: BigInt(generation),
+  });
 }

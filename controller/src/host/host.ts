@@ -83,3 +83,8 @@ export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: n
   const metadata = { ...host.metadata, generation: host.metadata.generation + 1, updatedAt: now };
   return { ...host, metadata, spec: { ...host.spec, ...change } };
 }
+
+/** Is it to be dialled and trusted no more? */
+export function isOut({ metadata, spec }: HostObject): boolean {
+  return spec.destroyedAt !== null || metadata.deletionRequestedAt !== undefined;
+}

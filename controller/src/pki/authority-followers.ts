@@ -1,3 +1,5 @@
+import type { EnrolledStatus } from "../fleet/identity-certificates.ts";
+import { type HostObject, isOut } from "../host/host.ts";
 import type { Fleet, ObservedInstance } from "../fleet/fleet.ts";
 import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
@@ -5,9 +7,9 @@ import type { Watch } from "../store/store.ts";
 import type { AuthorityRecord } from "./authority-record.ts";
 import type { InstallationAuthority } from "./create-authority.ts";
 
-/** The machines that have to take what the authorities' record says. */
+/** The machines and hosts that have to take what the authorities' record says. */
 export interface AuthorityFollowers {
-  /** Ids of those that have not yet. */
+  /** Ids of those that have not yet, hosts as `host/<id>`. */
   behind(): readonly string[];
   /** Calls back when `behind` may answer something else. */
   subscribe(onChange: () => void): Watch;
@@ -15,15 +17,20 @@ export interface AuthorityFollowers {
 
 export interface AuthorityFollowersDeps {
   readonly machines: Collection<MachineObject>;
+  readonly hosts: Collection<HostObject>;
   readonly fleet: Pick<Fleet, "observation" | "subscribe">;
   readonly authority: Pick<InstallationAuthority, "record">;
 }
 
-export function createAuthorityFollowers({ machines, fleet, authority }: AuthorityFollowersDeps): AuthorityFollowers {
+export function createAuthorityFollowers(deps: AuthorityFollowersDeps): AuthorityFollowers {
+  const { machines, hosts, fleet, authority } = deps;
   return {
-    behind: () => [...machinesBehind(machines.values(), fleet.observation, authority.record)],
+    behind: () => [
+      ...hostsBehind(hosts.values(), authority.record),
+      ...machinesBehind(machines.values(), fleet.observation, authority.record),
+    ],
     subscribe(onChange) {
-      const watching = [machines.subscribe(onChange), fleet.subscribe(onChange)];
+      const watching = [machines.subscribe(onChange), hosts.subscribe(onChange), fleet.subscribe(onChange)];
       return {
         close() {
           for (const watch of watching) watch.close();
@@ -31,6 +38,20 @@ export function createAuthorityFollowers({ machines, fleet, authority }: Authori
       };
     },
   };
+}
+
+/**
+ * Hosts whose certificates are of an older generation than the record. One that does not answer is waited for: it could not
+ * come back without a new join.
+ */
+function hostsBehind(
+  hosts: Iterable<{ readonly object: HostObject }>,
+  { generation }: Pick<AuthorityRecord, "generation">,
+): Iterable<string> {
+  return Iterator.from(hosts)
+    .map(({ object }) => object)
+    .filter((host) => !isOut(host) && isOlder(host.status, generation))
+    .map(({ metadata }) => `host/${metadata.id}`);
 }
 
 /**
@@ -50,10 +71,14 @@ function machinesBehind(
 }
 
 function isBehind({ status }: MachineObject, observed: ObservedInstance | undefined, generation: number): boolean {
-  const { certificate } = status;
-  if (certificate === null) return false;
-  // The one of before is good until the new one was used; only then is the new one surely on the machine's disk.
-  if (certificate.authorityGeneration < generation || certificate.previousSerial !== "") return true;
+  if (status.certificate === null) return false;
+  if (isOlder(status, generation)) return true;
   const shown = Number(observed?.instance.certificateGeneration ?? 0n);
   return observed?.instance.state === "running" && shown < generation;
+}
+
+/** The one of before is good until the new one was used; only then is the new one surely on the disk of who has it. */
+function isOlder({ certificate }: EnrolledStatus, generation: number): boolean {
+  if (certificate === null) return false;
+  return certificate.authorityGeneration < generation || certificate.previousSerial !== "";
 }

@@ -1,5 +1,6 @@
 import { memoryOf, spaceOf } from "./free-space.ts";
 import { bootId } from "./process-identity.ts";
+import type { StorageTiers } from "./storage-tiers.ts";
 
 /** What a host of machines is and has now. */
 export interface HostFacts {
@@ -11,7 +12,7 @@ export interface HostFacts {
   /** Of the file system that has the machines' data. */
   readonly diskTotalBytes: number;
   readonly diskFreeBytes: number;
-  /** Kinds of disk to choose from; empty where there is no choice. */
+  /** Kinds of disk to choose from. */
   readonly tiers: readonly StorageTier[];
   /** Of the program that speaks for the host. */
   readonly version: string;
@@ -32,13 +33,14 @@ export interface HostFactsDeps {
   readonly provider: string;
   /** On the file system that has the machines' data. */
   readonly directory: string;
+  readonly tiers: StorageTiers;
   readonly addressBlock: string;
   readonly version: string;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
-  const { provider, directory, addressBlock, version } = deps;
+  const { provider, directory, tiers, addressBlock, version } = deps;
   const [memory, space] = await Promise.all([memoryOf(), spaceOf(directory, 0)]);
   return {
     provider,
@@ -46,7 +48,12 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     memoryFreeBytes: memory.availableBytes,
     diskTotalBytes: space.totalBytes,
     diskFreeBytes: space.freeBytes,
-    tiers: [],
+    tiers: await Promise.all(
+      tiers.names.map(async (name) => {
+        const { totalBytes, freeBytes } = await spaceOf(tiers.directoryOf(name) ?? directory, 0);
+        return { name, totalBytes, freeBytes };
+      }),
+    ),
     version,
     bootId: bootId(),
     addressBlock,

@@ -1,6 +1,7 @@
 import { totalmem } from "node:os";
 import { type Log, type LogFields, silentLog } from "@holdfast/common/log.ts";
 import { afterEach, describe, expect, it } from "vitest";
+import { emptyProvider } from "../../../../test/support/empty-provider.ts";
 import { openProcessSubject } from "../../../../test/support/process-subject.ts";
 import { createTestAuthority, type TestAuthority } from "../../../../test/support/test-authority.ts";
 import { hostInstallation, startTestHost, type TestHost } from "../../../../test/support/test-host.ts";
@@ -40,7 +41,7 @@ describe("a provider over the wire", () => {
     options: { port?: number; log?: Log } = {},
   ): Promise<TestHost> {
     authority ??= await createTestAuthority();
-    const host = await startTestHost({ ...nothing, ...provider }, authority, options);
+    const host = await startTestHost({ ...emptyProvider, ...provider }, authority, options);
     closing.push(host.close);
     return host;
   }
@@ -53,7 +54,7 @@ describe("a provider over the wire", () => {
       version: "1.2.3",
       bootId: bootId(),
       addressBlock: "127.99",
-      tiers: [],
+      tiers: [{ name: "fast", totalBytes: facts.diskTotalBytes, freeBytes: expect.any(Number) }],
     });
     expect(facts.memoryTotalBytes / totalmem()).toBeCloseTo(1, 1);
     expect(facts.diskTotalBytes).toBeGreaterThan(facts.diskFreeBytes);
@@ -214,23 +215,6 @@ describe("a provider over the wire", () => {
 });
 
 const controller = { kind: "controller", id: "c-1" } as const;
-
-const nothing: ComputeProvider = {
-  name: "test",
-  create: () => Promise.reject(new Error("not asked")),
-  async start() {},
-  async stop() {},
-  async resize() {},
-  async replaceImage() {},
-  async growDisk() {},
-  async destroy() {},
-  list: async () => [],
-  get: async () => undefined,
-  async fence() {},
-  watch: () => ({ close() {} }),
-  admit: async () => ({ admitted: true }),
-  images: async () => [],
-};
 
 function factsOf(id: string): MachineFacts {
   const plan = { vcpu: 1, memoryBytes: 1 << 30 };

@@ -30,9 +30,9 @@ import {
 } from "./compute-messages.ts";
 import { createHostChannel, type HostChannelDeps } from "./host-channel.ts";
 import { hostMethods as methods } from "./host-methods.ts";
-import { followHost } from "./host-watch.ts";
+import { followHost, type HostWatchDeps } from "./host-watch.ts";
 
-export interface ConnectHostDeps extends HostChannelDeps {
+export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "greeting"> {
   /** Name of the host's provider, as its object has it. */
   readonly provider: string;
   readonly random: () => number;
@@ -57,7 +57,7 @@ const withinMs = { look: 15_000, list: 60_000, change: 120_000, make: 600_000 };
 
 /** Dials the host now, and again whenever the connection broke, until it is closed. */
 export function connectHost(deps: ConnectHostDeps): RemoteHost {
-  const { hostId, random, log } = deps;
+  const { hostId, greeting, random, log } = deps;
   const channel = createHostChannel(deps);
   const machineWatchers = new Set<(machineId: string) => void>();
   const connectionWatchers = new Set<() => void>();
@@ -65,6 +65,7 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
   const following = followHost({
     hostId,
     channel,
+    greeting,
     random,
     log,
     onMachine(machineId) {

@@ -18,6 +18,8 @@ export interface HostChannelDeps {
   readonly trustBundle: () => string;
   /** Is this certificate of the host still good? Any of the installation's is when absent. */
   readonly isGood?: (serial: string) => boolean;
+  /** Calls back when `isGood` may answer something else; a connection to one that is not good any more is given up. */
+  readonly onCertificates?: (onChange: () => void) => { close(): void };
   /** A host that is starting again is waited for so long; 5 s when absent. */
   readonly connectWithinMs?: number;
 }
@@ -34,15 +36,34 @@ export interface HostChannel {
 }
 
 export function createHostChannel(deps: HostChannelDeps): HostChannel {
-  const { hostId, address, installationId, identity, trustBundle, isGood = () => true, connectWithinMs = 5_000 } = deps;
+  const {
+    hostId,
+    address,
+    installationId,
+    identity,
+    trustBundle,
+    isGood = () => true,
+    onCertificates,
+    connectWithinMs = 5_000,
+  } = deps;
   const closing = new AbortController();
   let renewed = () => {};
+  /** Serial of the certificate that the host showed last. */
+  let shown: string | undefined;
   let current: { readonly client: Client; readonly calls: LastCall } | undefined;
-  const renewals = identity.subscribe(() => {
+  const renewals = [
+    identity.subscribe(dialAgain),
+    onCertificates?.(() => {
+      if (shown !== undefined && !isGood(shown)) dialAgain();
+    }),
+  ];
+
+  function dialAgain(): void {
+    shown = undefined;
     current?.calls.close();
     current = undefined;
     renewed();
-  });
+  }
 
   function connection(): { readonly client: Client; readonly calls: LastCall } {
     if (current !== undefined) return current;
@@ -52,7 +73,10 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
       checkServerIdentity(_host, peer) {
         const found = parseIdentity(peer.subjectaltname, installationId);
         if (found?.kind !== "host" || found.id !== hostId) return new Error(`the peer is not host ${hostId}`);
-        return isGood(normalSerial(peer.serialNumber)) ? undefined : new Error("the host's certificate is superseded");
+        const serial = normalSerial(peer.serialNumber);
+        if (!isGood(serial)) return new Error("the host's certificate is superseded");
+        shown = serial;
+        return undefined;
       },
     });
     const client = new Client(address, tls, {
@@ -154,7 +178,7 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     },
     close() {
       closing.abort();
-      renewals.close();
+      for (const watch of renewals) watch?.close();
       current?.client.close();
       current = undefined;
     },

@@ -41,6 +41,8 @@ export interface HostRpcsDeps {
   /** Of this host. */
   readonly provider: ComputeProvider;
   readonly facts: () => Promise<HostFacts>;
+  /** A controller begins to follow this host. */
+  readonly onGreeting?: (greeting: { controllers: readonly string[]; authorityGeneration: number }) => void;
   readonly log: Log;
 }
 
@@ -51,7 +53,7 @@ type Input<N extends keyof Methods> = MessageShape<Methods[N]["input"]>;
 type Output<N extends keyof Methods> = MessageShape<Methods[N]["output"]>;
 
 /** HostService over the provider of this host. Controllers of the installation may call it, and nobody else. */
-export function createHostRpcs({ installationId, provider, facts, log }: HostRpcsDeps) {
+export function createHostRpcs({ installationId, provider, facts, onGreeting, log }: HostRpcsDeps) {
   /** A call's signal aborts when its caller gave up or its deadline passed. */
   function unary<N extends keyof Methods>(
     name: N,
@@ -158,6 +160,8 @@ export function createHostRpcs({ installationId, provider, facts, log }: HostRpc
         stream.write(create(ListMachinesResponseSchema, { machines: some.map(factsMessage) }));
     }),
     watchMachines: streamed("watchMachines", async (stream, signal) => {
+      const { controllers, authorityGeneration } = stream.request;
+      onGreeting?.({ controllers, authorityGeneration: Number(authorityGeneration) });
       const tell = (machineIds: readonly string[]) =>
         void stream.write(
           create(WatchMachinesResponseSchema, { machineIds: [...machineIds] }) as WatchMachinesResponse,

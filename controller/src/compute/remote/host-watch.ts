@@ -11,6 +11,8 @@ export interface HostWatchDeps {
   readonly channel: HostChannel;
   readonly random: () => number;
   readonly log: Log;
+  /** What the host is told each time: all controllers, and the generation of the authorities. */
+  readonly greeting: () => { readonly controllers: readonly string[]; readonly authorityGeneration: number };
   readonly onMachine: (machineId: string) => void;
   /** The host's stream began, or ended. */
   readonly onConnection: (connected: boolean) => void;
@@ -18,7 +20,7 @@ export interface HostWatchDeps {
 
 /** Follows a host's machines for as long as it is open, through every break of the connection. */
 export function followHost(deps: HostWatchDeps): { close(): void } {
-  const { hostId, channel, random, log, onMachine, onConnection } = deps;
+  const { hostId, channel, random, log, greeting, onMachine, onConnection } = deps;
   const closing = new AbortController();
   let attempt = new AbortController();
   channel.onRenewal(() => attempt.abort());
@@ -30,11 +32,12 @@ export function followHost(deps: HostWatchDeps): { close(): void } {
       const signal = AbortSignal.any([closing.signal, attempt.signal]);
       let connected = false;
       try {
-        for await (const { machineIds } of channel.stream(
-          hostMethods.watchMachines,
-          create(WatchMachinesRequestSchema),
-          signal,
-        )) {
+        const { controllers, authorityGeneration } = greeting();
+        const request = create(WatchMachinesRequestSchema, {
+          controllers: [...controllers],
+          authorityGeneration: BigInt(authorityGeneration),
+        });
+        for await (const { machineIds } of channel.stream(hostMethods.watchMachines, request, signal)) {
           if (!connected) {
             connected = true;
             failures = 0;

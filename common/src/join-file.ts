@@ -1,0 +1,54 @@
+import { endpointOf } from "./endpoint.ts";
+
+/** What an operator takes to a machine that is to become a host of the installation: whom to trust, and a token that works once. */
+export interface JoinFile {
+  readonly installation_id: string;
+  /** Name of the host; it will be in its certificate. */
+  readonly host_id: string;
+  /** host:port that controllers will dial. */
+  readonly address: string;
+  /** host:port of each controller's listener. */
+  readonly controllers: readonly string[];
+  /** SHA-256 of the authority's certificate in DER, hex. */
+  readonly ca_fingerprint: string;
+  readonly token: string;
+  /** When the token ends, ISO 8601. */
+  readonly expires_at: string;
+  /** First two numbers of the addresses that other hosts have. */
+  readonly taken_blocks: readonly string[];
+}
+
+/** Throws an error that names what is missing or wrong; never with the content. */
+export function parseJoinFile(text: string): JoinFile {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new Error("it is not JSON");
+  }
+  if (typeof parsed !== "object" || parsed === null) throw new Error("it is not a JSON object");
+  const fields = parsed as Record<string, unknown>;
+  const textOf = (name: string) => {
+    const value = fields[name];
+    if (typeof value !== "string" || value === "") throw new Error(`it has no ${name}`);
+    return value;
+  };
+  const textsOf = (name: string) => {
+    const value = fields[name];
+    if (!Array.isArray(value) || !value.every((each) => typeof each === "string")) throw new Error(`it has no ${name}`);
+    return value as string[];
+  };
+  const file = {
+    installation_id: textOf("installation_id"),
+    host_id: textOf("host_id"),
+    address: textOf("address"),
+    controllers: textsOf("controllers"),
+    ca_fingerprint: textOf("ca_fingerprint").replaceAll(":", "").toLowerCase(),
+    token: textOf("token"),
+    expires_at: textOf("expires_at"),
+    taken_blocks: textsOf("taken_blocks"),
+  };
+  if (file.controllers.length === 0) throw new Error("it names no controllers");
+  for (const address of [file.address, ...file.controllers]) endpointOf(address);
+  return file;
+}

@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf";
+import { type ServiceError, status as Code } from "@grpc/grpc-js";
+import { createControllerChannel } from "@holdfast/agent/session/controller-channel.ts";
+import type { KeyWithRequest } from "@holdfast/agent/session/certificate-request.ts";
+import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
+import { identityOf, type MachineIdentity } from "@holdfast/agent/session/machine-identity.ts";
+import { fetchPinnedAuthority } from "@holdfast/agent/session/pinned-authority.ts";
+import { grpcService } from "@holdfast/common/grpc-service.ts";
+import type { JoinFile } from "@holdfast/common/join-file.ts";
+import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import {
+  ConfirmHostCertificateRequestSchema,
+  EnrollHostRequestSchema,
+  HostEnrollmentService,
+  RenewHostCertificateRequestSchema,
+} from "@holdfast/proto/holdfast/host/v1/enrollment_pb.ts";
+
+const methods = grpcService(HostEnrollmentService);
+const timeoutMs = 5_000;
+
+/** A controller answered, and refused: no other one would say anything else. The message is for the operator. */
+export class HostRefused extends Error {
+  override readonly name = "HostRefused";
+}
+
+/** The certificate that a host has, with its key; as a machine's. */
+export type HostIdentity = MachineIdentity;
+
+/** Spends the token for this key's certificate, at a controller of the authority that the join file names. */
+export async function enrollHost(
+  join: JoinFile,
+  addressBlock: string,
+  { privateKey, request: certificateRequest }: KeyWithRequest,
+  address: string,
+  now: () => number,
+): Promise<HostIdentity> {
+  const { installation_id: installationId, host_id: hostId, token, ca_fingerprint: fingerprint } = join;
+  const trustBundle = await fetchPinnedAuthority(address, fingerprint, timeoutMs);
+  const channel = createControllerChannel(address, { trustBundle, installationId });
+  try {
+    const request = { hostId, installationId, token, certificateRequest, addressBlock };
+    const issuedAt = now();
+    const message = create(EnrollHostRequestSchema, request);
+    const { certificate } = await channel.unary(methods.enrollHost, message, timeoutMs).catch(refusal);
+    const rest = { installationId, privateKey, tokenDigest: tokenDigest(token) };
+    return identityOf(required(certificate), issuedAt, rest);
+  } finally {
+    channel.close();
+  }
+}
+
+/** The next certificate of the identity's holder, for another key. */
+export async function renewHost(
+  identity: HostIdentity,
+  { privateKey, request: certificateRequest }: KeyWithRequest,
+  address: string,
+  now: () => number,
+): Promise<HostIdentity> {
+  const channel = channelOf(identity, address);
+  try {
+    const issuedAt = now();
+    const message = create(RenewHostCertificateRequestSchema, { certificateRequest });
+    const { certificate } = await channel.unary(methods.renewHostCertificate, message, timeoutMs);
+    return identityOf(required(certificate), issuedAt, { ...identity, privateKey });
+  } finally {
+    channel.close();
+  }
+}
+
+/** Says that this certificate is kept, so that the one before it may end. */
+export async function confirmHost(identity: HostIdentity, address: string): Promise<void> {
+  const channel = channelOf(identity, address);
+  try {
+    await channel.unary(methods.confirmHostCertificate, create(ConfirmHostCertificateRequestSchema), timeoutMs);
+  } finally {
+    channel.close();
+  }
+}
+
+function channelOf({ trustBundle, installationId, privateKey, certificate }: HostIdentity, address: string) {
+  return createControllerChannel(address, { trustBundle, installationId, client: { privateKey, certificate } });
+}
+
+function required(certificate: CertificateResponse | undefined): CertificateResponse {
+  if (certificate === undefined) throw new Error("the controller answered without a certificate");
+  return certificate;
+}
+
+function refusal(error: ServiceError): never {
+  if (error.code === Code.PERMISSION_DENIED)
+    throw new HostRefused(
+      "the token is spent, too old or not of this installation, or the host was removed; make a new join file with `holdfast admin hosts add`",
+    );
+  if (error.code === Code.FAILED_PRECONDITION || error.code === Code.INVALID_ARGUMENT)
+    throw new HostRefused(error.details);
+  throw error;
+}

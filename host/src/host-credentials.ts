@@ -1,0 +1,132 @@
+import { X509Certificate } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createBackOff } from "@holdfast/agent/session/back-off.ts";
+import { makeKeyWithRequest } from "@holdfast/agent/session/certificate-request.ts";
+import { createKnownControllers } from "@holdfast/agent/session/known-controllers.ts";
+import { createIdentityFile, renewalTime } from "@holdfast/agent/session/machine-identity.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { parseIdentity } from "@holdfast/common/identity.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
+
+export interface HostCredentialsDeps {
+  /** As joinHost left it. */
+  readonly stateDir: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** What a controller says when it begins to follow the host. */
+export interface Greeting {
+  /** host:port of every controller. */
+  readonly controllers: readonly string[];
+  /** Of the authorities now. */
+  readonly authorityGeneration: number;
+}
+
+/** The host's certificate, from its join through every renewal. */
+export interface HostCredentials {
+  readonly hostId: string;
+  readonly installationId: string;
+  readonly current: Pick<HostIdentity, "privateKey" | "certificate" | "trustBundle">;
+  /** Calls back with each new certificate, which may come with new authorities to trust. */
+  subscribe(onChange: () => void): { close(): void };
+  heard(greeting: Greeting): void;
+  close(): void;
+}
+
+const longestWaitMs = 3_600_000;
+/** Certificates of seconds, in tests, must not spin. */
+const shortestWaitMs = 200;
+
+/** Throws when the directory is of no host. */
+export async function openHostCredentials(deps: HostCredentialsDeps): Promise<HostCredentials> {
+  const { stateDir, clock, random, log } = deps;
+  const file = createIdentityFile(stateDir);
+  const controllers = createKnownControllers(stateDir, []);
+  await controllers.load();
+  const loaded = await file.load();
+  if (loaded === undefined) throw new Error(`${stateDir} has no certificate: the host has not joined yet`);
+  let identity: HostIdentity = loaded;
+  const { installationId } = identity;
+  const hostId = hostIn(identity);
+  const listeners = new Set<() => void>();
+  const closing = new AbortController();
+  let news = new AbortController();
+  /** Of the newest authorities that a controller told of. */
+  let generation = identity.authorityGeneration;
+  let confirmed = false;
+
+  function dueInMs(): number {
+    if (!confirmed || generation > identity.authorityGeneration) return 0;
+    return Math.min(Math.max(renewalTime(identity) - clock.now(), shortestWaitMs), longestWaitMs);
+  }
+
+  async function upkeepOnce(): Promise<void> {
+    const address = controllers.next();
+    if (!confirmed) {
+      await confirmHost(identity, address);
+      confirmed = true;
+      return;
+    }
+    if (generation <= identity.authorityGeneration && clock.now() < renewalTime(identity)) return;
+    const renewed = await renewHost(identity, makeKeyWithRequest(), address, clock.now);
+    await file.save(renewed);
+    identity = renewed;
+    confirmed = false;
+    log.info("host certificate renewed", { notAfter: new Date(identity.notAfter).toISOString() });
+    for (const listener of listeners) listener();
+  }
+
+  async function keep(): Promise<void> {
+    const backOff = createBackOff(200, 30_000, random);
+    while (!closing.signal.aborted) {
+      news = new AbortController();
+      const signal = AbortSignal.any([closing.signal, news.signal]);
+      let waitMs = 0;
+      try {
+        await upkeepOnce();
+        backOff.reset();
+        waitMs = dueInMs();
+      } catch (error) {
+        waitMs = backOff.nextMs();
+        const reason = error instanceof Error ? error.message : String(error);
+        const fields = { reason, notAfter: new Date(identity.notAfter).toISOString() };
+        if (clock.now() > identity.notAfter)
+          log.error("host certificate has ended; join again with a new file", fields);
+        else log.warn("host certificate not kept up", fields);
+      }
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+  void keep();
+
+  return {
+    hostId,
+    installationId,
+    get current() {
+      return identity;
+    },
+    subscribe(onChange) {
+      listeners.add(onChange);
+      return { close: () => void listeners.delete(onChange) };
+    },
+    heard(greeting) {
+      controllers.keep(greeting.controllers).catch((error: unknown) => {
+        log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
+      });
+      if (greeting.authorityGeneration <= generation) return;
+      generation = greeting.authorityGeneration;
+      news.abort();
+    },
+    close: () => closing.abort(),
+  };
+}
+
+/** The host that the certificate speaks for. */
+function hostIn({ certificate, installationId }: HostIdentity): string {
+  const found = parseIdentity(new X509Certificate(certificate).subjectAltName, installationId);
+  if (found?.kind !== "host") throw new Error("the certificate is of no host");
+  return found.id;
+}

@@ -1,0 +1,212 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createEnrollingKey } from "@holdfast/agent/session/enrolling-key.ts";
+import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
+import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
+import { createAuthorityFollowers } from "@holdfast/controller/pki/authority-followers.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { emptyProvider } from "../../test/support/empty-provider.ts";
+import { startTestEtcd, type TestEtcd } from "../../test/support/etcd.ts";
+import { newInstallation, type TestInstallation } from "../../test/support/test-fleet.ts";
+import { startHosting, type TestHosting } from "../../test/support/test-hosting.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { confirmHost, enrollHost, type HostIdentity } from "./host-calls.ts";
+
+const signal = new AbortController().signal;
+
+let etcd: TestEtcd;
+let installation: TestInstallation;
+let hosting: TestHosting;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  installation = await newInstallation(etcd);
+  hosting = await startHosting(installation);
+});
+afterAll(async () => {
+  await hosting?.close();
+  await installation?.close();
+  await etcd?.stop();
+});
+
+const identityIn = async (stateDir: string) =>
+  JSON.parse(await readFile(join(stateDir, "identity.json"), "utf8")) as HostIdentity;
+
+describe("a join file", () => {
+  it("makes a machine the host that it names, once; and again after a crash on the way", async () => {
+    const file = await hosting.invite("first");
+    const directory = await hosting.newDirectory();
+    await hosting.join(file, directory, "127.101");
+    const { certificate } = await identityIn(directory);
+    await hosting.join(file, directory, "127.101");
+    expect((await identityIn(directory)).certificate).toBe(certificate);
+    expect(await readFile(join(directory, "identity.json"), "utf8")).not.toContain(file.token);
+    // The token is spent for that key.
+    await expect(hosting.join(file, await hosting.newDirectory(), "127.101")).rejects.toThrow("the token is spent");
+  });
+
+  it("goes on with the same key when the answer was lost", async () => {
+    const file = await hosting.invite("lost");
+    const directory = await hosting.newDirectory();
+    // As by a crash before the answer came: all but the certificate is on the disk.
+    const key = await createEnrollingKey(directory).of(tokenDigest(file.token));
+    await enrollHost(file, "127.102", key, hosting.controller.address, Date.now);
+    expect((await hosting.hosts.fresh("lost"))?.object.status.enrollment?.spentBy).toBeDefined();
+    await hosting.join(file, directory, "127.102");
+    await identityIn(directory);
+  });
+
+  it.each([
+    ["another token", { token: "wrong" }],
+    ["another host", { host_id: "first" }],
+    ["a host that there is not", { host_id: "none" }],
+    ["another installation", { installation_id: "other" }],
+  ])("buys nothing with %s", async (_what, change) => {
+    const file = await hosting.invite("misused");
+    const directory = await hosting.newDirectory();
+    await expect(hosting.join({ ...file, ...change }, directory, "127.103")).rejects.toThrow(
+      /token is spent|could be asked/,
+    );
+    await expect(identityIn(directory)).rejects.toThrow("ENOENT");
+  });
+
+  it("gives its token to no controller of another authority", async () => {
+    const file = await hosting.invite("pinned");
+    const changed = { ...file, ca_fingerprint: "00".repeat(32) };
+    await expect(hosting.join(changed, await hosting.newDirectory(), "127.104")).rejects.toThrow(
+      "has not the authority",
+    );
+    await hosting.join(file, await hosting.newDirectory(), "127.104");
+  });
+
+  it("is refused for addresses of another host, says whose, and is good for others then", async () => {
+    await hosting.join(await hosting.invite("holder"), await hosting.newDirectory(), "127.105");
+    const file = await hosting.invite("late");
+    expect(file.taken_blocks).toContain("127.105");
+    const directory = await hosting.newDirectory();
+    await expect(hosting.join(file, directory, "127.105")).rejects.toThrow("127.105.* are those of host holder");
+    await hosting.join(file, directory, "127.106");
+    // Those of a host that is gone for good are free.
+    await hosting.write("holder", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
+    await hosting.join(await hosting.invite("heir"), await hosting.newDirectory(), "127.105");
+  });
+
+  it("of a newer invitation ends the older one", async () => {
+    const older = await hosting.invite("twice");
+    const newer = await hosting.invite("twice");
+    await expect(hosting.join(older, await hosting.newDirectory(), "127.107")).rejects.toThrow("the token is spent");
+    await hosting.join(newer, await hosting.newDirectory(), "127.107");
+  });
+});
+
+describe("a host that joined", () => {
+  it("is reached by controllers as what it is, until it is given up", async () => {
+    const served = await hosting.serve("reached", "127.110", emptyProvider);
+    const remote = hosting.trust.connect(await hosting.write("reached"));
+    await waitUntil("it is connected", () => remote.connected);
+    expect(await remote.facts(signal)).toMatchObject({ provider: "test", addressBlock: "127.110" });
+    await hosting.write("reached", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
+    await waitUntil("it is cut", () => !remote.connected);
+    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow();
+    const identity = await identityIn(served.stateDir);
+    await expect(confirmHost(identity, hosting.controller.address)).rejects.toThrow("not good any more");
+    remote.close();
+  });
+
+  it("is cut when another machine joined in its place, which is reached then", async () => {
+    const old = await hosting.serve("moved", "127.111", emptyProvider);
+    const remote = hosting.trust.connect(await hosting.write("moved"));
+    await waitUntil("it is connected", () => remote.connected);
+    await hosting.join(await hosting.invite("moved"), await hosting.newDirectory(), "127.111");
+    await waitUntil("it is cut", () => !remote.connected);
+    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow();
+    await old.close();
+    remote.close();
+  });
+
+  it("may do nothing at controllers but keep its certificate", async () => {
+    const { stateDir } = await hosting.serve("curious", "127.112", emptyProvider);
+    const identity = await identityIn(stateDir);
+    const { address } = hosting.controller;
+    await confirmHost(identity, address);
+    const refused = await Promise.all(
+      [
+        "/holdfast.agent.v1.AgentService/RenewCertificate",
+        "/holdfast.agent.v1.AgentService/IssueServerCertificate",
+        "/holdfast.agent.v1.AgentService/Session",
+        "/holdfast.agent.v1.AgentService/ReadPayload",
+        "/holdfast.agent.v1.AgentService/WritePayload",
+        "/holdfast.control.v1.PeerService/RunTask",
+      ].map((path) => codeOf(path, address, identity)),
+    );
+    expect(refused).toEqual(refused.map(() => Code.PERMISSION_DENIED));
+  });
+
+  it("follows the hand-over to another authority, and is never out of reach", async () => {
+    await hosting.serve("follower", "127.113", emptyProvider);
+    const remote = hosting.trust.connect(await hosting.write("follower"));
+    await waitUntil("it is connected", () => remote.connected);
+    const { authority, machines, fleet } = hosting.controller;
+    const { hosts } = hosting;
+    // Those of other tests have nobody who keeps their certificates.
+    for (const { object } of Array.from(hosts.values()))
+      if (object.metadata.id !== "follower")
+        await hosting.write(object.metadata.id, (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
+    const followers = createAuthorityFollowers({ machines, hosts, fleet, authority });
+    const before = hosting.controller.authority.fingerprint;
+    const followed = () => waitUntil("it followed", () => followers.behind().length === 0);
+
+    expect(await authority.beginRotation(0)).toBe(true);
+    expect(followers.behind()).toEqual(["host/follower"]);
+    await followed();
+    await remote.get("m", signal);
+    for (const event of ["trusted", "renewed"] as const) {
+      expect(await authority.rotate(event)).toBe(true);
+      await waitUntil(
+        "it is known everywhere",
+        async () => (await hosting.trust.invite("x", "h:1")).file.ca_fingerprint === authority.fingerprint,
+      );
+      await followed();
+      await remote.get("m", signal);
+    }
+    expect(authority.fingerprint).not.toBe(before);
+    remote.close();
+  });
+});
+
+describe("certificates of seconds", () => {
+  it("are renewed by the host itself, each kept before the one of before ends", async () => {
+    const other = await startTestEtcd();
+    const apart = await newInstallation(other);
+    const short = await startHosting(apart, { identityMs: 4_000 });
+    try {
+      await short.serve("short", "127.120", emptyProvider);
+      const remote = short.trust.connect(await short.write("short"));
+      const serials = new Set<string>();
+      await waitUntil("three were used", async () => {
+        await remote.get("m", signal);
+        const certificate = short.hosts.get("short")?.object.status.certificate;
+        if (certificate?.previousSerial === "") serials.add(certificate.serial);
+        return serials.size >= 3;
+      });
+      remote.close();
+    } finally {
+      await short.close();
+      await apart.close();
+      await other.stop();
+    }
+  });
+});
+
+/** What a call with the identity ends with; its request is empty. */
+function codeOf(path: string, address: string, { trustBundle, privateKey, certificate }: HostIdentity): Promise<Code> {
+  const tls = credentials.createSsl(Buffer.from(trustBundle), Buffer.from(privateKey), Buffer.from(certificate));
+  const client = new Client(address, tls, { "grpc.ssl_target_name_override": "localhost" });
+  const bytes = (value: Buffer) => value;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(path, bytes, bytes, Buffer.alloc(0), new Metadata(), (error: ServiceError | null) => {
+      client.close();
+      resolve(error?.code ?? Code.OK);
+    });
+  });
+}

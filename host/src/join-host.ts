@@ -1,0 +1,53 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createEnrollingKey } from "@holdfast/agent/session/enrolling-key.ts";
+import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
+import { createKnownControllers } from "@holdfast/agent/session/known-controllers.ts";
+import { createIdentityFile } from "@holdfast/agent/session/machine-identity.ts";
+import type { JoinFile } from "@holdfast/common/join-file.ts";
+import { enrollHost, HostRefused } from "./host-calls.ts";
+
+export interface JoinHostDeps {
+  /** Where the host's identity is kept; nobody else may read it. */
+  readonly stateDir: string;
+  readonly join: JoinFile;
+  /** First two numbers of the addresses that its machines will have. */
+  readonly addressBlock: string;
+  readonly now: () => number;
+  readonly random: () => number;
+  /** How long controllers that do not answer are asked again; a minute when absent. */
+  readonly withinMs?: number;
+}
+
+/**
+ * Makes this machine a host: its certificate is in the state directory when it resolves. Nothing happens when that was done
+ * with this file before; after a crash the same file goes on where it was. Throws HostRefused when a controller refuses.
+ */
+export async function joinHost(deps: JoinHostDeps, signal: AbortSignal): Promise<void> {
+  const { stateDir, join, addressBlock, now, random, withinMs = 60_000 } = deps;
+  const file = createIdentityFile(stateDir);
+  const before = await file.load();
+  if (before !== undefined && before.installationId !== join.installation_id)
+    throw new HostRefused(`${stateDir} is of a host of another installation; join with another --data directory`);
+  const digest = tokenDigest(join.token);
+  if (before?.tokenDigest === digest) return;
+  const controllers = createKnownControllers(stateDir, []);
+  await controllers.keep(join.controllers);
+  const enrolling = createEnrollingKey(stateDir);
+  const key = await enrolling.of(digest);
+  const deadline = now() + withinMs;
+  for (;;) {
+    const address = controllers.next();
+    try {
+      await file.save(await enrollHost(join, addressBlock, key, address, now));
+      await enrolling.forget();
+      return;
+    } catch (error) {
+      if (error instanceof HostRefused) throw error;
+      if (now() > deadline) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new HostRefused(`no controller of ${join.controllers.join(", ")} could be asked: ${reason}`);
+      }
+      await sleep(500 * (0.5 + random()), undefined, { signal });
+    }
+  }
+}

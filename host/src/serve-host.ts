@@ -1,0 +1,41 @@
+import type { Log } from "@holdfast/common/log.ts";
+import type { ComputeProvider } from "@holdfast/controller/compute/compute-provider.ts";
+import type { HostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
+import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
+import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
+import { createAgentListener } from "@holdfast/controller/fleet/agent-listener.ts";
+import type { HostCredentials } from "./host-credentials.ts";
+
+export interface ServeHostDeps {
+  readonly credentials: HostCredentials;
+  readonly provider: ComputeProvider;
+  readonly facts: () => Promise<HostFacts>;
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly log: Log;
+}
+
+/** The host as controllers find it. Machines go on when it closes. */
+export interface ServedHost {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Resolves when it listens. */
+export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
+  const { credentials, provider, facts, host, port, log } = deps;
+  const { installationId } = credentials;
+  const identity = {
+    get current() {
+      return credentials.current;
+    },
+    subscribe: (onChange: (renewed: HostCredentials["current"]) => void) =>
+      credentials.subscribe(() => onChange(credentials.current)),
+  };
+  const trustBundle = () => credentials.current.trustBundle;
+  const listener = createAgentListener({ host, port, identity, trustBundle, messageBytes, log });
+  const rpcs = createHostRpcs({ installationId, provider, facts, log, onGreeting: credentials.heard });
+  listener.addService(hostMethods, rpcs);
+  return { port: await listener.listen(), close: () => listener.close() };
+}
