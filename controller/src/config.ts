@@ -34,6 +34,23 @@ export const settings = {
     "maxiops,standard",
   ),
   incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
+  incusUrl: text(
+    "HOLDFAST_INCUS_URL",
+    "https://host:port of the Incus daemon, in place of its socket; it needs the host's paths all the same",
+    "",
+  ),
+  incusCert: text("HOLDFAST_INCUS_CERT", "File with the client certificate for Incus over HTTPS", ""),
+  incusKey: text("HOLDFAST_INCUS_KEY", "File with the key of the client certificate for Incus", ""),
+  incusServerCert: text(
+    "HOLDFAST_INCUS_SERVER_CERT",
+    "File with the daemon's own certificate (server.crt in its directory); any other is refused",
+    "",
+  ),
+  incusTokenFile: text(
+    "HOLDFAST_INCUS_TOKEN_FILE",
+    "File with a token of `incus config trust add`, by which the daemon comes to trust the client certificate, and is known itself without HOLDFAST_INCUS_SERVER_CERT",
+    "",
+  ),
   incusProject: text("HOLDFAST_INCUS_PROJECT", "Project of Incus that is Holdfast's own", "holdfast"),
   incusPool: text("HOLDFAST_INCUS_POOL", "Storage pool of Incus for the machines' roots", "holdfast"),
   incusTierPools: list(

@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
 import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import {
   type IncusEstate,
   makeEstate,
+  NotOurs,
   ownerOf,
   removeEstate,
   stopInstances,
@@ -50,6 +51,10 @@ export function addressBlockOf(loopbackBlock: string): string {
   return `10.${loopbackBlock.split(".")[1]}`;
 }
 
+function asUserError(error: unknown): never {
+  throw error instanceof NotOurs ? new UserError(error.message) : error;
+}
+
 export function createIncusHost(options: IncusHostOptions): IncusHost {
   const number = options.loopbackBlock.split(".")[1] ?? "";
   const ownDirectory = incusDirectory(number);
@@ -59,7 +64,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
   const address = `${addressBlock}.0.1`;
 
   async function withIncus<T>(run: (incus: IncusClient, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const incus = createIncusClient({ socket, project: estate.project });
+    const incus = createIncusClient({ socket }, estate.project);
     try {
       await untilServing(incus, AbortSignal.timeout(servingWithinMs));
       return await run(incus, AbortSignal.timeout(doneWithinMs));
@@ -95,8 +100,14 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       await addHostAddress(address);
       await withIncus(async (incus, deadline) => {
         const given = AbortSignal.any([signal, deadline]);
-        // What a data directory that was removed by hand has left: the number is ours now.
-        if ((await ownerOf(incus, estate, given)) !== options.directory) await removeEstate(incus, estate, given);
+        const owner = await ownerOf(incus, estate, given).catch(asUserError);
+        if (owner !== undefined && owner !== options.directory) {
+          // Another installation of this host, which has a registry of its own.
+          if (existsSync(join(owner, "installation.json")))
+            throw new UserError(`the daemon of Incus has machines of ${owner} in its project ${estate.project}`);
+          // What a data directory that was removed by hand has left.
+          await removeEstate(incus, estate, given);
+        }
         await makeEstate(incus, estate, options.directory, given);
       });
     },

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
-import { untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
+import { type IncusEstate, untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
 import {
   createIncusProvider,
   type IncusProvider,
@@ -36,8 +36,11 @@ export interface TestIncus {
   readonly images: TestImages;
   /** To look behind the provider's back. */
   readonly incus: IncusClient;
-  /** Another provider over the same daemon and directory. */
-  another(): IncusProvider;
+  /** Another provider over the same directory, and the same daemon by whatever way. */
+  another(incus?: IncusClient): IncusProvider;
+  /** The daemon's socket, and what of it is ours. */
+  readonly socket: string;
+  readonly estate: IncusEstate;
   /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
   killDaemon(): Promise<void>;
   /** As after a reboot: the machine is not there any more, and no daemon has seen its end. */
@@ -99,13 +102,13 @@ export async function startTestIncus(
 
   const opened: { close(): Promise<void> }[] = [];
   const connect = () => {
-    const incus = createIncusClient({ socket: host.socket, project: host.estate.project });
+    const incus = createIncusClient({ socket: host.socket }, host.estate.project);
     opened.push(incus);
     return incus;
   };
-  const another = () =>
+  const another = (incus = connect()) =>
     createIncusProvider({
-      incus: connect(),
+      incus,
       directory,
       addressBlock: host.addressBlock,
       hostPorts: [1],
@@ -140,6 +143,8 @@ export async function startTestIncus(
     images,
     incus,
     another,
+    socket: host.socket,
+    estate: host.estate,
     killDaemon: () => kill(),
     reboot: async (instance) => {
       const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
@@ -175,7 +180,7 @@ export function listeners({ directory }: Pick<Platform, "directory">) {
 /** The Incus of a platform, to do what accidents do. */
 export function openIncusOf(platform: Pick<Platform, "directory">): IncusClient {
   const { number } = listeners(platform);
-  return createIncusClient({ socket: incusSocket(incusDirectory(number)), project: `holdfast-${number}` });
+  return createIncusClient({ socket: incusSocket(incusDirectory(number)) }, `holdfast-${number}`);
 }
 
 /** The keeper of a machine, as this host sees it. */

@@ -10,14 +10,15 @@ export interface TestCertificate {
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-export async function createTestCertificate(): Promise<TestCertificate> {
+/** Valid for an hour, or until `endsAt` (milliseconds since 1970). */
+export async function createTestCertificate(endsAt = Date.now() + 3_600_000): Promise<TestCertificate> {
   x509.cryptoProvider.set(webcrypto as never);
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: "CN=localhost",
     keys: keys as never,
-    notBefore: new Date(Date.now() - 60_000),
-    notAfter: new Date(Date.now() + 3_600_000),
+    notBefore: new Date(Math.min(Date.now(), endsAt) - 60_000),
+    notAfter: new Date(endsAt),
     signingAlgorithm: algorithm,
     extensions: [
       new x509.BasicConstraintsExtension(true, undefined, true),

@@ -4,8 +4,8 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ControllerConfig } from "../config.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
-import { createIncusClient } from "./incus/incus-client.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
+import { openIncus } from "./incus/open-incus.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
 import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
 import { readStorageTiers } from "./host/storage-tiers.ts";
@@ -85,7 +85,7 @@ async function providerOf(deps: ProviderDeps): Promise<ComputeProvider & { close
     case "incus": {
       const provider = createIncusProvider({
         ...host,
-        incus: createIncusClient({ socket: config.incusSocket, project: config.incusProject }),
+        incus: await openIncus(config, log),
         addressBlock: config.incusAddressBlock,
         hostPorts: deps.hostPorts,
         pool: poolsOf(config),

@@ -27,6 +27,11 @@ it("claims each number once, skips those of networks, and gives freed ones out a
     expect(await one.of("m3")).toEqual([claimed[3]]);
     await one.release("m3", claimed[3] ?? 0);
     expect(await two.claim("next", directory)).toBe(claimed[3]);
+    const small = createMachineNumbers(directory, { reserved: [21], end: 23 });
+    expect(await small.claim("last", directory)).toBe(22);
+    await expect(small.claim("over", directory)).rejects.toThrow("no address left for a machine: all 21 of its block");
+    await small.release("last", 22);
+    expect(await small.claim("over", directory)).toBe(22);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }

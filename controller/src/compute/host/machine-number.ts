@@ -1,5 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { ComputeFailure } from "../compute-failure.ts";
 import { claimFile, readIfThere, writeAtomically } from "./atomic-file.ts";
 
 /**
@@ -7,7 +8,7 @@ import { claimFile, readIfThere, writeAtomically } from "./atomic-file.ts";
  * name in it, claimed by link(2), so that several controllers never give one out twice.
  */
 export interface MachineNumbers {
-  /** The lowest free number, from now on the owner's. `scratch` is a directory that goes with the owner. */
+  /** The lowest free number, from now on the owner's; throws ComputeFailure when all are taken. `scratch` is a directory that goes with the owner. */
   claim(owner: string, scratch: string): Promise<number>;
   /** The numbers that the owner has. */
   of(owner: string): Promise<number[]>;
@@ -17,8 +18,11 @@ export interface MachineNumbers {
   release(owner: string, number: number): Promise<void>;
 }
 
-/** `reserved` are never given out. */
-export function createMachineNumbers(directory: string, reserved: readonly number[] = []): MachineNumbers {
+/** Numbers below `end` that are not `reserved`. */
+export function createMachineNumbers(
+  directory: string,
+  { reserved = [], end = numberEnd }: { readonly reserved?: readonly number[]; readonly end?: number } = {},
+): MachineNumbers {
   const fileOf = (number: number) => join(directory, String(number));
 
   async function list(): Promise<number[]> {
@@ -36,11 +40,11 @@ export function createMachineNumbers(directory: string, reserved: readonly numbe
     of,
     async claim(owner, scratch) {
       const taken = new Set(await list());
-      for (let number = 1; number < numberEnd; number++) {
+      for (let number = 1; number < end; number++) {
         if (!isUsable(number) || reserved.includes(number) || taken.has(number)) continue;
         if (await claimFile(fileOf(number), owner, scratch)) return number;
       }
-      throw new Error(`all ${numberEnd} addresses of the block are taken`);
+      throw new ComputeFailure(`The host has no address left for a machine: all ${taken.size} of its block are taken.`);
     },
     assign: (number, owner, scratch) => writeAtomically(fileOf(number), owner, { scratch }),
     async release(owner, number) {

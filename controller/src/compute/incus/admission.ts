@@ -8,12 +8,17 @@ const youngMs = 120_000;
 /** A root out of the image is a snapshot: this is what a machine adds to it. */
 const rootBytes = 256 * 1024 ** 2;
 
+/** btrfs is full before its figures say so, and the machines that are here write too. */
+const reserveShare = 0.05;
+
 /** What a host has for machines. */
 export interface HostRoom {
   readonly memoryBytes: number;
   /** So many times the memory may be promised. */
   readonly memoryOvercommit: number;
   readonly promisedMemoryBytes: number;
+  /** What Incus says of the pool: Created when it is well. */
+  readonly poolStatus: string;
   readonly poolBytes: number;
   readonly poolFreeBytes: number;
   /** Machines that are yet to write what a new one writes. */
@@ -35,14 +40,16 @@ export async function roomOf(
   signal: AbortSignal,
 ): Promise<HostRoom> {
   const { pool, memoryOvercommit, directory, now } = place;
-  const [host, roots] = await Promise.all([
+  const [host, { status }, roots] = await Promise.all([
     incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
+    incus.call<{ status: string }>("GET", `/1.0/storage-pools/${pool}`, signal),
     incus.call<{ space: { used: number; total: number } }>("GET", `/1.0/storage-pools/${pool}/resources`, signal),
   ]);
   return {
     memoryBytes: host.memory.total,
     memoryOvercommit,
     promisedMemoryBytes: machines.reduce((sum, { spec }) => sum + spec.plan.memoryBytes, 0),
+    poolStatus: status,
     poolBytes: roots.space.total,
     poolFreeBytes: roots.space.total - roots.space.used,
     youngMachines: machines.filter(({ createdAt }) => now - createdAt < youngMs).length,
@@ -69,8 +76,11 @@ export function admitMemory(
 }
 
 /** Pure: why not, or undefined. */
-export function admitRoot(room: Pick<HostRoom, "poolBytes" | "poolFreeBytes" | "youngMachines">): string | undefined {
-  const neededBytes = rootBytes * (room.youngMachines + 1);
+export function admitRoot(
+  room: Pick<HostRoom, "poolStatus" | "poolBytes" | "poolFreeBytes" | "youngMachines">,
+): string | undefined {
+  if (room.poolStatus !== "Created") return `The host's storage pool is out of order: Incus says ${room.poolStatus}.`;
+  const neededBytes = room.poolBytes * reserveShare + rootBytes * (room.youngMachines + 1);
   if (room.poolFreeBytes >= neededBytes) return undefined;
   return `The host's storage pool is too full: ${inGib(room.poolFreeBytes)} GiB of ${inGib(room.poolBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
 }

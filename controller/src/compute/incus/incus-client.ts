@@ -1,14 +1,8 @@
 import { basename } from "node:path";
-import { Agent, request } from "undici";
+import { request } from "undici";
+import { dispatcherFor, type IncusAddress, originOf } from "./incus-address.ts";
 import { createIncusEvents, type IncusEvents, type OperationState } from "./incus-events.ts";
-import {
-  createIncusTransport,
-  incusUrl,
-  type IncusEndpoint,
-  IncusError,
-  type IncusTransport,
-  type Method,
-} from "./incus-transport.ts";
+import { createIncusTransport, incusUrl, IncusError, type IncusTransport, type Method } from "./incus-transport.ts";
 
 /** Incus as this provider uses it. Nothing here polls: the end of an operation is an event. */
 export interface IncusClient {
@@ -32,17 +26,13 @@ export interface IncusClient {
 /** So many ends of operations are kept for answers that arrive after the event. */
 const endsKept = 512;
 const lookAgainMs = 5_000;
-/** A daemon that says nothing for so long will not: everything long is an operation. */
 const answerWithinMs = 30_000;
 
-export function createIncusClient({ socket, project }: IncusEndpoint): IncusClient {
-  const dispatcher = new Agent({
-    connect: { socketPath: socket },
-    headersTimeout: answerWithinMs,
-    bodyTimeout: answerWithinMs,
-  });
-  const send = createIncusTransport(project, dispatcher);
-  const events = createIncusEvents(project, dispatcher);
+export function createIncusClient(address: IncusAddress, project: string): IncusClient {
+  const dispatcher = dispatcherFor(address);
+  const endpoint = { origin: originOf(address), project, dispatcher };
+  const send = createIncusTransport(endpoint);
+  const events = createIncusEvents(endpoint);
   const ends = new Map<string, OperationState>();
   const waiting = new Map<string, Set<(end: OperationState) => void>>();
 
@@ -96,7 +86,7 @@ export function createIncusClient({ socket, project }: IncusEndpoint): IncusClie
       return (await send<T>(method, path, signal, body)).metadata;
     },
     async text(path, signal) {
-      const { body } = await request(incusUrl(path, project), { dispatcher, signal });
+      const { body } = await request(incusUrl(path, endpoint), { dispatcher, signal });
       return body.text();
     },
     async run(method, path, signal, body) {

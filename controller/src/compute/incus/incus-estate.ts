@@ -36,11 +36,31 @@ export async function untilServing(incus: IncusClient, signal: AbortSignal): Pro
   }
 }
 
-/** The data directory whose machines are in the project; undefined when there is no such project. */
-export async function ownerOf(incus: IncusClient, { project }: IncusEstate, signal: AbortSignal) {
-  const path = `/1.0/projects/${project}`;
-  if (!(await isThere(incus, path, signal))) return undefined;
-  return (await incus.call<{ config: Record<string, string> }>("GET", path, signal)).config[ownerKey];
+/**
+ * The data directory whose machines are in the project; undefined when neither project nor pool is there. Throws NotOurs when
+ * either is somebody else's, who chose the same name.
+ */
+export async function ownerOf(
+  incus: IncusClient,
+  { project, pool }: IncusEstate,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const owner = await lookFor(incus, `/1.0/projects/${project}`, signal);
+  if (owner !== undefined && owner.config[ownerKey] === undefined) throw new NotOurs(`project ${project}`);
+  const storage = await lookFor(incus, `/1.0/storage-pools/${pool}`, signal);
+  // Pools did not say whose they are once; then the project speaks for both.
+  if (storage !== undefined && (storage.config[ownerKey] ?? owner?.config[ownerKey]) === undefined)
+    throw new NotOurs(`storage pool ${pool}`);
+  return owner?.config[ownerKey] ?? storage?.config[ownerKey];
+}
+
+/** Something of the daemon has a name that we need, and is not ours. */
+export class NotOurs extends Error {
+  override readonly name = "NotOurs";
+
+  constructor(what: string) {
+    super(`the daemon of Incus has a ${what} that Holdfast has not made; rename it, or use another daemon`);
+  }
 }
 
 /** Makes what is missing of it, for a data directory. */
@@ -54,10 +74,10 @@ export async function makeEstate(
     ["images", "profiles", "storage.volumes"].map((name) => [`features.${name}`, "true"]),
   );
   const project = { name: estate.project, config: { ...features, "features.networks": "false", [ownerKey]: owner } };
-  const pool = { name: estate.pool, driver: "btrfs", config: { size: `${estate.poolBytes}B` } };
-  if (!(await isThere(incus, `/1.0/projects/${estate.project}`, signal)))
+  const pool = { name: estate.pool, driver: "btrfs", config: { size: `${estate.poolBytes}B`, [ownerKey]: owner } };
+  if ((await lookFor(incus, `/1.0/projects/${estate.project}`, signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/projects", signal, project));
-  if (!(await isThere(incus, `/1.0/storage-pools/${estate.pool}`, signal)))
+  if ((await lookFor(incus, `/1.0/storage-pools/${estate.pool}`, signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/storage-pools", signal, pool));
 }
 
@@ -86,16 +106,18 @@ export async function unmountDisks(directory: string): Promise<void> {
   await Promise.all((await namesIn(layout.machines)).map((id) => unmountDisk(layout.machine(id))));
 }
 
-/** Removes all of it, machines too, and nothing else. */
+/** Removes all of it, machines too, and nothing else. An interrupted removal is finished by the next. */
 export async function removeEstate(incus: IncusClient, estate: IncusEstate, signal: AbortSignal): Promise<void> {
-  if (!(await isThere(incus, `/1.0/projects/${estate.project}`, signal))) return;
-  await stopInstances(incus, 0, signal);
-  for (const { name } of await instances(incus, signal)) await incus.run("DELETE", `/1.0/instances/${name}`, signal);
-  for (const path of await incus.call<string[]>("GET", "/1.0/images", signal)) {
-    await incus.run("DELETE", path.split("?")[0] ?? "", signal);
+  if ((await ownerOf(incus, estate, signal)) === undefined) return;
+  if ((await lookFor(incus, `/1.0/projects/${estate.project}`, signal)) !== undefined) {
+    await stopInstances(incus, 0, signal);
+    for (const { name } of await instances(incus, signal)) await incus.run("DELETE", `/1.0/instances/${name}`, signal);
+    for (const path of await incus.call<string[]>("GET", "/1.0/images", signal))
+      await incus.run("DELETE", path.split("?")[0] ?? "", signal);
+    await incus.call("DELETE", `/1.0/projects/${estate.project}`, signal);
   }
-  await incus.call("DELETE", `/1.0/projects/${estate.project}`, signal);
-  await incus.call("DELETE", `/1.0/storage-pools/${estate.pool}`, signal);
+  if ((await lookFor(incus, `/1.0/storage-pools/${estate.pool}`, signal)) !== undefined)
+    await incus.call("DELETE", `/1.0/storage-pools/${estate.pool}`, signal);
 }
 
 async function instances(incus: IncusClient, signal: AbortSignal): Promise<Instance[]> {
@@ -107,12 +129,16 @@ async function statusOf(incus: IncusClient, name: string, signal: AbortSignal): 
   return (await incus.call<Instance>("GET", `/1.0/instances/${name}`, signal)).status;
 }
 
-async function isThere(incus: IncusClient, path: string, signal: AbortSignal): Promise<boolean> {
+/** What is at this path; undefined when nothing is. */
+async function lookFor(
+  incus: IncusClient,
+  path: string,
+  signal: AbortSignal,
+): Promise<{ readonly config: Readonly<Record<string, string>> } | undefined> {
   try {
-    await incus.call("GET", path, signal);
-    return true;
+    return await incus.call("GET", path, signal);
   } catch (error) {
-    if (error instanceof IncusError && error.status === 404) return false;
+    if (error instanceof IncusError && error.status === 404) return undefined;
     throw error;
   }
 }

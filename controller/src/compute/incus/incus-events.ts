@@ -1,5 +1,5 @@
-import { type Dispatcher, WebSocket } from "undici";
-import { incusOrigin } from "./incus-transport.ts";
+import { WebSocket } from "undici";
+import { incusUrl, type IncusEndpoint, unreachable } from "./incus-transport.ts";
 
 /** One message of Incus's event stream, of the two kinds that we follow. */
 export type IncusEvent =
@@ -31,8 +31,9 @@ export interface IncusEvents {
 
 const openAgainMs = 250;
 
-export function createIncusEvents(project: string, dispatcher: Dispatcher): IncusEvents {
-  const url = `ws://${incusOrigin}/1.0/events?type=operation,lifecycle&project=${encodeURIComponent(project)}`;
+export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
+  const url = incusUrl("/1.0/events?type=operation,lifecycle", endpoint);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   const listeners = new Set<IncusEventListener>();
   let closed = false;
   let socket: WebSocket | undefined;
@@ -41,7 +42,7 @@ export function createIncusEvents(project: string, dispatcher: Dispatcher): Incu
 
   function open(): Promise<void> {
     opening ??= new Promise((resolve, reject) => {
-      const current = new WebSocket(url, { dispatcher });
+      const current = new WebSocket(url, { dispatcher: endpoint.dispatcher });
       socket = current;
       current.binaryType = "arraybuffer";
       current.addEventListener("open", () => {
@@ -57,7 +58,7 @@ export function createIncusEvents(project: string, dispatcher: Dispatcher): Incu
       current.addEventListener("error", () => undefined);
       current.addEventListener("close", () => {
         opening = undefined;
-        reject(new Error("Incus cannot be reached"));
+        reject(unreachable("its event stream ended"));
         if (closed) return;
         retry = setTimeout(() => void open().catch(() => undefined), openAgainMs);
         retry.unref();

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
+import { ComputeFailure } from "../compute-failure.ts";
 import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isThereAlready } from "./incus-transport.ts";
@@ -37,6 +38,16 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
     } catch (error) {
       if (error instanceof IncusError && error.status === 404) return undefined;
       throw error;
+    }
+  }
+
+  /** What Incus says against it, such as that the pool is full, is for the user. */
+  async function importImage(imageRoot: string, alias: string, signal: AbortSignal): Promise<string> {
+    try {
+      return await importTree(imageRoot, alias, signal);
+    } catch (error) {
+      if (!(error instanceof IncusError)) throw error;
+      throw new ComputeFailure(`Incus could not take the node image: ${error.message}`, { cause: error });
     }
   }
 
@@ -78,7 +89,7 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
         lock.hold(
           `image ${alias}`,
           signal,
-          async () => (await find(alias, signal)) ?? importTree(imageRoot, alias, signal),
+          async () => (await find(alias, signal)) ?? importImage(imageRoot, alias, signal),
         )
       );
     },

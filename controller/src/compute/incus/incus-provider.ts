@@ -63,7 +63,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { incus, abilities, clock, log, environment, imagesDir, pool, tiers } = deps;
   const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
-  const numbers = createMachineNumbers(layout.addresses, [hostNumber]);
+  const numbers = createMachineNumbers(layout.addresses, { reserved: [hostNumber] });
   const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });

@@ -1,4 +1,6 @@
 import { type Dispatcher, request } from "undici";
+import { HostUnreachable } from "../compute-failure.ts";
+import { localHostId } from "../hosts/hosts-provider.ts";
 
 /** What Incus answered when it did not do what was asked; the message is Incus's own. */
 export class IncusError extends Error {
@@ -31,7 +33,10 @@ export interface IncusAnswer<T> {
   readonly metadata: T;
 }
 
-/** One request to Incus's REST API. Throws IncusError for an answer that is an error, anything else when there is no answer. */
+/**
+ * One request to Incus's REST API. Throws IncusError for an answer that is an error, HostUnreachable when there is no answer: then
+ * what was asked may have been done.
+ */
 export type IncusTransport = <T>(
   method: Method,
   path: string,
@@ -41,36 +46,65 @@ export type IncusTransport = <T>(
 
 /** An Incus daemon and the project in it that is ours; everything else of it is left alone. */
 export interface IncusEndpoint {
-  /** The daemon's Unix socket. */
-  readonly socket: string;
+  /** Of the daemon's URLs. */
+  readonly origin: string;
   readonly project: string;
+  readonly dispatcher: Dispatcher;
 }
 
-/** Over a Unix socket the host of the URL is only a word. */
-export const incusOrigin = "incus.invalid";
-
 /** URL of a path in the project. */
-export function incusUrl(path: string, project: string): URL {
-  const url = new URL(path, `http://${incusOrigin}`);
+export function incusUrl(path: string, { origin, project }: IncusEndpoint): URL {
+  const url = new URL(path, origin);
   url.searchParams.set("project", project);
   return url;
 }
 
-export function createIncusTransport(project: string, dispatcher: Dispatcher): IncusTransport {
+export function createIncusTransport(endpoint: IncusEndpoint): IncusTransport {
   return async <T>(method: Method, path: string, signal: AbortSignal, body?: object | AsyncIterable<Uint8Array>) => {
     const content = body === undefined ? null : isStream(body) ? body : JSON.stringify(body);
     const type = isStream(body) ? "application/octet-stream" : "application/json";
-    const response = await request(incusUrl(path, project), {
-      dispatcher,
-      method,
-      signal,
-      headers: { "content-type": type },
-      body: content as Dispatcher.DispatchOptions["body"] & string,
+    const answer = await answered(async () => {
+      const response = await request(incusUrl(path, endpoint), {
+        dispatcher: endpoint.dispatcher,
+        method,
+        signal,
+        headers: { "content-type": type },
+        body: content as Dispatcher.DispatchOptions["body"] & string,
+      });
+      return (await response.body.json()) as IncusAnswer<T>;
     });
-    const answer = (await response.body.json()) as IncusAnswer<T>;
     if (answer.type === "error") throw new IncusError(answer.error_code, answer.error);
     return answer;
   };
+}
+
+/** Codes of errors that leave open whether the daemon is there at all, and what it did. */
+const silences = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_SOCKET",
+]);
+
+async function answered<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (!silences.has(code)) throw error;
+    throw unreachable(code);
+  }
+}
+
+/** The daemon of this host says nothing. */
+export function unreachable(reason: string): HostUnreachable {
+  return new HostUnreachable(localHostId, `its Incus cannot be reached (${reason}).`);
 }
 
 function isStream(body: object | undefined): body is AsyncIterable<Uint8Array> {

@@ -17,7 +17,7 @@ export interface Instance {
 export interface InstancePower {
   /** Undefined when Incus knows no such instance. */
   look(id: string, signal: AbortSignal): Promise<Instance | undefined>;
-  /** Makes it from its configuration, or finds that somebody made it meanwhile. */
+  /** Makes it from its configuration, or finds that somebody made it meanwhile. Throws ComputeFailure with what Incus says. */
   create(config: { readonly name: string }, signal: AbortSignal): Promise<void>;
   /** Throws ComputeFailure with what LXC has noted. */
   start(id: string, signal: AbortSignal): Promise<void>;
@@ -90,8 +90,9 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
       try {
         await incus.run("POST", "/1.0/instances", signal, config);
       } catch (error) {
-        if (!isThereAlready(error)) throw error;
-        await incus.settled(config.name, signal);
+        if (isThereAlready(error)) return incus.settled(config.name, signal);
+        if (!(error instanceof IncusError)) throw error;
+        throw new ComputeFailure(`Incus could not make the machine: ${error.message}`, { cause: error });
       }
     },
     async start(id, signal) {

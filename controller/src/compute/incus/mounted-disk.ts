@@ -14,7 +14,7 @@ export async function mountDisk(paths: MachinePaths): Promise<void> {
   await mkdir(paths.dataDirectory, { recursive: true, mode: 0o700 });
   if (!(await isMounted(paths.dataDirectory))) {
     const options = "loop,noatime,nosuid,nodev";
-    await attempt("mounted", "mount", ["-t", "xfs", "-o", options, paths.diskFile, paths.dataDirectory]);
+    await attempt("mounted", "mount", ["-t", "xfs", "-o", options, paths.diskFile, paths.dataDirectory], loopsInUse);
   }
   try {
     await mkdir(dataSource(paths), { mode: 0o700 });
@@ -48,11 +48,23 @@ async function isMounted(directory: string): Promise<boolean> {
   return table.split("\n").some((line) => line.split(" ")[4] === written);
 }
 
-async function attempt(what: string, command: string, args: readonly string[]): Promise<void> {
+async function attempt(
+  what: string,
+  command: string,
+  args: readonly string[],
+  more?: () => Promise<string>,
+): Promise<void> {
   try {
     await run(command, args);
   } catch (error) {
     const detail = error instanceof Error ? (error.message.trim().split("\n").at(-1) ?? "") : String(error);
-    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}`, { cause: error });
+    const besides = more === undefined ? "" : ` (${await more()})`;
+    throw new ComputeFailure(`The data disk could not be ${what}: ${detail}${besides}`, { cause: error });
   }
+}
+
+/** A host can run out of them. */
+async function loopsInUse(): Promise<string> {
+  const { stdout } = await run("losetup", ["--all", "--noheadings", "--output", "NAME"]);
+  return `${stdout.split("\n").filter((line) => line !== "").length} loop devices of the host are in use`;
 }

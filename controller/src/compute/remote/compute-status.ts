@@ -7,6 +7,7 @@ export function rpcFailureOf(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
   if (error instanceof ComputeFailure) return new RpcFailure(Code.FAILED_PRECONDITION, error.message);
   if (error instanceof ComputePending) return new RpcFailure(Code.ABORTED, error.message);
+  if (error instanceof HostUnreachable) return new RpcFailure(Code.UNAVAILABLE, error.message);
   if (isDiskFull(error)) return new RpcFailure(Code.FAILED_PRECONDITION, "The host's disk is full.");
   return new RpcFailure(Code.INTERNAL, "The host could not do it; its log says why.");
 }

@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ControllerConfig } from "../../config.ts";
+import { HostUnreachable } from "../compute-failure.ts";
+import type { IncusRemote } from "./incus-address.ts";
+import { createIncusClient, type IncusClient } from "./incus-client.ts";
+import { becomeTrusted, readTrustToken, remoteByToken, type TrustToken } from "./incus-trust.ts";
+
+type IncusSettings = Pick<
+  ControllerConfig,
+  "incusSocket" | "incusProject" | "incusUrl" | "incusCert" | "incusKey" | "incusServerCert" | "incusTokenFile"
+>;
+
+/** A daemon that does not answer now may later; one that hangs must not hang the start. */
+const trustedWithinMs = 30_000;
+
+/**
+ * The daemon that the settings name. Over HTTPS it is known by its certificate, or by the fingerprint in a trust token; throws
+ * for one that has another certificate, or that does not trust ours.
+ */
+export async function openIncus(settings: IncusSettings, log: Log): Promise<IncusClient> {
+  const { incusSocket: socket, incusProject: project, incusUrl: url } = settings;
+  if (url === "") return createIncusClient({ socket }, project);
+  if (!url.startsWith("https://")) throw new Error(`HOLDFAST_INCUS_URL: ${url} is no https:// URL`);
+  const signal = AbortSignal.timeout(trustedWithinMs);
+  const token = await tokenOf(settings.incusTokenFile);
+  const incus = createIncusClient(await remoteOf(settings, token, signal), project);
+  try {
+    await becomeTrusted(incus, token, signal);
+  } catch (error) {
+    if (!(error instanceof HostUnreachable)) {
+      await incus.close();
+      throw error;
+    }
+    log.warn("incus does not answer yet", { url });
+  }
+  return incus;
+}
+
+async function remoteOf(
+  settings: IncusSettings,
+  token: TrustToken | undefined,
+  signal: AbortSignal,
+): Promise<IncusRemote> {
+  const { incusUrl: url, incusCert, incusKey, incusServerCert } = settings;
+  if (incusCert === "" || incusKey === "")
+    throw new Error("HOLDFAST_INCUS_CERT and HOLDFAST_INCUS_KEY are wanted with HOLDFAST_INCUS_URL");
+  const [certificate, key] = await Promise.all([readFile(incusCert, "utf8"), readFile(incusKey, "utf8")]);
+  const ours = { url, certificate, key };
+  if (incusServerCert !== "") return { ...ours, serverCertificate: await readFile(incusServerCert, "utf8") };
+  if (token !== undefined) return remoteByToken(ours, token, signal);
+  throw new Error(
+    "HOLDFAST_INCUS_SERVER_CERT or HOLDFAST_INCUS_TOKEN_FILE is wanted: by what else is the daemon known?",
+  );
+}
+
+async function tokenOf(file: string): Promise<TrustToken | undefined> {
+  if (file === "") return undefined;
+  try {
+    return readTrustToken(await readFile(file, "utf8"));
+  } catch (error) {
+    throw new Error(`HOLDFAST_INCUS_TOKEN_FILE: ${file} ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
