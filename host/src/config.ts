@@ -3,6 +3,7 @@ import { settings as ofControllers } from "@holdfast/controller/config.ts";
 
 const { provider, processDir, imagesDir, loopbackBlock, spares, memoryOvercommit, logLevel } = ofControllers;
 const { storageTiers, incusSocket, incusProject, incusPool, incusTierPools, incusAddressBlock } = ofControllers;
+const { incusUrl, incusCert, incusKey, incusServerCert, incusTokenFile } = ofControllers;
 
 /** Every setting of a host program. What its provider needs is set as it is for controllers. */
 export const settings = {
@@ -16,6 +17,11 @@ export const settings = {
   memoryOvercommit,
   storageTiers,
   incusSocket,
+  incusUrl,
+  incusCert,
+  incusKey,
+  incusServerCert,
+  incusTokenFile,
   incusProject,
   incusPool,
   incusTierPools,

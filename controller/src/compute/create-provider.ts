@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { ControllerConfig } from "../config.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
-import { openIncus } from "./incus/open-incus.ts";
+import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
 import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
 import { readStorageTiers } from "./host/storage-tiers.ts";
@@ -21,13 +21,12 @@ export type ProviderConfig = Pick<
   | "loopbackBlock"
   | "spares"
   | "memoryOvercommit"
-  | "incusSocket"
-  | "incusProject"
   | "incusPool"
   | "incusTierPools"
   | "storageTiers"
   | "incusAddressBlock"
->;
+> &
+  IncusSettings;
 
 export interface ProviderDeps {
   readonly config: ProviderConfig;

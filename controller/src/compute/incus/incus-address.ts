@@ -48,7 +48,7 @@ function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
 }
 
 /** SHA-256 of a certificate in DER, hex: how Incus names certificates. */
-export function fingerprintOf(der: Uint8Array): string {
+function fingerprintOf(der: Uint8Array): string {
   return createHash("sha256").update(der).digest("hex");
 }
 

@@ -6,7 +6,8 @@ import type { IncusRemote } from "./incus-address.ts";
 import { createIncusClient, type IncusClient } from "./incus-client.ts";
 import { becomeTrusted, readTrustToken, remoteByToken, type TrustToken } from "./incus-trust.ts";
 
-type IncusSettings = Pick<
+/** Which daemon, and how it is spoken to. */
+export type IncusSettings = Pick<
   ControllerConfig,
   "incusSocket" | "incusProject" | "incusUrl" | "incusCert" | "incusKey" | "incusServerCert" | "incusTokenFile"
 >;
