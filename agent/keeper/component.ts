@@ -11,6 +11,8 @@ import { createSegmentLog } from "./segment-log.ts";
 
 /** One named component and its runs; never two at a time. */
 export interface Component {
+  /** Resolves when nothing is left of what an earlier keeper ran under this name. */
+  sweep(): Promise<void>;
   readonly status: ComponentStatus;
   readonly spec: ComponentSpec | undefined;
   /** Resolves when its first process is there; rejects when it runs already or cannot be made. */
@@ -68,7 +70,7 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
 
   function become(change: Partial<ComponentStatus>): void {
     status = { ...status, ...change };
-    onChange(status);
+    onChange({ ...status, rightNumber: deadline.number });
   }
 
   /** What an earlier keeper left is killed before anything new starts. */
@@ -137,8 +139,9 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
   }
 
   return {
+    sweep,
     get status() {
-      return status;
+      return { ...status, rightNumber: deadline.number };
     },
     get spec() {
       return spec;

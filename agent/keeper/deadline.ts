@@ -5,6 +5,8 @@ export interface Deadline {
   /** Throws for a number lower than one seen before: an answer that came late. */
   extend(number: number, leftMs: number | null): void;
   clear(): void;
+  /** The highest number so far. */
+  readonly number: number;
 }
 
 /** Longest nap: timers count another clock than the deadline does. */
@@ -40,5 +42,8 @@ export function createDeadline(bootMs: () => number, onPassed: () => void): Dead
       set(leftMs);
     },
     clear: () => set(null),
+    get number() {
+      return highest;
+    },
   };
 }

@@ -2,6 +2,11 @@ import { chmodSync, chownSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 
+/** One connection of an agent. */
+export interface Caller {
+  send(event: KeeperEvent): void;
+}
+
 export interface KeeperServer {
   listen(): Promise<void>;
   /** To every agent that is connected. */
@@ -15,31 +20,32 @@ const longestRequestBytes = 1 << 20;
 export function createKeeperServer(
   path: string,
   owner: number | undefined,
-  answer: (request: KeeperRequest) => Promise<KeeperReply>,
+  answer: (request: KeeperRequest, caller: Caller) => Promise<KeeperReply>,
 ): KeeperServer {
   const connections = new Set<Socket>();
   const server: Server = createServer((socket) => {
     connections.add(socket);
+    const caller: Caller = { send: (event) => send(socket, event) };
     let rest = "";
     socket.setEncoding("utf8");
     socket.on("data", (text: string) => {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > longestRequestBytes) socket.destroy();
-      for (const line of lines) serve(socket, line);
+      for (const line of lines) serve(socket, caller, line);
     });
     socket.on("close", () => connections.delete(socket));
     // An agent that was killed: its close event follows.
     socket.on("error", () => socket.destroy());
   });
 
-  function serve(socket: Socket, line: string): void {
+  function serve(socket: Socket, caller: Caller, line: string): void {
     const request = parse(line);
     if (request === undefined) {
       socket.destroy();
       return;
     }
-    void answer(request)
+    void answer(request, caller)
       .catch((error: unknown): KeeperReply => ({ id: request.id, ok: false, error: (error as Error).message }))
       .then((reply) => send(socket, reply));
   }

@@ -38,6 +38,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
       runDir: directory,
       socketPath,
       agent: undefined,
+      successorOf: () => specOf("agent", []),
       bootMs,
       now: Date.now,
       note,
@@ -217,8 +218,9 @@ async function dial(path: string) {
   let id = 0;
   createInterface({ input: socket }).on("line", (line) => {
     const message = JSON.parse(line) as KeeperReply | KeeperEvent;
-    if ("event" in message) events.push(message.component);
-    else waiting.get(message.id)?.(message);
+    if ("event" in message) {
+      if (message.event === "component") events.push(message.component);
+    } else waiting.get(message.id)?.(message);
   });
   await new Promise((resolve) => socket.once("connect", resolve));
   return {

@@ -1,12 +1,21 @@
 import { type Component, type ComponentDeps, createComponent } from "./component.ts";
-import type { ComponentSpec, ComponentStatus, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
-import { createKeeperServer } from "./keeper-server.ts";
+import {
+  type ComponentSpec,
+  type ComponentStatus,
+  type KeeperReply,
+  type KeeperRequest,
+  keeperProtocol,
+} from "./keeper-protocol.ts";
+import { type Caller, createKeeperServer } from "./keeper-server.ts";
 import { createRestarts } from "./restarts.ts";
+import { agentSlots, createSuccession } from "./succession.ts";
 
 export interface KeeperDeps extends Omit<ComponentDeps, "role" | "onChange"> {
   readonly socketPath: string;
-  /** The agent itself, started first and again whenever it ends. */
+  /** The agent itself, started first and again whenever it ends, until another one takes its place. */
   readonly agent: ComponentSpec | undefined;
+  /** What runs the agent of this file instead; throws when it is none that the machine's agent may name. */
+  readonly successorOf: (main: string) => ComponentSpec;
   readonly note: (message: string, fields: object) => void;
 }
 
@@ -20,13 +29,23 @@ export interface Keeper {
 export function createKeeper(deps: KeeperDeps): Keeper {
   const { agent, note } = deps;
   const components = new Map<string, Component>();
-  const restarts = createRestarts(deps.now);
   let stopping = false;
+  const isAgent = (name: string) => agentSlots.some((slot) => slot === name);
+  const succession =
+    agent === undefined
+      ? undefined
+      : createSuccession({
+          ...deps,
+          agent,
+          component,
+          restarts: createRestarts(deps.now),
+          monotonicMs: deps.bootMs,
+        });
 
   function component(name: string): Component {
     const known = components.get(name);
     if (known !== undefined) return known;
-    const made = createComponent(name, { ...deps, role: name === agent?.name ? "agent" : "engine", onChange });
+    const made = createComponent(name, { ...deps, role: isAgent(name) ? "agent" : "engine", onChange });
     components.set(name, made);
     return made;
   }
@@ -34,47 +53,61 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   function onChange(status: ComponentStatus): void {
     note("component changed", { ...status });
     server.broadcast({ event: "component", component: status });
-    if (status.name === agent?.name && status.state === "empty") restartAgent(status);
+    succession?.changed(status);
   }
 
-  function restartAgent(status: ComponentStatus): void {
-    if (stopping || agent === undefined) return;
-    const delayMs = restarts.delayAfter(status.startedAt);
-    setTimeout(() => {
-      if (!stopping) startAgent(agent);
-    }, delayMs);
+  async function answer(request: KeeperRequest, caller: Caller): Promise<KeeperReply> {
+    const gapMs = await perform(request, caller);
+    const all = [...components.values()].map((each) => each.status);
+    return {
+      id: request.id,
+      ok: true,
+      components: all,
+      protocol: keeperProtocol,
+      ...(typeof gapMs === "number" ? { gapMs } : {}),
+    };
   }
 
-  function startAgent(spec: ComponentSpec): void {
-    component(spec.name)
-      .start(spec)
-      .catch((error: Error) => {
-        note("agent not started", { error: error.message });
-        restartAgent(component(spec.name).status);
-      });
-  }
-
-  async function answer(request: KeeperRequest): Promise<KeeperReply> {
-    await perform(request);
-    return { id: request.id, ok: true, components: [...components.values()].map((each) => each.status) };
-  }
-
-  async function perform(request: KeeperRequest): Promise<void> {
+  async function perform(request: KeeperRequest, caller: Caller): Promise<number | void> {
     switch (request.op) {
       case "start":
         if (stopping) throw new Error("the keeper stops");
-        return component(request.component.name).start(request.component);
+        return commanded(caller, request.component.name).start(request.component);
       case "stop":
-        return component(request.name).stop(request.signal, request.graceMs);
+        return commanded(caller, request.name).stop(request.signal, request.graceMs);
       case "signal":
-        return component(request.name).signal(request.signal);
+        return commanded(caller, request.name).signal(request.signal);
       case "extend":
-        return component(request.name).extend(request.number, request.leftMs);
+        return commanded(caller, request.name).extend(request.number, request.leftMs);
       case "status":
         return;
+      case "claim":
+        return agents().claim(caller, request.run);
+      case "offer":
+        return agents().offer(caller, request.main, request.controller);
+      case "ready":
+        return agents().ready(caller, request.run);
+      case "yield":
+        return agents().yield(caller, request.state);
+      case "settled":
+        return agents().settled(caller, request.run);
+      case "withdraw":
+        return agents().withdraw(caller);
       default:
         throw new Error("unknown request");
     }
+  }
+
+  /** The component, for whoever is in charge. The agents are the keeper's own affair. */
+  function commanded(caller: Caller, name: string): Component {
+    if (succession?.mayOrder(caller) === false) throw new Error("another agent is in charge");
+    if (agent !== undefined && isAgent(name)) throw new Error(`${name} is the keeper's own`);
+    return component(name);
+  }
+
+  function agents() {
+    if (succession === undefined || stopping) throw new Error("this keeper runs no agent");
+    return succession;
   }
 
   const server = createKeeperServer(deps.socketPath, deps.owner, answer);
@@ -87,14 +120,15 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   return {
     async start() {
       await server.listen();
-      if (agent !== undefined) startAgent(agent);
+      await succession?.start();
     },
     async stop() {
       stopping = true;
+      succession?.stop();
       const all = [...components.values()];
       // What was started last leans on what was there before it.
-      for (const each of all.reverse()) if (each.status.name !== agent?.name) await stopOne(each);
-      for (const each of all) if (each.status.name === agent?.name) await stopOne(each);
+      for (const each of all.reverse()) if (!isAgent(each.status.name)) await stopOne(each);
+      for (const each of all) if (isAgent(each.status.name)) await stopOne(each);
       server.close();
     },
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { bootMs } from "./boot-clock.ts";
 import { chooseContainment, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
@@ -48,6 +48,19 @@ const agent: ComponentSpec = {
   deadlineMs: null,
 };
 
+/** Where agents keep the code that controllers sent them: each state of it in a directory of its own. */
+const receivedCode = join(stateDir, "code");
+
+/** The same agent from another file; what Node compiles of it goes with it. */
+function successorOf(main: string): ComponentSpec {
+  if (dirname(dirname(main)) !== receivedCode) throw new Error(`${main} is not below ${receivedCode}`);
+  return {
+    ...agent,
+    argv: [...agent.argv.slice(0, -1), main],
+    env: { ...agent.env, NODE_COMPILE_CACHE: join(dirname(main), "compile-cache") },
+  };
+}
+
 // Modes mean what they say, whoever started this.
 process.umask(0o022);
 
@@ -74,6 +87,7 @@ const keeper = createKeeper({
   socketPath,
   owner: users?.agent,
   agent,
+  successorOf,
   bootMs,
   now: Date.now,
   note,

@@ -4,10 +4,14 @@ const longestMs = 10_000;
 const goodRunMs = 30_000;
 
 /** How long to wait before something that ended is started again. */
-export function createRestarts(now: () => number) {
+export interface Restarts {
+  delayAfter(startedAt: number): number;
+}
+
+export function createRestarts(now: () => number): Restarts {
   let delayMs = 0;
   return {
-    delayAfter(startedAt: number): number {
+    delayAfter(startedAt) {
       delayMs = now() - startedAt >= goodRunMs || delayMs === 0 ? firstMs : Math.min(delayMs * 2, longestMs);
       return delayMs;
     },

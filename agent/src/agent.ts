@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "@holdfast/common/clock.ts";
@@ -19,7 +20,11 @@ import { createMemoryWatch } from "./instance/memory-watch.ts";
 import { createProbes } from "./instance/probes.ts";
 import { createServerCertificate } from "./instance/server-certificate.ts";
 import { openJournal } from "./journal/journal.ts";
+import type { OutgoingFrame } from "./session/session.ts";
 import { createUplink, type Uplink } from "./session/uplink.ts";
+import { createAgentUpgrade } from "./upgrade/agent-upgrade.ts";
+import type { ReceivedCode } from "./upgrade/received-code.ts";
+import type { Predecessor } from "./upgrade/take-over.ts";
 import { handlers } from "./tasks/index.ts";
 import { TaskFailed } from "./tasks/task-failed.ts";
 import { createTaskRunner } from "./tasks/task-runner.ts";
@@ -31,6 +36,9 @@ export interface AgentDeps {
   readonly controllers: readonly string[];
   readonly keeper: KeeperClient;
   readonly controlGroup: ControlGroup;
+  readonly code: ReceivedCode;
+  /** The agent whose place this one takes; undefined when nobody is in charge yet but this one. */
+  readonly predecessor: Predecessor | undefined;
   /** Loads an engine's driver when it is first needed; undefined for an engine that there is none for. */
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly sessionId: string;
@@ -44,13 +52,15 @@ export interface Agent {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const agentVersion = "0.1.0";
 const observationEveryMs = 15_000;
 const mostUnsent = 200;
+/** An engine is found running within this time; only then is told of it, so that nobody sees it "starting". */
+const adoptedWithinMs = 5_000;
 
 /** Puts the agent together: the instance and its probes on one side, the controllers' stream and tasks on the other. */
 export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const { machineId, machineStart, directories, controllers, keeper, driverOf, sessionId, clock, random, log } = deps;
+  const { code, predecessor } = deps;
   const memory = createMemoryWatch(deps.controlGroup, clock.now);
   const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
   const files = createInstanceFiles(directories);
@@ -86,12 +96,56 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const hurryProbes = probes.hurry;
   const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
 
+  /** Of the loops that hold the machine to its settings; undefined while they rest. */
+  let loops: { readonly halt: AbortController; readonly done: Promise<unknown> } | undefined;
+  let gapMs = 0;
+  const ending = new AbortController();
+  const broken = Promise.withResolvers<never>();
+
+  function takeUp(): void {
+    const halt = new AbortController();
+    const until = AbortSignal.any([ending.signal, halt.signal]);
+    const done = Promise.all([supervisor.run(until), probes.run(until)]);
+    done.catch(broken.reject);
+    loops = { halt, done };
+  }
+
+  const upgrade = createAgentUpgrade({
+    keeper,
+    code,
+    stateDir: directories.stateDir,
+    gapMs: () => gapMs,
+    log,
+    work: {
+      sessionId,
+      isIdle: (taskId) => canStay.has(status.state) && runner.running.every((id) => id === taskId),
+      hold: () => runner.hold(),
+      async putDown() {
+        uplink.pause();
+        loops?.halt.abort();
+        await loops?.done;
+        loops = undefined;
+        await journal.suspend();
+      },
+      async takeUp() {
+        if (loops === undefined) {
+          await journal.reopen();
+          takeUp();
+          uplink.goOn();
+        }
+        runner.release();
+      },
+      leave: () => ending.abort(),
+    },
+  });
+
   const runner = createTaskRunner({
     journal,
     handlers,
     surroundings: {
       supervisor,
       logs,
+      upgrade,
       async engine() {
         const engine = round.engine();
         if (engine === undefined) throw new TaskFailed("not_ready", `The engine is ${status.state}.`, true);
@@ -116,32 +170,58 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     log,
   });
 
+  // Until this agent has taken over, nothing is begun.
+  if (predecessor !== undefined) runner.hold();
+
   const uplink: Uplink = createUplink({
     stateDir: directories.stateDir,
     controllers,
+    ready: predecessor?.channel,
     hello: () =>
       create(HelloSchema, {
         machineId,
-        agentVersion,
+        agentVersion: code.own.release,
+        agentDigest: code.own.digest,
+        keeperProtocol: keeper.protocol,
         bootId,
         terms: Object.fromEntries(journal.terms),
         openTasks: journal.openTasks(),
         sessionId,
+        succeeds: predecessor?.sessionId ?? "",
       }),
     handlers: { onTask: runner.accept, onCancel: runner.cancel, onResultAck: runner.acknowledged },
     onOpen(session) {
-      for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
-      for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
-      tell();
-      // The machine's certificate may be one of new authorities: the engine's follows.
-      supervisor.look();
+      if (loops !== undefined) sendAll(session);
+      else if (predecessor !== undefined) settled ??= settle(predecessor).catch(broken.reject);
     },
     clock,
     random,
     log,
   });
 
+  let settled: Promise<void> | undefined;
   let telling: NodeJS.Immediate | undefined;
+
+  async function settle(before: Predecessor): Promise<void> {
+    gapMs = await before.settle();
+    log.info("took over from the agent of before", { gapMs });
+    takeUp();
+    await Promise.race([supervisor.looked(), sleep(adoptedWithinMs, undefined, { ref: false })]);
+    isQuiet = false;
+    runner.release();
+    sendAll(uplink);
+  }
+
+  /** What the controller may not know yet. */
+  function sendAll(session: { send(frame: OutgoingFrame): void }): void {
+    for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
+    for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
+    tell();
+    // The machine's certificate may be one of new authorities: the engine's follows.
+    supervisor.look();
+  }
+
+  let isQuiet = predecessor !== undefined;
 
   /** Several changes of one moment are one observation. */
   function tellSoon(): void {
@@ -151,6 +231,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   function tell(): void {
     clearImmediate(telling);
     telling = undefined;
+    if (isQuiet || loops === undefined) return;
     const instance = status.message();
     const value = create(ObservationSchema, { time: timestampFromMs(clock.now()), ...(instance && { instance }) });
     uplink.send({ case: "observation", value });
@@ -158,10 +239,16 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
 
   return {
     async run(signal) {
+      signal.addEventListener("abort", () => ending.abort(), { once: true });
+      if (predecessor === undefined) takeUp();
       const ticking = setInterval(tell, observationEveryMs);
-      await Promise.all([uplink.run(signal), supervisor.run(signal), probes.run(signal)]);
+      await Promise.race([uplink.run(ending.signal), broken.promise]);
+      await loops?.done;
       clearInterval(ticking);
-      await journal.close();
+      if (loops !== undefined) await journal.close();
     },
   };
 }
+
+/** States in which nothing is under way with the engine. */
+const canStay: ReadonlySet<string> = new Set(["absent", "running", "stopped", "failed"]);

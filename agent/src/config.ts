@@ -20,5 +20,8 @@ export const settings = {
     "",
   ),
   controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrolment, host:port"),
+  run: text("HOLDFAST_AGENT_RUN", "By which the keeper knows this run of the agent", ""),
+  part: text("HOLDFAST_AGENT_PART", "current, or next for one that is to take another one's place", "current"),
+  controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent whose place it is to take", ""),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 };

@@ -1,13 +1,20 @@
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createAgent } from "./agent.ts";
 import { settings } from "./config.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
 import { createControlGroup } from "./host/control-group.ts";
 import { createEnginePrograms } from "./host/engine-programs.ts";
 import { connectKeeper } from "./host/keeper-client.ts";
+import { checkJournal } from "./journal/journal.ts";
+import { proveSelf } from "./upgrade/proof.ts";
+import { openReceivedCode } from "./upgrade/received-code.ts";
+import { awaitCharge, type Predecessor } from "./upgrade/take-over.ts";
 
 const config = readConfig(settings, process.env);
 const log = createLog("agent", config.logLevel).child({ machine: config.machineId });
@@ -24,7 +31,27 @@ const keeper = await connectKeeper(
   end.signal,
 );
 const { stateDir, runDir, dataDir, softwareRoot } = config;
+const code = await openReceivedCode(stateDir, process.argv[1] ?? "");
 const runAsEngine = createEnginePrograms(keeper, stateDir);
+const sessionId = randomUUID();
+// Whoever gives the machine its settings, or hands it over, is not to wait for what is the same in each.
+const preload = async () => void (isEngine(config.engine) && (await loadDriver(config.engine, runAsEngine)));
+let predecessor: Predecessor | undefined;
+if (config.part === "next") {
+  await Promise.all([preload(), checkJournal(join(stateDir, "journal"))]);
+  const hello = create(HelloSchema, {
+    machineId: config.machineId,
+    agentVersion: code.own.release,
+    agentDigest: code.own.digest,
+    keeperProtocol: keeper.protocol,
+    sessionId,
+    standby: true,
+  });
+  const controllers = [config.controller, ...config.controllers].filter((address) => address !== "");
+  const channel = await proveSelf({ stateDir, controllers, hello, monotonicMs: systemClock.monotonicMs });
+  log.info("agent ready to take over", { digest: code.own.digest });
+  predecessor = await awaitCharge(keeper, config.run, channel, end.signal);
+} else if (keeper.protocol > 1) await keeper.order({ op: "claim", run: config.run });
 const agent = await createAgent({
   machineId: config.machineId,
   machineStart: config.machineStart,
@@ -32,14 +59,17 @@ const agent = await createAgent({
   controllers: config.controllers,
   keeper,
   controlGroup: createControlGroup(config.cgroupDir),
+  code,
+  predecessor,
   driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine, runAsEngine) : undefined),
-  sessionId: randomUUID(),
+  sessionId,
   clock: systemClock,
   random: Math.random,
   log,
 });
-// Whoever gives the machine its settings is not to wait for what is the same in each.
-if (isEngine(config.engine)) await loadDriver(config.engine, runAsEngine);
+if (predecessor === undefined) await preload();
 log.info("agent ready", { startMs: Math.round(performance.now()) });
 await agent.run(end.signal);
 keeper.close();
+// What it only waits for ends with it.
+process.exit(0);

@@ -118,7 +118,14 @@ function openGateway() {
   const unused = (): never => {
     throw new Error("a list needs none of this");
   };
-  const session = { controllerId: "bench", connectedAt: 0, agentVersion: "bench", bootId: "boot" };
+  const session = {
+    controllerId: "bench",
+    connectedAt: 0,
+    agentVersion: "bench",
+    agentDigest: "",
+    keeperProtocol: 0,
+    bootId: "boot",
+  };
   const observation = { instance: create(InstanceObservationSchema), observedAt: 0, bootId: "boot" };
   const api = createManagedServiceApi({
     begin: unused,

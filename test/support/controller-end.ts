@@ -105,7 +105,7 @@ export async function startControllerEnd(
   const chainPem = `${new X509Certificate(new Uint8Array(controller.der)).toString("pem")}\n${caPem}`;
   const streams = new Set<Stream>();
   const spentBy = new Map<string, string>();
-  const waiting = new Map<string, (result: TaskResult) => void>();
+  const waiting = new Map<string, { task: MessageInitShape<typeof TaskSchema>; resolve(result: TaskResult): void }>();
   let sequence = 0;
 
   const answer = async (request: Uint8Array, uri: string, lifetimeMs: number) => {
@@ -194,8 +194,11 @@ export async function startControllerEnd(
   function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
     switch (frame.case) {
       case "hello":
-        self.hellos.push(frame.value);
+        // An agent that only proves itself gets nothing but a welcome; one that took another's place gets all that comes.
+        if (frame.value.standby) streams.delete(call);
+        else self.hellos.push(frame.value);
         write(call, { case: "welcome", value: { controllerId: "c-1", heartbeatIntervalMs: 500, controllers: [] } });
+        if (frame.value.succeeds !== "") goOn(call);
         return;
       case "heartbeat":
         return write(call, { case: "heartbeatAck", value: { sequence: number } });
@@ -207,12 +210,22 @@ export async function startControllerEnd(
         return;
       case "taskResult":
         self.results.push(frame.value);
-        waiting.get(frame.value.taskId)?.(frame.value);
+        waiting.get(frame.value.taskId)?.resolve(frame.value);
+        waiting.delete(frame.value.taskId);
         if (self.acknowledges) write(call, { case: "resultAck", value: { taskId: frame.value.taskId } });
         return;
       case undefined:
         throw new Error("a frame says nothing");
     }
+  }
+
+  /** With the next agent of the machine: what the one of before did not answer it is asked again. */
+  function goOn(call: Stream): void {
+    for (const older of [...streams].filter((stream) => stream !== call)) {
+      write(older, { case: "goodbye", value: { reason: "a newer stream is open", controllers: [] } });
+      streams.delete(older);
+    }
+    for (const { task } of waiting.values()) write(call, { case: "task", value: create(TaskSchema, task) });
   }
 
   function write(call: Stream, frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void {
@@ -247,8 +260,9 @@ export async function startControllerEnd(
     perform(task) {
       sequence += 1;
       const id = task.id ?? `quick-${sequence}-${randomBytes(4).toString("hex")}`;
-      const result = new Promise<TaskResult>((resolve) => waiting.set(id, resolve));
-      self.give({ ...task, id } as MessageInitShape<typeof TaskSchema>);
+      const given = { ...task, id } as MessageInitShape<typeof TaskSchema>;
+      const result = new Promise<TaskResult>((resolve) => waiting.set(id, { task: given, resolve }));
+      self.give(given);
       return result;
     },
     cut() {

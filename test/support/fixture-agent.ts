@@ -6,6 +6,7 @@ import { connectKeeper } from "@holdfast/agent/host/keeper-client.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { openReceivedCode } from "@holdfast/agent/upgrade/received-code.ts";
 import { createFixtureDriver } from "./fixture-driver.ts";
 
 /** The agent as main.ts runs it, with the fixture driver as its only engine. */
@@ -13,7 +14,10 @@ const config = readConfig(settings, process.env);
 const end = new AbortController();
 process.on("SIGTERM", () => end.abort());
 const keeper = await connectKeeper(config.keeperSocket, () => process.exit(1), end.signal);
-const driver = createFixtureDriver((signal) => keeper.order({ op: "signal", name: "engine", signal }));
+const driver = createFixtureDriver(async (signal) => {
+  await keeper.order({ op: "signal", name: "engine", signal });
+});
+await keeper.order({ op: "claim", run: config.run });
 const { stateDir, runDir, dataDir, softwareRoot } = config;
 const agent = await createAgent({
   machineId: config.machineId,
@@ -22,6 +26,8 @@ const agent = await createAgent({
   controllers: config.controllers,
   keeper,
   controlGroup: createControlGroup(config.cgroupDir),
+  code: await openReceivedCode(stateDir, process.argv[1] ?? ""),
+  predecessor: undefined,
   driverOf: async (engine) => (engine === "fixture" ? driver : undefined),
   sessionId: randomUUID(),
   clock: systemClock,

@@ -9,17 +9,25 @@ import type {
   KeeperRequest,
 } from "../../keeper/keeper-protocol.ts";
 
+export type KeeperAnswer = Pick<Extract<KeeperReply, { ok: true }>, "gapMs">;
 type WithoutId<R> = R extends KeeperRequest ? Omit<R, "id"> : never;
 export type KeeperOrder = WithoutId<KeeperRequest>;
 
+/** What the keeper says of a change of agents. */
+export type SuccessionEvent = Exclude<KeeperEvent, { event: "component" }>;
+
 /** The machine's keeper, which outlives this agent and holds what runs. */
 export interface KeeperClient {
+  /** Version of what it understands: see keeper-protocol.ts. */
+  readonly protocol: number;
   /** What the keeper last said of a component; undefined for one that it never had. */
   component(name: string): ComponentStatus | undefined;
   /** Resolves when the keeper did it; rejects with its words. */
-  order(order: KeeperOrder): Promise<void>;
+  order(order: KeeperOrder): Promise<KeeperAnswer>;
   /** Calls back when a component changed. */
   subscribe(onChange: (component: ComponentStatus) => void): { close(): void };
+  /** Calls back with what the keeper says of a change of agents to this one. */
+  onSuccession(listener: (event: SuccessionEvent) => void): { close(): void };
   close(): void;
 }
 
@@ -31,7 +39,9 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   const socket = await dial(path, signal);
   const components = new Map<string, ComponentStatus>();
   const listeners = new Set<(component: ComponentStatus) => void>();
-  const waiting = new Map<number, { resolve(): void; reject(error: Error): void }>();
+  const successionListeners = new Set<(event: SuccessionEvent) => void>();
+  const waiting = new Map<number, { resolve(answer: KeeperAnswer): void; reject(error: Error): void }>();
+  let protocol = 1;
   let lastId = 0;
   let closed = false;
 
@@ -43,7 +53,8 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   createInterface({ input: socket }).on("line", (line) => {
     const message = JSON.parse(line) as KeeperReply | KeeperEvent;
     if ("event" in message) {
-      learn(message.component);
+      if (message.event === "component") learn(message.component);
+      else for (const listener of successionListeners) listener(message);
       return;
     }
     const asker = waiting.get(message.id);
@@ -53,7 +64,8 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
       return;
     }
     for (const component of message.components) components.set(component.name, component);
-    asker?.resolve();
+    protocol = message.protocol ?? 1;
+    asker?.resolve(message.gapMs === undefined ? {} : { gapMs: message.gapMs });
   });
   socket.on("close", () => {
     for (const { reject } of waiting.values()) reject(new Error("the keeper is gone"));
@@ -61,7 +73,7 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
     if (!closed) onLost();
   });
 
-  function order(wanted: KeeperOrder): Promise<void> {
+  function order(wanted: KeeperOrder): Promise<KeeperAnswer> {
     lastId += 1;
     const id = lastId;
     return new Promise((resolve, reject) => {
@@ -72,11 +84,18 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
 
   await order({ op: "status" });
   return {
+    get protocol() {
+      return protocol;
+    },
     component: (name) => components.get(name),
     order,
     subscribe(onChange) {
       listeners.add(onChange);
       return { close: () => void listeners.delete(onChange) };
+    },
+    onSuccession(listener) {
+      successionListeners.add(listener);
+      return { close: () => void successionListeners.delete(listener) };
     },
     close() {
       closed = true;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { agentSlots } from "../../keeper/succession.ts";
 import { programComponent } from "../host/engine-programs.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
 import { TaskFailed } from "../tasks/task-failed.ts";
@@ -18,6 +19,8 @@ export interface InstanceSupervisor {
   restart(restartCount: bigint, signal: AbortSignal): Promise<void>;
   /** Something that the settings do not tell may have changed: looks now whether anything is to be done. */
   look(): void;
+  /** Resolves when it has been looked once, since run was called last, whether the machine is as wanted. */
+  looked(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -60,6 +63,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   let poked = new AbortController();
   let failures = 0;
   let waiters: Waiter[] = [];
+  let looked = Promise.withResolvers<void>();
 
   function load(): Promise<void> {
     loaded ??= files.loadSpec().then((spec) => {
@@ -156,11 +160,13 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       await want({ ...wanted, restartCount: higher }, signal);
     },
     look: () => poked.abort(),
+    looked: () => looked.promise,
     async run(signal) {
+      looked = Promise.withResolvers();
       await load();
       const crashes = createCrashes(clock.monotonicMs);
       const subscription = keeper.subscribe((component) => {
-        if (component.name === "agent" || component.name === programComponent) return;
+        if (isAgent(component.name) || component.name === programComponent) return;
         if (component.state !== "empty" || component.cause === "requested") return;
         crashes.note(clock.now() - component.startedAt);
         log.warn("component ended", { component: component.name, exit: component.exit, cause: component.cause });
@@ -170,6 +176,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
         poked = new AbortController();
         const spec = wanted;
         const waitMs = spec === undefined ? idleMs : await once(spec, signal);
+        looked.resolve();
         if (wanted !== spec || waitMs === 0) continue;
         if (status.state === "failed") {
           // The end of an engine that would not start is told already; its next attempt has its own delay.
@@ -188,6 +195,10 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       subscription.close();
     },
   };
+}
+
+function isAgent(name: string): boolean {
+  return agentSlots.some((slot) => slot === name);
 }
 
 /** The first crash is answered at once, those that follow it closely more and more slowly. */

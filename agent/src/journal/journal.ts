@@ -1,6 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { openRecordFile } from "./record-file.ts";
+import { openRecordFile, readRecords } from "./record-file.ts";
 
 /** What this machine began, what it finished, and the highest term and generations that it saw. Survives kill -9. */
 export interface Journal {
@@ -23,6 +23,9 @@ export interface Journal {
   unacknowledged(): TaskResult[];
   /** Ids of the tasks that are not forgotten. */
   openTasks(): string[];
+  /** Writes nothing more, so that somebody else may, until it is reopened with all that the disk has then. */
+  suspend(): Promise<void>;
+  reopen(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,7 +43,7 @@ const keptAfterDeadlineMs = 24 * 3_600_000;
 
 /** Reads what is there; a last record that was cut is left out. */
 export async function openJournal(path: string, now: () => number): Promise<Journal> {
-  const file = await openRecordFile<Entry>(path);
+  let file = await openRecordFile<Entry>(path);
   const terms = new Map<string, bigint>();
   const generations = new Map<string, bigint>();
   const intents = new Map<string, number>();
@@ -132,9 +135,29 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
       if (intents.has(taskId) || results.has(taskId)) await write({ kind: "forgotten", id: taskId });
     },
     unacknowledged: () => [...results.values()].map(decode),
+    suspend: () => file.close(),
+    async reopen() {
+      file = await openRecordFile<Entry>(path);
+      for (const known of [terms, generations, intents, results]) known.clear();
+      for (const entry of file.records) apply(entry);
+    },
     openTasks: () => [...new Set([...intents.keys(), ...results.keys()])],
     close: () => file.close(),
   };
+}
+
+/** Reads it while somebody else writes it; throws for records that this version does not know. */
+export async function checkJournal(path: string): Promise<void> {
+  const known: Record<Entry["kind"], true> = {
+    term: true,
+    generation: true,
+    intent: true,
+    result: true,
+    forgotten: true,
+  };
+  for (const { kind } of await readRecords<Entry>(path)) {
+    if (!(kind in known)) throw new Error(`the journal has records of an unknown kind, ${kind}`);
+  }
 }
 
 function decode(result: string): TaskResult {

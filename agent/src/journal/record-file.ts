@@ -17,6 +17,11 @@ export interface RecordFile<R> {
   close(): Promise<void>;
 }
 
+/** What is there now, without touching it. */
+export async function readRecords<R>(path: string): Promise<readonly R[]> {
+  return decode<R>((await readIfThere(path)) ?? Buffer.alloc(0)).records;
+}
+
 /** Opens or makes the file. A tail that a crash left torn is cut. */
 export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

@@ -18,6 +18,9 @@ export interface Uplink {
   connected(signal: AbortSignal): Promise<ControllerChannel>;
   /** Of the authorities by which the machine's certificate was issued; 0 without one. */
   readonly authorityGeneration: number;
+  /** A session that ends is not followed by another one, until it goes on. */
+  pause(): void;
+  goOn(): void;
   /** Keeps a session open until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -26,6 +29,8 @@ export interface UplinkDeps {
   readonly stateDir: string;
   /** Controllers to dial besides those of the enrolment. */
   readonly controllers: readonly string[];
+  /** A connection that is there already, for the first session. */
+  readonly ready?: ControllerChannel | undefined;
   readonly hello: () => Hello;
   readonly handlers: Omit<SessionHandlers, "onNews" | "onRedirect">;
   /** A controller took over: what it may not know yet is to be sent again. */
@@ -60,6 +65,8 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
   let patienceMs = firstPatienceMs;
+  let { ready } = deps;
+  let unpaused: PromiseWithResolvers<void> | undefined;
   let newAuthorities = new AbortController();
   let redirect = Promise.withResolvers<string>();
   /** When to renew for newer authorities; undefined when there are none. */
@@ -67,13 +74,16 @@ export function createUplink(deps: UplinkDeps): Uplink {
 
   async function open(preferred: string | undefined): Promise<Session> {
     controllers.learn((await credentials.enrollment())?.controllers ?? []);
-    const address = preferred ?? controllers.next();
+    const address = preferred ?? ready?.address ?? controllers.next();
     const { privateKey, certificate, trustBundle, installationId } = await credentials.identify(address);
-    const channel = createControllerChannel(address, {
-      trustBundle,
-      installationId,
-      client: { privateKey, certificate },
-    });
+    const channel =
+      ready ??
+      createControllerChannel(address, {
+        trustBundle,
+        installationId,
+        client: { privateKey, certificate },
+      });
+    ready = undefined;
     try {
       const session = await openSession(
         channel,
@@ -187,7 +197,15 @@ export function createUplink(deps: UplinkDeps): Uplink {
         });
       });
     },
+    pause() {
+      unpaused ??= Promise.withResolvers();
+    },
+    goOn() {
+      unpaused?.resolve();
+      unpaused = undefined;
+    },
     async run(signal) {
+      signal.addEventListener("abort", () => unpaused?.resolve(), { once: true });
       await controllers.load();
       let next: Next = { at: "once" };
       while (!signal.aborted) {
@@ -200,6 +218,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
           log.warn("no session", { reason: (error as Error).message });
           next = { at: "ease" };
         }
+        await unpaused?.promise;
         if (next.at === "ease") await sleep(backOff.nextMs(), undefined, { signal }).catch(() => undefined);
       }
       current?.close();

@@ -10,6 +10,7 @@ import { putEngineUser } from "./put-engine-user.ts";
 import { readLogs } from "./read-logs.ts";
 import { restartInstance } from "./restart-instance.ts";
 import type { TaskHandler, TaskKind } from "./task-handler.ts";
+import { upgradeAgent } from "./upgrade-agent.ts";
 
 /** Who does which task. A kind in the proto and not here does not compile. */
 export const handlers = {
@@ -24,4 +25,5 @@ export const handlers = {
   dropEngineDatabase,
   readLogs,
   copyPayload,
+  upgradeAgent,
 } satisfies { [K in TaskKind]: TaskHandler<K> };

@@ -3,6 +3,7 @@ import type { ControllerChannel } from "../session/controller-channel.ts";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { InstanceSupervisor } from "../instance/instance-supervisor.ts";
 import type { LogReader } from "../instance/log-reader.ts";
+import type { AgentUpgrade } from "../upgrade/agent-upgrade.ts";
 
 export type TaskKind = NonNullable<Task["input"]["case"]>;
 export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
@@ -19,10 +20,12 @@ export interface TaskHandler<K extends TaskKind> {
 }
 
 export interface TaskContext {
+  readonly taskId: string;
   readonly ownerId: string;
   readonly term: bigint;
   readonly supervisor: InstanceSupervisor;
   readonly logs: LogReader;
+  readonly upgrade: AgentUpgrade;
   /** The engine with its driver; throws "not_ready" until one was asked for. */
   engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
   /** A connection for payloads. */

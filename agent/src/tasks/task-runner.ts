@@ -14,7 +14,7 @@ import { TaskFailed } from "./task-failed.ts";
 import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
 
 /** What the context of a task is made from, besides the task itself. */
-export type TaskSurroundings = Pick<TaskContext, "supervisor" | "logs" | "engine" | "channel">;
+export type TaskSurroundings = Pick<TaskContext, "supervisor" | "logs" | "upgrade" | "engine" | "channel">;
 
 export interface TaskRunnerDeps {
   readonly journal: Journal;
@@ -32,6 +32,12 @@ export interface TaskRunner {
   accept(task: Task): void;
   cancel(taskId: string): void;
   acknowledged(taskId: string): void;
+  /** Tasks that run now. */
+  readonly running: readonly string[];
+  /** From now on what comes waits, and nothing more is written for it. */
+  hold(): void;
+  /** What waits goes on. */
+  release(): void;
 }
 
 const longestTaskMs = 24 * 3_600_000;
@@ -40,6 +46,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
   const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2) };
   const underWay = new Map<string, AbortController>();
+  let waiting: { tasks: Task[]; acknowledged: string[] } | undefined;
 
   /** Throws for a task of a past that is over. */
   async function admit(task: Task, kind: TaskKind): Promise<void> {
@@ -58,6 +65,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     const input = task.input.value as Parameters<TaskHandler<K>["run"]>[0];
     const context: TaskContext = {
       ...surroundings,
+      taskId: task.id,
       ownerId: task.ownerId,
       term: task.term,
       signal,
@@ -110,23 +118,42 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     sendResult(result);
   }
 
+  function accept(task: Task): void {
+    if (waiting !== undefined) return void waiting.tasks.push(task);
+    const recorded = journal.outcome(task.id);
+    if (typeof recorded === "object") return sendResult(recorded);
+    if (underWay.has(task.id)) return;
+    const cancel = new AbortController();
+    underWay.set(task.id, cancel);
+    settle(task, cancel)
+      // A journal that cannot be written: no result is told, so the task comes again.
+      .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
+      .finally(() => underWay.delete(task.id));
+  }
+
+  function acknowledged(taskId: string): void {
+    if (waiting !== undefined) return void waiting.acknowledged.push(taskId);
+    journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
+  }
+
   return {
-    accept(task) {
-      const recorded = journal.outcome(task.id);
-      if (typeof recorded === "object") return sendResult(recorded);
-      if (underWay.has(task.id)) return;
-      const cancel = new AbortController();
-      underWay.set(task.id, cancel);
-      settle(task, cancel)
-        // A journal that cannot be written: no result is told, so the task comes again.
-        .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
-        .finally(() => underWay.delete(task.id));
-    },
+    accept,
     cancel(taskId) {
+      if (waiting !== undefined) waiting.tasks = waiting.tasks.filter(({ id }) => id !== taskId);
       underWay.get(taskId)?.abort(new TaskFailed("cancelled", "the task was cancelled"));
     },
-    acknowledged(taskId) {
-      journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
+    acknowledged,
+    get running() {
+      return [...underWay.keys()];
+    },
+    hold() {
+      waiting ??= { tasks: [], acknowledged: [] };
+    },
+    release() {
+      const before = waiting ?? { tasks: [], acknowledged: [] };
+      waiting = undefined;
+      for (const taskId of before.acknowledged) acknowledged(taskId);
+      for (const task of before.tasks) accept(task);
     },
   };
 }

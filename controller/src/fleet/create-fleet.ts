@@ -140,6 +140,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     authorityGeneration: () => authority.generation,
     disconnect: (address) => listener.disconnect(address),
     events: {
+      check,
       admit,
       opened(session) {
         dispatch.attach(session);
@@ -176,11 +177,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
   const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf: sessions.get, cut: sessions.cut });
 
-  async function admit(session: Session): Promise<void> {
+  async function check(session: Session) {
     const held = standing.lease;
     if (held === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
     const machine = await certificates.check(session.peer);
     session.checkedAt = machine.modRevision;
+    return held;
+  }
+
+  async function admit(session: Session): Promise<void> {
+    const held = await check(session);
     const newest = await presence.enter(session, held);
     if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
   }

@@ -45,7 +45,11 @@ export interface TaskState {
 export interface SessionFacts {
   readonly controllerId: string;
   readonly connectedAt: number;
+  /** Release of the agent, and digest of its code; the digest is empty for one that runs from a checkout. */
   readonly agentVersion: string;
+  readonly agentDigest: string;
+  /** Version of the machine's keeper; 0 when the agent told none. */
+  readonly keeperProtocol: number;
   /** Changes with each start of the machine. */
   readonly bootId: string;
 }

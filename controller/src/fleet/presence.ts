@@ -66,7 +66,9 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
     put({ key, value, modRevision }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { holderStartedAt, ...facts } = JSON.parse(value) as EntryJson;
+      const { holderStartedAt, ...told } = JSON.parse(value) as EntryJson;
+      // A controller of an earlier version tells less.
+      const facts = { ...told, agentDigest: told.agentDigest ?? "", keeperProtocol: told.keeperProtocol ?? 0 };
       entries.set(machineId, { facts, holderStartedAt, modRevision });
       onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
     },
@@ -108,6 +110,8 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
         controllerId,
         connectedAt,
         agentVersion: hello?.agentVersion ?? "",
+        agentDigest: hello?.agentDigest ?? "",
+        keeperProtocol: hello?.keeperProtocol ?? 0,
         bootId: hello?.bootId ?? "",
       };
       const value: EntryJson = { ...facts, holderStartedAt: startedAt };

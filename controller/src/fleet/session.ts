@@ -51,6 +51,7 @@ export interface Session {
 }
 
 export interface Waiter {
+  readonly task: Task;
   /** Where the task's agent is now. */
   session: Session;
   resolve(result: TaskResult): void;
@@ -122,6 +123,7 @@ export function createSession(options: SessionOptions): Session {
         const onAbort = () => giveUp("The request was given up.");
         const timer = setTimeout(() => giveUp("The machine did not answer in time."), timeoutMs);
         const waiter: Waiter = {
+          task,
           session,
           resolve: (result) => (finish(), resolve(result)),
           reject: (error) => (finish(), reject(error)),

@@ -11,6 +11,8 @@ import { createTokenBucket } from "./token-bucket.ts";
 
 /** What the streams' frames lead to. */
 export interface SessionEvents {
+  /** Throws to refuse a stream that said hello. */
+  check(session: Session): Promise<unknown>;
   /** Checks and announces a stream that said hello; throws to refuse it. */
   admit(session: Session): Promise<void>;
   /** The stream is in place and welcomed. */
@@ -130,10 +132,13 @@ export function createSessions(deps: SessionsDeps): Sessions {
         return cut(session, Code.PERMISSION_DENIED, "hello for another machine");
       }
       session.hello = value;
-      void welcome(session, call);
+      void (value.standby ? welcomeStandby(session) : welcome(session, call));
       return;
     }
     if (session.hello === undefined) return cut(session, Code.INVALID_ARGUMENT, "a frame before hello");
+    if (kind !== "heartbeat" && session.hello.standby) {
+      return cut(session, Code.INVALID_ARGUMENT, "a standby has nothing to say");
+    }
     if (kind === "heartbeat") {
       session.send({ case: "heartbeatAck", value: { sequence: frame.sequence } });
     } else if (kind === "observation") {
@@ -143,15 +148,30 @@ export function createSessions(deps: SessionsDeps): Sessions {
     // A frame of a kind that came later than this controller's version means nothing to it.
   }
 
+  /** An agent that another one of its machine is to hand over to: it learns that it would be taken, and no more. */
+  async function welcomeStandby(session: Session): Promise<void> {
+    try {
+      await events.check(session);
+    } catch (error) {
+      refuse(session, error);
+      return;
+    }
+    if (!session.closed) greet(session);
+  }
+
+  function refuse(session: Session, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn("agent stream refused", { machine: session.machineId, address: session.peer.address, reason });
+    end(session, Code.UNAVAILABLE, reason);
+  }
+
   async function welcome(session: Session, call: SessionCall): Promise<void> {
     // What comes meanwhile waits in the connection's own window.
     call.pause();
     try {
       await inTurn(session);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      log.warn("agent stream refused", { machine: session.machineId, address: session.peer.address, reason });
-      end(session, Code.UNAVAILABLE, reason);
+      refuse(session, error);
       return;
     }
     if (session.closed) return events.closed(session);
@@ -172,13 +192,21 @@ export function createSessions(deps: SessionsDeps): Sessions {
     session.send({ case: "welcome", value });
   }
 
-  /** The same agent renewed its certificate, or another one is in the machine: only the first goes on with its tasks. */
+  /**
+   * The same agent renewed its certificate, or the next one took its place, or another one is in the machine: only the first
+   * two go on with its tasks.
+   */
   function giveWay(older: Session, newer: Session): void {
     const reason = "a newer stream is open";
-    const { sessionId = "" } = newer.hello ?? {};
-    if (sessionId === "" || older.hello?.sessionId !== sessionId) return release(older, reason);
+    const { sessionId = "" } = older.hello ?? {};
+    const goesOn = newer.hello?.sessionId === sessionId || newer.hello?.succeeds === sessionId;
+    if (sessionId === "" || !goesOn) return release(older, reason);
     log.info("agent stream handed over", { machine: older.machineId, address: older.peer.address });
     older.handOver(newer, reason, controllers());
+    // The agent of before begins nothing any more, and what it did not begin it does not tell.
+    if (newer.hello?.sessionId !== sessionId) {
+      for (const { task } of newer.waiting.values()) newer.send({ case: "task", value: task });
+    }
     ended.add(older);
     if (all.delete(older)) forget(older);
   }

@@ -29,7 +29,7 @@ function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = 
 }
 
 function fleet(sinceMs: number | undefined, holds = false): Pick<Fleet, "session" | "observation"> {
-  const facts = { controllerId: "c", agentVersion: "1", bootId: "b" };
+  const facts = { controllerId: "c", agentVersion: "1", agentDigest: "", keeperProtocol: 0, bootId: "b" };
   const instance = create(InstanceObservationSchema, { state: "stopped" });
   return {
     session: () => (sinceMs === undefined ? undefined : { ...facts, connectedAt: now - sinceMs }),

@@ -12,7 +12,14 @@ function service(health: Health, power: "on" | "off" = "on"): ManagedServiceObje
   return { spec: { nodes: [{ id: "n-1" }], power }, status } as unknown as ManagedServiceObject;
 }
 
-const session = (bootId: string): SessionFacts => ({ controllerId: "c", connectedAt: 1, agentVersion: "", bootId });
+const session = (bootId: string): SessionFacts => ({
+  controllerId: "c",
+  connectedAt: 1,
+  agentVersion: "",
+  agentDigest: "",
+  keeperProtocol: 0,
+  bootId,
+});
 const observed = (bootId: string): ObservedInstance => ({
   instance: create(InstanceObservationSchema, { state: "running" }),
   observedAt: 1,

@@ -3,6 +3,14 @@ import type { PayloadStore } from "../fleet/payload-store.ts";
 import type { ObjectStore } from "./object-store.ts";
 
 const prefix = "payloads/";
+/** What is for machines of any id: never swept by its age, and removed by who put it there. */
+const sharedPrefix = "shared-payloads/";
+const sharedId = /^shared-/;
+
+/** Key of the object that every machine may read as the payload of this id, which begins with "shared-". */
+function sharedKeyOf(id: string): string {
+  return `${sharedPrefix}${id}`;
+}
 const pageSize = 500;
 
 /** Payloads of tasks as objects, each machine's under a path of its own. Throws when one is over `maxBytes`. */
@@ -27,7 +35,7 @@ export function createPayloads(
       await objects.put(keyOf(machineId, id), counted(), signal === undefined ? {} : { signal });
       return { id, sizeBytes, sha256: hash.digest("hex") };
     },
-    read: (machineId, id) => objects.get(keyOf(machineId, id)),
+    read: (machineId, id) => objects.get(sharedId.test(id) ? sharedKeyOf(id) : keyOf(machineId, id)),
     remove: (machineId, id) => objects.delete(keyOf(machineId, id)),
     async sweep(before, signal) {
       let removed = 0;

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/task.proto.
  */
 export const file_holdfast_agent_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSKeBwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAQgcKBWlucHV0IkUKEENvbnZlcmdlSW5zdGFuY2USMQoIaW5zdGFuY2UYASABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZVNwZWMiyAMKDEluc3RhbmNlU3BlYxISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDgoGZW5naW5lGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSEgoKZ2VuZXJhdGlvbhgFIAEoAxIMCgR0ZXJtGAYgASgDEg8KB3J1bm5pbmcYByABKAgSDAoEdmNwdRgIIAEoBRIUCgxtZW1vcnlfYnl0ZXMYCSABKAMSFQoNc3RvcmFnZV9ieXRlcxgKIAEoAxJDCgpwYXJhbWV0ZXJzGAsgAygLMi8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjLlBhcmFtZXRlcnNFbnRyeRIVCg1hbGxvd2VkX2NpZHJzGAwgAygJEg8KB2FkZHJlc3MYDSABKAkSDAoEcG9ydBgOIAEoBRIsCgV1c2VycxgPIAMoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISFQoNcmVzdGFydF9jb3VudBgQIAEoAxIRCglkYXRhYmFzZXMYESADKAkaMQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiRgoKRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCRIMCgRyb2xlGAIgASgJEhgKCHZlcmlmaWVyGAMgASgJQgayuxgCCAEiOQoPUmVzdGFydEluc3RhbmNlEg8KB25vZGVfaWQYASABKAkSFQoNcmVzdGFydF9jb3VudBgCIAEoAyIRCg9MaXN0RW5naW5lVXNlcnMiPAoNUHV0RW5naW5lVXNlchIrCgR1c2VyGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlciIiCg5Ecm9wRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCSJBChNDaGVja0VuZ2luZVBhc3N3b3JkEhAKCHVzZXJuYW1lGAEgASgJEhgKCHZlcmlmaWVyGAIgASgJQgayuxgCCAEiFQoTTGlzdEVuZ2luZURhdGFiYXNlcyIzChRDcmVhdGVFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJIiIKEkRyb3BFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYiPAoKUGF5bG9hZFJlZhIKCgJpZBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSLnBgoKVGFza1Jlc3VsdBIPCgd0YXNrX2lkGAEgASgJEi8KB2ZhaWx1cmUYAiABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5UYXNrRmFpbHVyZRJGChFjb252ZXJnZV9pbnN0YW5jZRgKIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VSZXN1bHRIABJEChByZXN0YXJ0X2luc3RhbmNlGAsgASgLMiguaG9sZGZhc3QuYWdlbnQudjEuUmVzdGFydEluc3RhbmNlUmVzdWx0SAASRQoRbGlzdF9lbmdpbmVfdXNlcnMYDCABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5MaXN0RW5naW5lVXNlcnNSZXN1bHRIABJBCg9wdXRfZW5naW5lX3VzZXIYDSABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5QdXRFbmdpbmVVc2VyUmVzdWx0SAASQwoQZHJvcF9lbmdpbmVfdXNlchgOIAEoCzInLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVVc2VyUmVzdWx0SAASTQoVY2hlY2tfZW5naW5lX3Bhc3N3b3JkGA8gASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2tFbmdpbmVQYXNzd29yZFJlc3VsdEgAEk0KFWxpc3RfZW5naW5lX2RhdGFiYXNlcxgQIAEoCzIsLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVEYXRhYmFzZXNSZXN1bHRIABJPChZjcmVhdGVfZW5naW5lX2RhdGFiYXNlGBEgASgLMi0uaG9sZGZhc3QuYWdlbnQudjEuQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHRIABJLChRkcm9wX2VuZ2luZV9kYXRhYmFzZRgSIAEoCzIrLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEjYKCXJlYWRfbG9ncxgTIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRMb2dzUmVzdWx0SAASPAoMY29weV9wYXlsb2FkGBQgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQ29weVBheWxvYWRSZXN1bHRIAEIICgZvdXRwdXQiPwoLVGFza0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhEKCXJldHJ5YWJsZRgDIAEoCCKtAQoWQ29udmVyZ2VJbnN0YW5jZVJlc3VsdBIXCg9wZW5kaW5nX3Jlc3RhcnQYASADKAkSSQoIcmVqZWN0ZWQYAiADKAsyNy5ob2xkZmFzdC5hZ2VudC52MS5Db252ZXJnZUluc3RhbmNlUmVzdWx0LlJlamVjdGVkRW50cnkaLwoNUmVqZWN0ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhcKFVJlc3RhcnRJbnN0YW5jZVJlc3VsdCJKChVMaXN0RW5naW5lVXNlcnNSZXN1bHQSMQoFdXNlcnMYASADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyU3RhdGUiMQoPRW5naW5lVXNlclN0YXRlEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkiJgoTUHV0RW5naW5lVXNlclJlc3VsdBIPCgdjaGFuZ2VkGAEgASgIIicKFERyb3BFbmdpbmVVc2VyUmVzdWx0Eg8KB2V4aXN0ZWQYASABKAgiPAoZQ2hlY2tFbmdpbmVQYXNzd29yZFJlc3VsdBIOCgZleGlzdHMYASABKAgSDwoHbWF0Y2hlcxgCIAEoCCJRChlMaXN0RW5naW5lRGF0YWJhc2VzUmVzdWx0EjQKCWRhdGFiYXNlcxgBIAMoCzIhLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZURhdGFiYXNlIkEKDkVuZ2luZURhdGFiYXNlEgwKBG5hbWUYASABKAkSDQoFb3duZXIYAiABKAkSEgoKc2l6ZV9ieXRlcxgDIAEoAyItChpDcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdBIPCgdjcmVhdGVkGAEgASgIIisKGERyb3BFbmdpbmVEYXRhYmFzZVJlc3VsdBIPCgdleGlzdGVkGAEgASgIImgKDlJlYWRMb2dzUmVzdWx0Ei8KBWxpbmVzGAEgAygLMiAuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lTG9nTGluZRITCgtuZXh0X2N1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCCJsCg1FbmdpbmVMb2dMaW5lEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWNvbXBvbmVudBgCIAEoCRINCgVsZXZlbBgDIAEoCRIPCgdtZXNzYWdlGAQgASgJIkMKEUNvcHlQYXlsb2FkUmVzdWx0Ei4KB3BheWxvYWQYASABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmKk0KBExhbmUSFAoQTEFORV9VTlNQRUNJRklFRBAAEhAKDExBTkVfQ09OVFJPTBABEg4KCkxBTkVfUVVFUlkQAhINCglMQU5FX0JVTEsQAypVCglUYXNrQ2xhc3MSGgoWVEFTS19DTEFTU19VTlNQRUNJRklFRBAAEhYKElRBU0tfQ0xBU1NfRFVSQUJMRRABEhQKEFRBU0tfQ0xBU1NfUVVJQ0sQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLYBwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEjgKDXVwZ3JhZGVfYWdlbnQYKCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRIAEIHCgVpbnB1dCJFChBDb252ZXJnZUluc3RhbmNlEjEKCGluc3RhbmNlGAEgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjIsgDCgxJbnN0YW5jZVNwZWMSEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg4KBmVuZ2luZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgJEhIKCmdlbmVyYXRpb24YBSABKAMSDAoEdGVybRgGIAEoAxIPCgdydW5uaW5nGAcgASgIEgwKBHZjcHUYCCABKAUSFAoMbWVtb3J5X2J5dGVzGAkgASgDEhUKDXN0b3JhZ2VfYnl0ZXMYCiABKAMSQwoKcGFyYW1ldGVycxgLIAMoCzIvLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlU3BlYy5QYXJhbWV0ZXJzRW50cnkSFQoNYWxsb3dlZF9jaWRycxgMIAMoCRIPCgdhZGRyZXNzGA0gASgJEgwKBHBvcnQYDiABKAUSLAoFdXNlcnMYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyEhUKDXJlc3RhcnRfY291bnQYECABKAMSEQoJZGF0YWJhc2VzGBEgAygJGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKCkVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCgh2ZXJpZmllchgDIAEoCUIGsrsYAggBIjkKD1Jlc3RhcnRJbnN0YW5jZRIPCgdub2RlX2lkGAEgASgJEhUKDXJlc3RhcnRfY291bnQYAiABKAMiEQoPTGlzdEVuZ2luZVVzZXJzIjwKDVB1dEVuZ2luZVVzZXISKwoEdXNlchgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXIiIgoORHJvcEVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkiQQoTQ2hlY2tFbmdpbmVQYXNzd29yZBIQCgh1c2VybmFtZRgBIAEoCRIYCgh2ZXJpZmllchgCIAEoCUIGsrsYAggBIhUKE0xpc3RFbmdpbmVEYXRhYmFzZXMiMwoUQ3JlYXRlRW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCSIiChJEcm9wRW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCSJjCghSZWFkTG9ncxIpCgVzaW5jZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbGV2ZWwYAiABKAkSDgoGY3Vyc29yGAMgASgJEg0KBWxpbWl0GAQgASgFIj0KC0NvcHlQYXlsb2FkEi4KB3BheWxvYWQYASABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmIngKDFVwZ3JhZGVBZ2VudBIPCgdyZWxlYXNlGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIuCgdwYWNrYWdlGAMgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZhIXCg9yZWFkeV93aXRoaW5fbXMYBCABKAUiPAoKUGF5bG9hZFJlZhIKCgJpZBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgDEg4KBnNoYTI1NhgDIAEoCSKnBwoKVGFza1Jlc3VsdBIPCgd0YXNrX2lkGAEgASgJEi8KB2ZhaWx1cmUYAiABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5UYXNrRmFpbHVyZRJGChFjb252ZXJnZV9pbnN0YW5jZRgKIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VSZXN1bHRIABJEChByZXN0YXJ0X2luc3RhbmNlGAsgASgLMiguaG9sZGZhc3QuYWdlbnQudjEuUmVzdGFydEluc3RhbmNlUmVzdWx0SAASRQoRbGlzdF9lbmdpbmVfdXNlcnMYDCABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5MaXN0RW5naW5lVXNlcnNSZXN1bHRIABJBCg9wdXRfZW5naW5lX3VzZXIYDSABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5QdXRFbmdpbmVVc2VyUmVzdWx0SAASQwoQZHJvcF9lbmdpbmVfdXNlchgOIAEoCzInLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVVc2VyUmVzdWx0SAASTQoVY2hlY2tfZW5naW5lX3Bhc3N3b3JkGA8gASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2tFbmdpbmVQYXNzd29yZFJlc3VsdEgAEk0KFWxpc3RfZW5naW5lX2RhdGFiYXNlcxgQIAEoCzIsLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVEYXRhYmFzZXNSZXN1bHRIABJPChZjcmVhdGVfZW5naW5lX2RhdGFiYXNlGBEgASgLMi0uaG9sZGZhc3QuYWdlbnQudjEuQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHRIABJLChRkcm9wX2VuZ2luZV9kYXRhYmFzZRgSIAEoCzIrLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEjYKCXJlYWRfbG9ncxgTIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRMb2dzUmVzdWx0SAASPAoMY29weV9wYXlsb2FkGBQgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQ29weVBheWxvYWRSZXN1bHRIABI+Cg11cGdyYWRlX2FnZW50GCggASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuVXBncmFkZUFnZW50UmVzdWx0SABCCAoGb3V0cHV0Ij8KC1Rhc2tGYWlsdXJlEgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIRCglyZXRyeWFibGUYAyABKAgirQEKFkNvbnZlcmdlSW5zdGFuY2VSZXN1bHQSFwoPcGVuZGluZ19yZXN0YXJ0GAEgAygJEkkKCHJlamVjdGVkGAIgAygLMjcuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdC5SZWplY3RlZEVudHJ5Gi8KDVJlamVjdGVkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIXChVSZXN0YXJ0SW5zdGFuY2VSZXN1bHQiSgoVTGlzdEVuZ2luZVVzZXJzUmVzdWx0EjEKBXVzZXJzGAEgAygLMiIuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlclN0YXRlIjEKD0VuZ2luZVVzZXJTdGF0ZRIQCgh1c2VybmFtZRgBIAEoCRIMCgRyb2xlGAIgASgJIiYKE1B1dEVuZ2luZVVzZXJSZXN1bHQSDwoHY2hhbmdlZBgBIAEoCCInChREcm9wRW5naW5lVXNlclJlc3VsdBIPCgdleGlzdGVkGAEgASgIIjwKGUNoZWNrRW5naW5lUGFzc3dvcmRSZXN1bHQSDgoGZXhpc3RzGAEgASgIEg8KB21hdGNoZXMYAiABKAgiUQoZTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdBI0CglkYXRhYmFzZXMYASADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVEYXRhYmFzZSJBCg5FbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAMiLQoaQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHY3JlYXRlZBgBIAEoCCIrChhEcm9wRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCJoCg5SZWFkTG9nc1Jlc3VsdBIvCgVsaW5lcxgBIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZUxvZ0xpbmUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgibAoNRW5naW5lTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb21wb25lbnQYAiABKAkSDQoFbGV2ZWwYAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJDChFDb3B5UGF5bG9hZFJlc3VsdBIuCgdwYXlsb2FkGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZiI0ChJVcGdyYWRlQWdlbnRSZXN1bHQSDgoGZGlnZXN0GAEgASgJEg4KBmdhcF9tcxgCIAEoBSpNCgRMYW5lEhQKEExBTkVfVU5TUEVDSUZJRUQQABIQCgxMQU5FX0NPTlRST0wQARIOCgpMQU5FX1FVRVJZEAISDQoJTEFORV9CVUxLEAMqVQoJVGFza0NsYXNzEhoKFlRBU0tfQ0xBU1NfVU5TUEVDSUZJRUQQABIWChJUQVNLX0NMQVNTX0RVUkFCTEUQARIUChBUQVNLX0NMQVNTX1FVSUNLEAJiBnByb3RvMw", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.agent.v1.Task
@@ -129,6 +129,12 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
      */
     value: CopyPayload;
     case: "copyPayload";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
+     */
+    value: UpgradeAgent;
+    case: "upgradeAgent";
   } | { case: undefined; value?: undefined };
 };
 
@@ -229,6 +235,11 @@ export type TaskJson = {
    * @generated from field: holdfast.agent.v1.CopyPayload copy_payload = 20;
    */
   copyPayload?: CopyPayloadJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
+   */
+  upgradeAgent?: UpgradeAgentJson;
 };
 
 /**
@@ -870,6 +881,81 @@ export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJs
   messageDesc(file_holdfast_agent_v1_task, 13);
 
 /**
+ * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
+ * the old one, which goes on.
+ *
+ * @generated from message holdfast.agent.v1.UpgradeAgent
+ */
+export type UpgradeAgent = Message<"holdfast.agent.v1.UpgradeAgent"> & {
+  /**
+   * @generated from field: string release = 1;
+   */
+  release: string;
+
+  /**
+   * Of the code, as its hello tells it.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * Nothing is run of a package with another checksum.
+   *
+   * @generated from field: holdfast.agent.v1.PayloadRef package = 3;
+   */
+  package?: PayloadRef | undefined;
+
+  /**
+   * How long the new one may take until it could take over.
+   *
+   * @generated from field: int32 ready_within_ms = 4;
+   */
+  readyWithinMs: number;
+};
+
+/**
+ * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
+ * the old one, which goes on.
+ *
+ * @generated from message holdfast.agent.v1.UpgradeAgent
+ */
+export type UpgradeAgentJson = {
+  /**
+   * @generated from field: string release = 1;
+   */
+  release?: string;
+
+  /**
+   * Of the code, as its hello tells it.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest?: string;
+
+  /**
+   * Nothing is run of a package with another checksum.
+   *
+   * @generated from field: holdfast.agent.v1.PayloadRef package = 3;
+   */
+  package?: PayloadRefJson;
+
+  /**
+   * How long the new one may take until it could take over.
+   *
+   * @generated from field: int32 ready_within_ms = 4;
+   */
+  readyWithinMs?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.UpgradeAgent.
+ * Use `create(UpgradeAgentSchema)` to create a new message.
+ */
+export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 14);
+
+/**
  * Bytes over 64 KiB live in the object store; tasks carry this.
  *
  * @generated from message holdfast.agent.v1.PayloadRef
@@ -918,7 +1004,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 14);
+  messageDesc(file_holdfast_agent_v1_task, 15);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -1003,6 +1089,12 @@ export type TaskResult = Message<"holdfast.agent.v1.TaskResult"> & {
      */
     value: CopyPayloadResult;
     case: "copyPayload";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
+     */
+    value: UpgradeAgentResult;
+    case: "upgradeAgent";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1074,6 +1166,11 @@ export type TaskResultJson = {
    * @generated from field: holdfast.agent.v1.CopyPayloadResult copy_payload = 20;
    */
   copyPayload?: CopyPayloadResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
+   */
+  upgradeAgent?: UpgradeAgentResultJson;
 };
 
 /**
@@ -1081,7 +1178,7 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 15);
+  messageDesc(file_holdfast_agent_v1_task, 16);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
@@ -1132,7 +1229,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 16);
+  messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -1177,7 +1274,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 17);
+  messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstanceResult
@@ -1196,7 +1293,7 @@ export type RestartInstanceResultJson = {
  * Use `create(RestartInstanceResultSchema)` to create a new message.
  */
 export const RestartInstanceResultSchema: GenMessage<RestartInstanceResult, {jsonType: RestartInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 18);
+  messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -1223,7 +1320,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -1264,7 +1361,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 21);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -1295,7 +1392,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 22);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -1322,7 +1419,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 23);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -1359,7 +1456,7 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 24);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -1386,7 +1483,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 25);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -1433,7 +1530,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -1460,7 +1557,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -1487,7 +1584,7 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -1534,7 +1631,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -1591,7 +1688,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -1618,7 +1715,48 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 31);
+
+/**
+ * @generated from message holdfast.agent.v1.UpgradeAgentResult
+ */
+export type UpgradeAgentResult = Message<"holdfast.agent.v1.UpgradeAgentResult"> & {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * For which no agent was in charge of the machine; 0 when it had been upgraded before.
+   *
+   * @generated from field: int32 gap_ms = 2;
+   */
+  gapMs: number;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.UpgradeAgentResult
+ */
+export type UpgradeAgentResultJson = {
+  /**
+   * @generated from field: string digest = 1;
+   */
+  digest?: string;
+
+  /**
+   * For which no agent was in charge of the machine; 0 when it had been upgraded before.
+   *
+   * @generated from field: int32 gap_ms = 2;
+   */
+  gapMs?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.UpgradeAgentResult.
+ * Use `create(UpgradeAgentResultSchema)` to create a new message.
+ */
+export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * A lane never waits for another.

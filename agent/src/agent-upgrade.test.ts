@@ -1,0 +1,199 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { Client } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
+import { type AgentCode, bundleAgent } from "../../test/support/agent-code.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+
+const password = "a-password-of-the-test";
+const skipped = whyNoAgentMachine("postgresql", "17");
+/** Empty for a process that ended meanwhile. */
+function textOf(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+const mainOfAgent = /agent\/src\/main\.ts|code\/[0-9a-f]{32}\/main\.mjs/;
+
+describe.skipIf(skipped !== undefined)(
+  `an agent that is upgraded under PostgreSQL${skipped === undefined ? "" : ` (skipped: ${skipped})`}`,
+  () => {
+    const codeOf = skipped === undefined ? bundleAgent() : undefined;
+    let machine: AgentMachine;
+    let writer: Client;
+    const written = { rows: 0, failed: 0, stop: false };
+    let writing: Promise<void>;
+    let tasks = 0;
+    /** Of the first process, for the whole of this file. */
+    let engine: number[];
+
+    beforeAll(async () => {
+      machine = await startAgentMachine({
+        engine: "postgresql",
+        version: "17",
+        spec: {
+          users: [{ username: "app_user", role: "admin", verifier: scramVerifier(password) }],
+          databases: ["defaultdb"],
+        },
+      });
+      expect((await machine.converge()).failure).toBeUndefined();
+      writer = await connectPostgresql(machine.endpoint, { user: "app_user", password });
+      await writer.query("CREATE TABLE written (n int PRIMARY KEY)");
+      writing = write();
+      engine = postmaster();
+    });
+    afterAll(async () => {
+      written.stop = true;
+      await writing;
+      await writer?.end();
+      await machine?.remove();
+    });
+    beforeEach(() => onTestFailed(() => console.log(machine.log())));
+
+    async function write(): Promise<void> {
+      while (!written.stop) {
+        await writer.query("INSERT INTO written VALUES ($1)", [written.rows]).then(
+          () => (written.rows += 1),
+          () => (written.failed += 1),
+        );
+        await sleep(5);
+      }
+    }
+
+    const postmaster = () =>
+      machine.pidsOf("bin/postgres").filter((pid) => /^NSpid:.*\t1$/m.test(textOf(pid, "status")));
+    const agents = () => machine.pidsOf("").filter((pid) => mainOfAgent.test(textOf(pid, "cmdline")));
+    const runs = () => machine.controller.hellos.at(-1)?.agentDigest;
+    const received = () => {
+      const path = join(machine.directory, "state/code");
+      return existsSync(path) ? readdirSync(path) : [];
+    };
+
+    function upgrade(code: AgentCode, change: { sha256?: string; digest?: string } = {}): Promise<TaskResult> {
+      const { controller } = machine;
+      tasks += 1;
+      const id = `upgrade-${tasks}`;
+      controller.payloads.set(id, code.bytes);
+      const reference = { id, sizeBytes: BigInt(code.bytes.byteLength), sha256: change.sha256 ?? code.sha256 };
+      const value = {
+        release: code.release,
+        digest: change.digest ?? code.digest,
+        package: reference,
+        readyWithinMs: 30_000,
+      };
+      const task = {
+        id,
+        ownerId: "m-1",
+        generation: BigInt(tasks),
+        term: 0n,
+        lane: Lane.BULK,
+        class: TaskClass.DURABLE,
+        input: { case: "upgradeAgent" as const, value },
+      };
+      return controller.perform(task);
+    }
+
+    /** Tried again where the machine was too busy for a hand-over within its second. */
+    async function upgraded(code: AgentCode): Promise<number> {
+      for (;;) {
+        const { failure, output } = await upgrade(code);
+        if (failure === undefined && output.case === "upgradeAgent") return output.value.gapMs;
+        expect(failure?.message).toContain("did not take over in time");
+      }
+    }
+
+    test("gives way to the next one while the engine and its users notice nothing", async () => {
+      const session = machine.controller.hellos.at(-1)?.sessionId;
+      const code = codeOf?.("2.0.0") as AgentCode;
+      // What is asked meanwhile is answered, once.
+      const asked: Promise<TaskResult>[] = [];
+      let asking = true;
+      const asker = (async () => {
+        while (asking) {
+          const input = { case: "listEngineUsers" as const, value: {} };
+          asked.push(
+            machine.controller.perform({ ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input }),
+          );
+          await sleep(50);
+        }
+      })();
+      const seen = machine.controller.observations.length;
+      const gapMs = await upgraded(code);
+      expect(gapMs).toBeLessThanOrEqual(1_000);
+      asking = false;
+      await asker;
+      for (const { failure } of await Promise.all(asked)) expect(failure).toBeUndefined();
+      expect(machine.controller.hellos.at(-1)).toMatchObject({
+        agentVersion: "2.0.0",
+        agentDigest: code.digest,
+        succeeds: session,
+      });
+      await waitUntil("one agent is there", () => agents().length === 1);
+      expect(postmaster()).toEqual(engine);
+      await waitUntil("it told of the engine", () => machine.controller.observations.length > seen);
+      expect(new Set(machine.controller.observations.slice(seen).map(({ state }) => state))).toEqual(
+        new Set(["running"]),
+      );
+      expect(written.failed).toBe(0);
+    });
+
+    test("takes no code that is not what the task names, and keeps nothing of it", async () => {
+      const [pid] = agents();
+      const code = codeOf?.("2.1.0") as AgentCode;
+      const kept = received();
+      expect((await upgrade(code, { sha256: "0".repeat(64) })).failure).toMatchObject({ code: "payload_corrupt" });
+      expect((await upgrade(code, { digest: "0".repeat(32) })).failure).toMatchObject({ code: "payload_corrupt" });
+      expect((await upgrade({ ...code, bytes: code.bytes.subarray(0, 1000) })).failure).toMatchObject({
+        code: "payload_corrupt",
+      });
+      expect(received()).toEqual(kept);
+      expect(agents()).toEqual([pid]);
+    });
+
+    test.each<[string, RegExp, (text: string, isMain: boolean) => string]>([
+      [
+        "throws as it is loaded",
+        /ended with 1.*broken on purpose/,
+        (text, isMain) => (isMain ? `throw new Error("broken on purpose");${text}` : text),
+      ],
+      ["shows no certificate", /ended with 1/, (text) => text.replaceAll('"identity.json"', '"elsewhere.json"')],
+      ["ends when it is in charge", /ended with 1/, (text) => text.replaceAll('op: "settled"', 'op: "unheard-of"')],
+      [
+        "does not settle",
+        /did not take over in time/,
+        (text) => text.replaceAll("await before.settle()", "await new Promise(() => undefined)"),
+      ],
+    ])("goes on when the next one %s", async (_how, reason, edit) => {
+      const [pid] = agents();
+      const runsBefore = runs();
+      const code = codeOf?.("3.0.0", edit) as AgentCode;
+      const { failure } = await upgrade(code);
+      expect(failure?.message).toMatch(reason);
+      expect(agents()).toEqual([pid]);
+      expect(postmaster()).toEqual(engine);
+      // It does what it is asked, and its journal has all of it.
+      await waitUntil("it is connected", () => machine.controller.openSessions > 0);
+      expect((await machine.converge()).failure).toBeUndefined();
+      expect(runs()).toBe(runsBefore);
+      expect(written.failed).toBe(0);
+    });
+
+    test("keeps on disk what runs and what is to run, and no more", async () => {
+      await upgraded(codeOf?.("4.0.0") as AgentCode);
+      await upgraded(codeOf?.("5.0.0") as AgentCode);
+      expect(received().length).toBeLessThanOrEqual(2);
+      await waitUntil("one agent is there", () => agents().length === 1);
+      const { rows } = await writer.query("SELECT count(*)::int AS n FROM written");
+      expect(rows[0].n).toBe(written.rows);
+      expect(written.failed).toBe(0);
+      expect(postmaster()).toEqual(engine);
+    });
+  },
+);

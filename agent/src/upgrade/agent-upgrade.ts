@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { Log } from "@holdfast/common/log.ts";
+import type { UpgradeAgent } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { KeeperClient } from "../host/keeper-client.ts";
+import type { ControllerChannel } from "../session/controller-channel.ts";
+import { TaskFailed } from "../tasks/task-failed.ts";
+import { fetchPackage } from "./fetch-package.ts";
+import { type AgentWork, handOver } from "./hand-over.ts";
+import type { ReceivedCode } from "./received-code.ts";
+
+/** The machine's agent as something that can be replaced. */
+export interface AgentUpgrade {
+  /** Of what runs now; empty for a checkout. */
+  readonly digest: string;
+  /** Milliseconds for which nobody was in charge when this agent took over; 0 for one that was just started. */
+  readonly gapMs: number;
+  /** Resolves never, or rejects while this agent goes on. */
+  perform(wanted: UpgradeAgent, task: UpgradeTask): Promise<never>;
+}
+
+export interface UpgradeTask {
+  readonly id: string;
+  readonly signal: AbortSignal;
+  readonly progress: (step: string, pct: number) => void;
+  readonly channel: () => Promise<ControllerChannel>;
+}
+
+export interface AgentUpgradeDeps {
+  readonly keeper: KeeperClient;
+  readonly code: ReceivedCode;
+  readonly work: AgentWork;
+  readonly stateDir: string;
+  readonly gapMs: () => number;
+  readonly log: Log;
+}
+
+/** The first version of a keeper that can have agents change places. */
+const ableKeeper = 2;
+const longestReadyMs = 600_000;
+
+export function createAgentUpgrade({ keeper, code, work, stateDir, gapMs, log }: AgentUpgradeDeps): AgentUpgrade {
+  async function install(wanted: UpgradeAgent, { channel, signal }: UpgradeTask): Promise<string> {
+    const there = await code.find(wanted.digest);
+    await code.removeOthers(there === undefined ? "" : wanted.digest);
+    if (there !== undefined) return there;
+    const fetched = await fetchPackage(wanted, await channel(), signal);
+    try {
+      return await code.keep(fetched);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      throw new TaskFailed("failed", "There is no room on the machine's disk for the new agent.", true);
+    }
+  }
+
+  return {
+    digest: code.own.digest,
+    get gapMs() {
+      return gapMs();
+    },
+    async perform(wanted, task) {
+      if (keeper.protocol < ableKeeper) {
+        throw new TaskFailed(
+          "not_supported",
+          "The machine's keeper is too old to have agents change places: the machine gets the new agent when it starts again.",
+        );
+      }
+      const { id: taskId, signal, progress } = task;
+      progress("fetching", 10);
+      const main = await install(wanted, task);
+      progress("starting", 40);
+      const controller = (await task.channel()).address;
+      const readyWithinMs = Math.min(wanted.readyWithinMs, longestReadyMs);
+      const deps = { keeper, work, logDir: join(stateDir, "log"), log };
+      return handOver(deps, { main, controller, readyWithinMs, taskId, signal, progress });
+    },
+  };
+}

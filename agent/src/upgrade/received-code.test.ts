@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { digestOfCode } from "@holdfast/common/agent-package.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { asRoot } from "../../../test/support/platform-software.ts";
+import { openReceivedCode } from "./received-code.ts";
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "code-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function codeOf(release: string, text = "") {
+  const files = [{ name: "main.mjs", text: `// ${release}\n${text}` }];
+  return { release, digest: digestOfCode(release, files), files };
+}
+
+test("what is kept is found whole, and not when anything of it was changed", async () => {
+  const code = await openReceivedCode(directory, "/elsewhere/main.ts");
+  expect(code.own).toEqual({ release: "", digest: "" });
+  const sent = codeOf("2.0.0");
+  expect(await code.find(sent.digest)).toBeUndefined();
+  const main = await code.keep(sent);
+  expect(await code.find(sent.digest)).toBe(main);
+  expect(readFileSync(main, "utf8")).toContain("2.0.0");
+  // An agent that runs it knows itself by it.
+  expect((await openReceivedCode(directory, main)).own).toEqual({ release: "2.0.0", digest: sent.digest });
+  writeFileSync(main, "changed");
+  expect(await code.find(sent.digest)).toBeUndefined();
+  expect(await code.find((await code.keep(sent), sent.digest))).toBe(main);
+});
+
+test("what runs and what is asked for stay, all else goes", async () => {
+  const first = await openReceivedCode(directory, "/elsewhere/main.ts");
+  const [a, b, c] = [codeOf("1"), codeOf("2"), codeOf("3")];
+  const main = await first.keep(a);
+  await first.keep(b);
+  await first.keep(c);
+  mkdirSync(join(directory, "code", "new"));
+  await (await openReceivedCode(directory, main)).removeOthers(c.digest);
+  expect(readdirSync(join(directory, "code")).sort()).toEqual([a.digest, c.digest].sort());
+});
+
+test.skipIf(!asRoot)("a disk without room keeps nothing of it", async () => {
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "code", directory]);
+  try {
+    const code = await openReceivedCode(directory, "/elsewhere/main.ts");
+    const large = codeOf("2.0.0", "x".repeat(1 << 20));
+    await expect(code.keep(large)).rejects.toMatchObject({ code: "ENOSPC" });
+    expect(existsSync(join(directory, "code", large.digest))).toBe(false);
+    expect(readdirSync(join(directory, "code"))).toEqual([]);
+    expect(await code.find((await code.keep(codeOf("2.0.1")), codeOf("2.0.1").digest))).toBeDefined();
+  } finally {
+    execFileSync("umount", [directory]);
+  }
+});

@@ -1,0 +1,81 @@
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  type AgentPackage,
+  type AgentVersion,
+  digestOfCode,
+  isCodeFile,
+  mainFile,
+  versionFile,
+} from "@holdfast/common/agent-package.ts";
+import { readIfThere, syncDirectory } from "../host/durable-file.ts";
+
+/** What this agent runs from, and the code that controllers sent to the machine's own disk. */
+export interface ReceivedCode {
+  /** Release and digest are empty for an agent that runs from a checkout. */
+  readonly own: AgentVersion;
+  /** The file to run, when all of the code is there as the digest says; undefined when it is not. */
+  find(digest: string): Promise<string | undefined>;
+  /** Writes the code to the disk and answers the file to run. What fails leaves nothing. */
+  keep(code: AgentPackage): Promise<string>;
+  /** Removes all but what this agent runs from and what it was told of. */
+  removeOthers(digest: string): Promise<void>;
+}
+
+/** `main` is the file that this process runs. */
+export async function openReceivedCode(stateDir: string, main: string): Promise<ReceivedCode> {
+  const directory = join(stateDir, "code");
+  const stated = await readIfThere(join(dirname(main), versionFile));
+  const own: AgentVersion =
+    stated === undefined ? { release: "", digest: "" } : (JSON.parse(stated.toString("utf8")) as AgentVersion);
+
+  async function write(path: string, text: string): Promise<void> {
+    const file = await open(path, "w", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  return {
+    own,
+    async find(digest) {
+      const home = join(directory, digest);
+      const version = await readIfThere(join(home, versionFile));
+      if (version === undefined) return undefined;
+      const { release } = JSON.parse(version.toString("utf8")) as AgentVersion;
+      const names = (await readdir(home)).filter(isCodeFile);
+      const files = await Promise.all(
+        names.map(async (name) => ({ name, text: await readFile(join(home, name), "utf8") })),
+      );
+      return digestOfCode(release, files) === digest ? join(home, mainFile) : undefined;
+    },
+    async keep({ release, digest, files }) {
+      const home = join(directory, digest);
+      const draft = join(directory, "new");
+      await rm(draft, { recursive: true, force: true });
+      await rm(home, { recursive: true, force: true });
+      try {
+        await mkdir(draft, { recursive: true, mode: 0o700 });
+        for (const { name, text } of files) await write(join(draft, name), text);
+        await write(join(draft, versionFile), JSON.stringify({ release, digest }));
+        await syncDirectory(draft);
+        await rename(draft, home);
+      } catch (error) {
+        await rm(draft, { recursive: true, force: true });
+        throw error;
+      }
+      await syncDirectory(directory);
+      return join(home, mainFile);
+    },
+    async removeOthers(digest) {
+      const names = await readdir(directory).catch(() => []);
+      for (const name of names) {
+        if (name === digest || join(directory, name) === dirname(main)) continue;
+        await rm(join(directory, name), { recursive: true, force: true });
+      }
+    },
+  };
+}
