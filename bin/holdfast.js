@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 
 /** Commands of the local installation; everything else is the client. */
-const localCommands = new Set(["up", "clean"]);
+const localCommands = new Set(["up", "host", "clean"]);
 
 try {
   const args = process.argv.slice(2);

@@ -7,7 +7,7 @@ import { createProcessHost, type MachineHost } from "./machine-host.ts";
 /** The machine host that the installation chose. */
 export function createMachineHost(
   { root }: Layout,
-  installation: Installation,
+  installation: Omit<Installation, "ports">,
   environment: Readonly<Record<string, string>>,
 ): MachineHost {
   const { loopback_block: loopbackBlock, incus_socket: socket } = installation;

@@ -31,6 +31,8 @@ export interface Wishes {
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
 export async function openInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
   const existing = readJson<Installation>(layout.installation);
+  if (existing !== undefined && existing.ports === undefined)
+    throw new UserError(`${layout.root} is of a host of another installation; \`npm start -- host\` starts it`);
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)

@@ -50,6 +50,13 @@ export function makeDirectories(layout: Layout): void {
   for (const directory of [keys, etcd, history, objects, log]) mkdirSync(directory, { recursive: true, mode: 0o700 });
 }
 
+/** Makes the directories that a host without controllers has. */
+export function makeHostDirectories({ root, keys, machines, spares, log, run }: Layout): void {
+  mkdirSync(root, { recursive: true, mode: 0o755 });
+  for (const directory of [machines, spares, run]) mkdirSync(directory, { recursive: true });
+  for (const directory of [keys, log]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
 /** Makes a user the owner of directories, not of what is in them. */
 export function giveTo(uid: number, directories: readonly string[]): void {
   for (const directory of directories) chownSync(directory, uid, uid);

@@ -1,6 +1,8 @@
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
+import { readHostOptions } from "./host-options.ts";
 import { readOptions } from "./options.ts";
+import { runHost } from "./run-host.ts";
 import { up } from "./up.ts";
 import { UserError } from "./user-error.ts";
 
@@ -12,9 +14,16 @@ process.on("disconnect", () => stop.abort());
 const deps = hostDeps();
 
 try {
-  const options = readOptions(process.argv.slice(2), process.env, deps.checkout);
-  if (options.command === "up") await up(options, deps, stop.signal);
-  else await clean(options.dataDir, deps);
+  // `npm start -- host` comes as `up host`.
+  const [first, ...rest] = process.argv.slice(2);
+  const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
+  if (args[0] === "host") {
+    await runHost(readHostOptions(args.slice(1), process.env, deps.checkout), deps, stop.signal);
+  } else {
+    const options = readOptions(args, process.env, deps.checkout);
+    if (options.command === "up") await up(options, deps, stop.signal);
+    else await clean(options.dataDir, deps);
+  }
 } catch (error) {
   // Stopped while starting: the user's wish, not an error.
   if (!stop.signal.aborted) {

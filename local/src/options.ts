@@ -22,6 +22,7 @@ export const usage = [
   "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
   "                    [--etcd-peer-port N] [--history-port N]",
   "       npm run clean -- [--data DIR]",
+  "       npm start -- host ...                 makes this machine a host of an installation that runs elsewhere",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
 ].join("\n");
 

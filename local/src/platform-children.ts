@@ -72,7 +72,7 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
   return nodeChild(
     "controller",
     join(parts.checkout, "controller", "src", "main.ts"),
-    parts,
+    parts.environment,
     controllerSettings(parts),
   );
 }
@@ -80,7 +80,7 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
 /** The DNS server. */
 export function dnsChild(parts: PlatformParts): ChildSpec {
   const { layout, installation, machineHost } = parts;
-  return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts, {
+  return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts.environment, {
     HOLDFAST_INSTALLATION_ID: installation.id,
     HOLDFAST_DNS_LISTEN: dnsServerOf(machineHost, installation),
     HOLDFAST_DNS_DIR: layout.dns,
@@ -94,7 +94,13 @@ export function dnsIdentity(layout: Layout): string {
   return join(layout.dns, "identity");
 }
 
-function nodeChild(name: string, main: string, parts: PlatformParts, settings: Record<string, string>): ChildSpec {
+/** A program of the platform; `settings` come over what the operator set. */
+export function nodeChild(
+  name: string,
+  main: string,
+  environment: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>>,
+): ChildSpec {
   // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
   const argv = [process.execPath, "--disable-warning=DEP0123", main];
   const [command = "", ...args] = argv;
@@ -102,7 +108,7 @@ function nodeChild(name: string, main: string, parts: PlatformParts, settings: R
     name,
     // Only Linux ends a process with its parent.
     launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
-    env: { ...parts.environment, ...settings },
+    env: { ...environment, ...settings },
     ready: null,
     stopSignal: "SIGTERM",
     graceMs: 10_000,

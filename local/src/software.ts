@@ -18,21 +18,30 @@ interface SoftwareOptions {
 
 /** Programs of the node image, made first if need be; those of the host where no image can be made. */
 export async function openSoftware(options: SoftwareOptions): Promise<PlatformSoftware> {
-  const { imagesDir, say, signal } = options;
-  let reason = "";
-  try {
-    await ensureImage({ imagesDir, suite: "trixie", progress: say, signal });
-  } catch (error) {
-    if (!(error instanceof ImageImpossible)) throw error;
-    reason = error.message;
-    say(`no node image: ${reason}`);
-    say("using the engines of this host instead");
-  }
+  const { imagesDir } = options;
+  const reason = await ensureNodeImage(options);
   return { etcd: find("etcd", "3.5"), postgresql: find("postgresql", "17") };
 
   function find(program: Program, version: string): PlatformProgram {
     const found = findPlatformProgram(imagesDir, program, version, options.environment);
     if (found !== undefined) return found;
     throw new UserError(`${program} is neither in a node image nor on this host; ${reason}`);
+  }
+}
+
+/** Makes the node image that machines are made from; answers why it cannot be, and then engines of this host run. */
+export async function ensureNodeImage({
+  imagesDir,
+  say,
+  signal,
+}: Omit<SoftwareOptions, "environment">): Promise<string> {
+  try {
+    await ensureImage({ imagesDir, suite: "trixie", progress: say, signal });
+    return "";
+  } catch (error) {
+    if (!(error instanceof ImageImpossible)) throw error;
+    say(`no node image: ${error.message}`);
+    say("using the engines of this host instead");
+    return error.message;
   }
 }

@@ -20,7 +20,8 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
   });
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves when the signal fires. */
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });

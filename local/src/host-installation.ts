@@ -1,0 +1,102 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { JoinFile } from "@holdfast/common/join-file.ts";
+import type { BlockRegistry } from "./block-registry.ts";
+import { readJson, writeAtomically } from "./files.ts";
+import { isUnrouted } from "./host-routes.ts";
+import type { HostOptions } from "./host-options.ts";
+import { addressBlockOf } from "./incus-host.ts";
+import { type Installation, providerOf } from "./installation.ts";
+import type { Layout } from "./layout.ts";
+import { UserError } from "./user-error.ts";
+
+/** What this machine is as a host of an installation; chosen when it joined, and kept where an installation has its own. */
+export interface HostInstallation extends Omit<Installation, "ports"> {
+  readonly host: {
+    /** Name that its operator gave it. */
+    readonly id: string;
+    /** host:port that it listens on. */
+    readonly listen: string;
+  };
+}
+
+/** Where the host keeps its certificate. */
+export function hostIdentityDirectory(layout: Layout): string {
+  return join(layout.keys, "host");
+}
+
+/** First two numbers of its machines' addresses. */
+export function machineBlockOf(installation: HostInstallation): string {
+  const { loopback_block: block } = installation;
+  return providerOf(installation) === "incus" ? addressBlockOf(block) : block;
+}
+
+/** The host of the directory, made out of the join file at the first call. Throws a UserError that says what is in the way. */
+export async function openHostInstallation(
+  layout: Layout,
+  registry: BlockRegistry,
+  options: HostOptions,
+  join: JoinFile | undefined,
+): Promise<{ readonly installation: HostInstallation; readonly isNew: boolean }> {
+  const existing = readJson<HostInstallation>(layout.installation);
+  if (existing !== undefined && existing.host === undefined)
+    throw new UserError(
+      `${layout.root} is an installation with controllers of its own; a host needs another --data directory`,
+    );
+  const installation = existing ?? (await newHost(layout, registry, options, join));
+  refuseOther(layout, installation, options, join);
+  const { loopback_block: block } = installation;
+  if (!registry.keep({ directory: layout.root, block }))
+    throw new UserError(`somebody else on this machine uses the addresses ${block}.*; is ${layout.root} a copy?`);
+  const { listen } = options;
+  const kept = listen === undefined ? installation : { ...installation, host: { ...installation.host, listen } };
+  if (JSON.stringify(kept) !== JSON.stringify(existing))
+    writeAtomically(layout.installation, `${JSON.stringify(kept, null, 2)}\n`, 0o644);
+  return { installation: kept, isNew: existing === undefined };
+}
+
+/** Forgets a host that could not join, so that it may with other options. */
+export function forgetHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
+  if (existsSync(join(hostIdentityDirectory(layout), "identity.json"))) return;
+  rmSync(layout.installation, { force: true });
+  registry.release(installation.loopback_block);
+}
+
+async function newHost(
+  layout: Layout,
+  registry: BlockRegistry,
+  options: HostOptions,
+  join: JoinFile | undefined,
+): Promise<HostInstallation> {
+  if (join === undefined)
+    throw new UserError(`${layout.root} is of no host yet; \`holdfast admin hosts add\` makes the file for --join`);
+  const { provider = "process", incusSocket, addressBlock } = options;
+  const isFree = (block: string) => {
+    const machines = provider === "incus" ? addressBlockOf(block) : block;
+    return !join.taken_blocks.includes(machines) && (provider !== "incus" || isUnrouted(machines));
+  };
+  const block = addressBlock ?? (await registry.claim(layout.root, async (candidate) => isFree(candidate)));
+  return {
+    id: join.installation_id,
+    loopback_block: block,
+    provider,
+    ...(incusSocket && { incus_socket: incusSocket }),
+    host: { id: join.host_id, listen: options.listen ?? join.address },
+  };
+}
+
+function refuseOther(
+  { root }: Layout,
+  installation: HostInstallation,
+  { provider, addressBlock }: HostOptions,
+  join: JoinFile | undefined,
+): void {
+  const { id, host, loopback_block: block } = installation;
+  if (join !== undefined && (join.installation_id !== id || join.host_id !== host.id))
+    throw new UserError(`${root} is of host ${host.id} of installation ${id}; another needs another --data directory`);
+  const own = providerOf(installation);
+  if (provider !== undefined && provider !== own)
+    throw new UserError(`the machines of ${root} are of ${own}; ${provider} needs another --data directory`);
+  if (addressBlock !== undefined && addressBlock !== block)
+    throw new UserError(`the machines of ${root} have the addresses ${block}.*; others need another --data directory`);
+}

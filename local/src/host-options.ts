@@ -1,0 +1,73 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { isProvider, type ProviderName, providers } from "./machine-host.ts";
+import { UserError } from "./user-error.ts";
+
+/** How this machine is to be a host of an installation whose controllers are elsewhere. */
+export interface HostOptions {
+  /** Absolute path of the data directory. */
+  readonly dataDir: string;
+  /** Path of the join file; absent once the host has joined. */
+  readonly joinFile?: string;
+  readonly provider?: ProviderName;
+  /** Socket of an Incus daemon that is there already. */
+  readonly incusSocket?: string;
+  /** host:port to listen on; that which controllers dial when absent. */
+  readonly listen?: string;
+  /** First two numbers of the loopback addresses; any that no other host has when absent. */
+  readonly addressBlock?: string;
+}
+
+export const hostUsage = [
+  "usage: npm start -- host --join FILE [--data DIR] [--provider process|incus] [--incus-socket PATH]",
+  "                         [--listen HOST:PORT] [--address-block 127.N]",
+  "       npm start -- host [--data DIR]        once it has joined",
+  "       npm run clean -- [--data DIR]",
+  "`holdfast admin hosts add` makes the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
+].join("\n");
+
+/** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for what it does not know. */
+export function readHostOptions(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  checkout: string,
+): HostOptions {
+  const flags = parse(args);
+  const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
+  const provider = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
+  if (provider !== undefined && !isProvider(provider))
+    throw new UserError(`--provider: ${provider} is neither ${providers.join(" nor ")}`);
+  const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
+  const { join: joinFile, listen, "address-block": addressBlock } = flags;
+  if (listen !== undefined && !isEndpoint(listen)) throw new UserError(`--listen: ${listen} is not HOST:PORT`);
+  if (addressBlock !== undefined && !/^127\.([1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/.test(addressBlock))
+    throw new UserError(`--address-block: ${addressBlock} is not 127.N`);
+  return {
+    dataDir,
+    ...(joinFile && { joinFile: resolve(joinFile) }),
+    ...(provider && { provider }),
+    ...(incusSocket && { incusSocket }),
+    ...(listen && { listen }),
+    ...(addressBlock && { addressBlock }),
+  };
+}
+
+function parse(args: readonly string[]): Record<string, string | undefined> {
+  const names = ["data", "join", "provider", "incus-socket", "listen", "address-block"];
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    throw new UserError(`${error instanceof Error ? error.message : String(error)}\n${hostUsage}`);
+  }
+}
+
+function isEndpoint(text: string): boolean {
+  try {
+    endpointOf(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,147 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { type JoinFile, parseJoinFile } from "@holdfast/common/join-file.ts";
+import { HostRefused } from "@holdfast/host/host-calls.ts";
+import { joinHost } from "@holdfast/host/join-host.ts";
+import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { createBlockRegistry } from "./block-registry.ts";
+import { openBoundedLog } from "./bounded-log.ts";
+import { type Child, type ChildSpec, startChild } from "./child.ts";
+import { createMachineHost } from "./create-machine-host.ts";
+import {
+  forgetHostInstallation,
+  type HostInstallation,
+  hostIdentityDirectory,
+  machineBlockOf,
+  openHostInstallation,
+} from "./host-installation.ts";
+import type { HostOptions } from "./host-options.ts";
+import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
+import { machineGraceMs } from "./platform.ts";
+import { nodeChild } from "./platform-children.ts";
+import { ensureNodeImage } from "./software.ts";
+import { takeSupervisorLock } from "./supervisor-lock.ts";
+import { aborted } from "./up.ts";
+import { UserError } from "./user-error.ts";
+import type { UpDeps } from "./with-platform.ts";
+
+/** Makes this machine a host if it is none yet, and runs it until the signal fires; its machines stop in order then. */
+export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortSignal): Promise<void> {
+  const { checkout, environment, clock, say } = deps;
+  const layout = layoutOf(options.dataDir);
+  const file = options.joinFile === undefined ? undefined : readJoinFile(options.joinFile);
+  const imagesDir = imagesDirectory(environment);
+  await ensureNodeImage({ imagesDir, say, signal });
+  makeHostDirectories(layout);
+  const lock = takeSupervisorLock(layout.run);
+  if (!lock.taken) throw new UserError(`${layout.root} is in use: process ${lock.pid} runs this host`);
+  try {
+    const installation = await joined(layout, options, file, deps, signal);
+    const machineHost = createMachineHost(layout, installation, environment);
+    await machineHost.install(say, signal);
+    const children: Child[] = [];
+    const launch = (spec: ChildSpec) => {
+      signal.throwIfAborted();
+      const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, keep: 3 });
+      const child = startChild(spec, { log, say, now: clock.now });
+      children.unshift(child);
+      return child.ready;
+    };
+    const { daemon } = machineHost;
+    try {
+      if (daemon !== undefined) await launch(daemon);
+      await machineHost.open(signal);
+      const compileCache = join(cacheDirectory(environment), "compile-cache");
+      const program = nodeChild(
+        "host",
+        join(checkout, "host", "src", "main.ts"),
+        { NODE_COMPILE_CACHE: compileCache, ...environment },
+        {
+          HOLDFAST_HOST_LISTEN: installation.host.listen,
+          HOLDFAST_HOST_STATE_DIR: hostIdentityDirectory(layout),
+          HOLDFAST_PROCESS_DIR: layout.root,
+          ...machineHost.settings,
+          HOLDFAST_IMAGES_DIR: imagesDir,
+        },
+      );
+      await launch({ ...program, ready: /"msg":"serving"/ });
+      say(`host ${installation.host.id} serves at ${installation.host.listen}. Ctrl-C stops it and keeps everything.`);
+      await aborted(signal);
+    } finally {
+      say("stopping");
+      const [program] = children.filter(({ name }) => name === "host");
+      await program?.stop();
+      if (daemon === undefined || children.length > 0) await machineHost.stopMachines(machineGraceMs);
+      for (const child of children) if (child !== program) await child.stop();
+      say("stopped; `npm start -- host` goes on where it was");
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+async function joined(
+  layout: Layout,
+  options: HostOptions,
+  file: JoinFile | undefined,
+  { clock, say, registryDir }: UpDeps,
+  signal: AbortSignal,
+): Promise<HostInstallation> {
+  const registry = createBlockRegistry(registryDir, clock.now);
+  const { installation, isNew } = await openHostInstallation(layout, registry, options, file);
+  try {
+    await checkListen(installation.host.listen, clock);
+    if (file === undefined) return installation;
+    await joinHost(
+      {
+        stateDir: hostIdentityDirectory(layout),
+        join: file,
+        addressBlock: machineBlockOf(installation),
+        now: clock.now,
+        random: Math.random,
+      },
+      signal,
+    );
+    say(`this is host ${installation.host.id} of installation ${installation.id}; the join file is of no more use`);
+    return installation;
+  } catch (error) {
+    if (isNew) forgetHostInstallation(layout, registry, installation);
+    throw error instanceof HostRefused ? new UserError(`not joined: ${error.message}`) : error;
+  }
+}
+
+function readJoinFile(path: string): JoinFile {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new UserError(`--join: ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  try {
+    return parseJoinFile(text);
+  } catch (error) {
+    throw new UserError(`--join: ${path} is not a join file: ${(error as Error).message}`);
+  }
+}
+
+/** Waits a moment first: the kernel may still be ending a program that was killed. */
+async function checkListen(listen: string, clock: UpDeps["clock"]): Promise<void> {
+  const { host, port } = endpointOf(listen);
+  const deadline = clock.now() + 3_000;
+  for (;;) {
+    const problem = await new Promise<string | undefined>((resolve) => {
+      const server = createServer();
+      server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+      server.listen(port, host, () => server.close(() => resolve(undefined)));
+    });
+    if (problem === undefined) return;
+    if (problem === "EADDRINUSE" && clock.now() < deadline) {
+      await clock.sleep(50);
+      continue;
+    }
+    const why = problem === "EADDRINUSE" ? "somebody listens there" : `it is no address of this machine (${problem})`;
+    throw new UserError(`${listen}: ${why}; choose another with --listen`);
+  }
+}
