@@ -5,7 +5,8 @@ import type { DatabaseUserObject } from "./database-user/database-user.ts";
 import type { TaskObject } from "./fleet/task-object.ts";
 import type { HostObject } from "./host/host.ts";
 import { type MachineObject, parseMachine } from "./machine/machine.ts";
-import type { ManagedServiceObject } from "./managed-service/managed-service.ts";
+import { type ManagedServiceObject, parseManagedService } from "./managed-service/managed-service.ts";
+import type { NodeImageObject } from "./maintenance/node-image.ts";
 import type { OperationObject } from "./operation/operation.ts";
 import { createCollection } from "./store/collection.ts";
 import type { Store } from "./store/store.ts";
@@ -15,7 +16,7 @@ import type { DnsRecordObject } from "./zone/dns-record.ts";
 /** Every kind of object, kept current in memory. */
 export function createCollections(store: Store) {
   const all = {
-    services: createCollection<ManagedServiceObject>(store, "managed-service"),
+    services: createCollection<ManagedServiceObject>(store, "managed-service", parseManagedService),
     hosts: createCollection<HostObject>(store, "host"),
     machines: createCollection<MachineObject>(store, "machine", parseMachine),
     operations: createCollection<OperationObject>(store, "operation"),
@@ -29,6 +30,7 @@ export function createCollections(store: Store) {
     memberships: createCollection<Membership>(store, "membership"),
     credentialUses: createCollection<CredentialUse>(store, "credential-use"),
     webhooks: createCollection<WebhookObject>(store, "webhook"),
+    nodeImages: createCollection<NodeImageObject>(store, "node-image"),
   };
   const each = Object.values(all);
   return {

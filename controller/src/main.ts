@@ -198,7 +198,7 @@ const verifier = createRecordVerifier(zoneService);
 const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
 
-const held = () => holds.list().length > 0;
+const held = () => holds.list("deletion").length > 0;
 const waiting = createWaitingMachines({ machines, fleet, held, now: clock.now });
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
@@ -263,6 +263,7 @@ const gateway = createGateway({
       snapshot: (signal) => takeSnapshot({ store, history, objects, keyring, installationId, clock, log }, signal),
       holds,
     },
+    maintenanceHeld: () => holds.list("maintenance").length > 0,
     catalog,
     engines,
     defaultAllowedCidrs: config.defaultAllowedCidrs,

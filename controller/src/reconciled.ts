@@ -11,6 +11,8 @@ import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
+import { createImageRegister } from "./maintenance/image-register.ts";
+import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
 import type { MachineKind, WaitingLimits } from "./machine/waiting-plan.ts";
@@ -91,6 +93,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       inputs: (id) => operations.get(id)?.modRevision ?? 0n,
     },
     createAuthorityRotation(deps),
+    createImageRegister({ ...deps, nodeImages: collections.nodeImages, machines }),
     createOrganizationRemains({ ...collections, store: deps.snapshots.store }),
     createSnapshotReconciler(deps.snapshots),
     createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),
@@ -99,7 +102,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
     ),
     createPeriodic("history-upkeep", dayMs, async () => {
       await history.prepare(clock.now());
-      if (holds.list().length === 0) await history.forget(clock.now());
+      if (holds.list("deletion").length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
     createReachWork({ edges: deps.provider.edges, services, machines }),
@@ -109,7 +112,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
 
 function managedServices(deps: ReconciledDeps): Reconciled {
   const { collections, fleet } = deps;
-  const { services, machines, operations, records, databaseUsers: users } = collections;
+  const { services, machines, operations, records, databaseUsers: users, nodeImages } = collections;
   const names = createNameVerification(deps.askNames);
   const reconciler = createManagedServiceReconciler({
     ...deps,
@@ -119,6 +122,8 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     records,
     users,
     names,
+    nodeImages,
+    brake: createMaintenanceBrake({ services, operations, holds: deps.holds, now: deps.clock.now }),
     delivery: createInstanceDelivery(deps),
   });
   /** The service whose node a machine is. */
@@ -144,6 +149,10 @@ function managedServices(deps: ReconciledDeps): Reconciled {
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
         fleet.subscribe(machineChanged),
+        // What is pending for any service may change with an image.
+        nodeImages.subscribe(() => {
+          for (const id of idsOf(services)) onChange(id);
+        }),
       ];
       return {
         close() {
@@ -182,7 +191,8 @@ function inputsOf(id: string, { collections, fleet }: ReconciledDeps): string {
     const observedAt = fleet.observation(node.id)?.observedAt ?? 0;
     return `${collections.machines.get(node.id)?.modRevision ?? 0} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
   });
-  return `${service?.modRevision ?? 0} ${parts.join(" ")}`;
+  const images = [...collections.nodeImages.values()].map(({ modRevision }) => modRevision);
+  return `${service?.modRevision ?? 0} ${parts.join(" ")} ${images.join(" ")}`;
 }
 
 function idsOf(collection: { values(): Iterable<{ object: { metadata: { id: string } } }> }): Iterable<string> {

@@ -7,6 +7,7 @@ import { createAuditLog } from "./admin/audit-log.ts";
 import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";
 import { createAuthorityApi } from "./admin/authority-api.ts";
 import { createFleetApi } from "./admin/fleet-api.ts";
+import { createMaintenanceApi as createMaintenanceAdminApi } from "./admin/maintenance-api.ts";
 import { createOperatorApi } from "./admin/operator-api.ts";
 import { createOrganizationApi } from "./admin/organization-api.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
@@ -23,6 +24,7 @@ import type { History } from "./history/history.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
 import type { WaitingMachines } from "./machine/waiting-machines.ts";
 import { createEngineTasks, engineTimeoutMs } from "./managed-service/engine-task.ts";
+import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
 import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
 import { createServiceAccess } from "./managed-service/service-access.ts";
 import { createServiceLogs } from "./managed-service/service-logs.ts";
@@ -49,6 +51,7 @@ export interface ServicesDeps {
   readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
+  readonly maintenanceHeld: () => boolean;
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
   readonly sealer: Sealer;
@@ -68,10 +71,23 @@ export function createServices(deps: ServicesDeps): ServedService[] {
   const trustBundle = () => deps.authority.trustBundle;
   const auditNow = outbox.auditNow;
   const sessions = () => fleet.sessions();
+  const maintenance = { nodeImages: collections.nodeImages, machines };
   const auditLog = createAuditLog({ history, cursors: deps.cursors });
   return [
     createCatalogApi(deps),
-    createManagedServiceApi({ ...deps, services, operations, organizations, quotas, access, logs, trustBundle }),
+    createManagedServiceApi({
+      ...deps,
+      ...maintenance,
+      services,
+      operations,
+      organizations,
+      quotas,
+      access,
+      logs,
+      trustBundle,
+    }),
+    createMaintenanceApi({ ...deps, ...maintenance, services, operations, access }),
+    createMaintenanceAdminApi({ ...deps, ...maintenance, services, operations }),
     createOperationApi({ ...deps, operations, access }),
     createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
     createDatabaseApi({ ...deps, access, tasks: engineTasks }),

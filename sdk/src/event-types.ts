@@ -12,6 +12,14 @@ export type ServiceEventData = {
   readonly error_message?: string;
 };
 
+/** What an event of maintenance tells besides: which updates, by which operation. */
+export type MaintenanceEventData = ServiceEventData & {
+  readonly operation_id: string;
+  readonly update_ids: readonly string[];
+  /** It began by itself, in the window or at the end of a notice. */
+  readonly automatic: boolean;
+};
+
 /** What an event of a backup tells of it. */
 export type BackupEventData = {
   readonly service_id: string;
@@ -37,6 +45,20 @@ export interface EventData {
   readonly "service.deleted": ServiceEventData;
   readonly "service.expiring": ServiceEventData & { readonly expires_at: string; readonly hours_left: number };
   readonly "service.expiry_held": ServiceEventData & { readonly reason: string };
+  readonly "service.maintenance_scheduled": ServiceEventData & {
+    readonly update_id: string;
+    readonly kind: string;
+    readonly title: string;
+    readonly urgent: boolean;
+    readonly apply_at: string;
+  };
+  readonly "service.maintenance_started": MaintenanceEventData;
+  readonly "service.maintenance_completed": MaintenanceEventData;
+  /** `taken_back`: the service runs as before; else it is in Error. */
+  readonly "service.maintenance_failed": MaintenanceEventData & {
+    readonly error_message: string;
+    readonly taken_back: boolean;
+  };
   readonly "backup.completed": BackupEventData & { readonly size_bytes: number };
   readonly "backup.failed": BackupEventData & { readonly error_message: string };
   readonly "alert.fired": AlertEventData;

@@ -7,6 +7,7 @@ export type { Databases } from "./databases.ts";
 export * from "./errors.ts";
 export type * from "./event-types.ts";
 export type { Events } from "./events.ts";
+export type * from "./maintenance-types.ts";
 export type { Members } from "./members.ts";
 export type { Operations } from "./operations.ts";
 export type { Organizations } from "./organizations.ts";

@@ -6,8 +6,10 @@ import type {
   LogFilter,
   LogLine,
   LogPage,
+  Maintenance,
   ManagedService,
   NewService,
+  Operation,
   ServiceChange,
   ServiceFilter,
   ServiceNode,
@@ -45,6 +47,20 @@ export class Services {
 
   command(id: string, verb: Verb, options?: CallOptions): Promise<ManagedService> {
     return this.#transport.request("POST", pathOf("managed-services", id, verb), options);
+  }
+
+  /** Its window and what waits to be done to it. */
+  maintenance(id: string, options?: CallOptions): Promise<Maintenance> {
+    return this.#transport.request("GET", pathOf("managed-services", id, "maintenance"), options);
+  }
+
+  /** Applies these pending updates now, all when none is named; the operation tells how far it is. */
+  applyMaintenance(id: string, updateIds: readonly string[] = [], options?: CallOptions): Promise<Operation> {
+    const body = updateIds.length === 0 ? {} : { update_ids: updateIds };
+    return this.#transport.request("POST", pathOf("managed-services", id, "maintenance", "apply"), {
+      ...options,
+      body,
+    });
   }
 
   /** Deletes the service with its data; get throws NotFound when nothing of it is left. */

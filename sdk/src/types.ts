@@ -1,3 +1,5 @@
+import type { MaintenanceWindow, PendingUpdate, PendingUpdateSummary } from "./maintenance-types.ts";
+
 /** What the API answers, field by field as in its JSON. Times are RFC 3339 texts in UTC. */
 
 /** Where a service is in its life. Treat one that you do not know as "something else". */
@@ -27,7 +29,7 @@ export interface Fault {
 export interface Operation {
   readonly id: string;
   readonly service_id: string;
-  /** "create", "start", "stop", "restart", "configure" or "delete". */
+  /** "create", "start", "stop", "restart", "configure", "maintenance" or "delete". */
   readonly type: string;
   readonly status: OperationStatus;
   /** What is being done; null before it begins. */
@@ -92,6 +94,28 @@ export interface ManagedService {
   readonly updated_at: string;
   /** Why the status is Error. */
   readonly error: Fault | null;
+  /** When updates may begin by themselves. */
+  readonly maintenance_window: MaintenanceWindow;
+  /** In short; `services.maintenance` has more. */
+  readonly pending_updates: readonly PendingUpdateSummary[];
+}
+
+/** What waits to be done to a service, and when. */
+export interface Maintenance {
+  readonly service_id: string;
+  readonly window: MaintenanceWindow;
+  readonly window_is_default: boolean;
+  readonly next_window_from: string;
+  readonly next_window_until: string;
+  /** Node image; null where engines of the host run. */
+  readonly image: string | null;
+  /** Such as "17.11"; null while it is not known. */
+  readonly engine_version: string | null;
+  readonly updates: readonly PendingUpdate[];
+  /** The one that applies updates now. */
+  readonly operation: Operation | null;
+  /** Why the platform begins nothing by itself at present. */
+  readonly held: string | null;
 }
 
 /** What a new service is to be; what is left out is the default of the catalogue. */
@@ -111,15 +135,17 @@ export interface NewService {
   readonly ttl_hours?: number | undefined;
   readonly deletion_protection?: boolean | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly maintenance_window?: MaintenanceWindow | undefined;
 }
 
-/** Only the keys that are present change; `ttl_hours: null` removes the end. */
+/** Only the keys that are present change; `ttl_hours: null` removes the end, `maintenance_window: null` gives it the default one. */
 export interface ServiceChange {
   readonly name?: string | undefined;
   readonly allowed_cidrs?: readonly string[] | undefined;
   readonly ttl_hours?: number | null | undefined;
   readonly deletion_protection?: boolean | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly maintenance_window?: MaintenanceWindow | null | undefined;
 }
 
 /** A service must have all that is given. */

@@ -60,8 +60,11 @@ export async function waitFor(
     const now = await services.get(id, { signal });
     wasSeen = true;
     if (now.operation !== null) awaited = now.operation.id;
-    else if (now.status === target) return { found: now };
-    else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
+    else if (now.status === target) {
+      // It may be where it was because what was asked for did not work.
+      if (awaited !== undefined) await expectSuccess(awaited);
+      return { found: now };
+    } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
     else if (awaited !== undefined && target !== "gone") await expectSuccess(awaited);
     if (onProgress === undefined) return undefined;
     const summary = await services.taskSummary(id, { signal });

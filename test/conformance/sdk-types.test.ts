@@ -20,6 +20,7 @@ import type {
   ManagedServiceService,
   UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import type { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import type { CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
@@ -42,6 +43,7 @@ type Methods = (typeof ApiKeyService)["method"] &
   (typeof DatabaseService)["method"] &
   (typeof DatabaseUserService)["method"] &
   (typeof EventService)["method"] &
+  (typeof MaintenanceService)["method"] &
   (typeof ManagedServiceService)["method"] &
   (typeof OperationService)["method"] &
   (typeof OrganizationService)["method"] &
@@ -53,7 +55,13 @@ const page = { limit: 7, cursor: "c" };
 const time = "2026-03-01T12:00:00Z";
 const service = { name: "n", database_type: "postgresql", plan_name: "p", storage_size_gb: 1 };
 const choices = { version: "17", storage_tier: "s", zone: "z", parameters: {} };
-const change = { allowed_cidrs: [], ttl_hours: 1, deletion_protection: true, tags: {} };
+const change = {
+  allowed_cidrs: [],
+  ttl_hours: 1,
+  deletion_protection: true,
+  tags: {},
+  maintenance_window: { day: "sunday", hour: 3 },
+} as const;
 
 /** Each method of the API as the SDK calls it, with every field that it has. */
 const calls = {
@@ -89,6 +97,8 @@ const calls = {
   listNodes: (c) => c.services.nodes("i", page),
   listLogs: (c) => c.services.logs("i", { since: time, level: "info" }, page),
   getTaskSummary: (c) => c.services.taskSummary("i"),
+  getMaintenance: (c) => c.services.maintenance("i"),
+  applyMaintenance: (c) => c.services.applyMaintenance("i", ["u"]),
   getOperation: (c) => c.operations.get("i"),
   listOperations: (c) => c.operations.list("i", page),
   createOrganization: (c) => c.organizations.create("n"),
@@ -144,7 +154,8 @@ type Declared = typeof eventDefinitions;
 type DataOf<Fields> = {
   readonly [K in keyof Fields as Fields[K] extends { optional: true } ? never : K]: ValueOf<Fields[K]>;
 } & { readonly [K in keyof Fields as Fields[K] extends { optional: true } ? K : never]?: ValueOf<Fields[K]> };
-type ValueOf<Field> = Field extends { type: "number" } ? number : string;
+type ValueOf<Field> = Field extends { type: infer T extends keyof OtherValues } ? OtherValues[T] : string;
+type OtherValues = { number: number; boolean: boolean; "string[]": readonly string[] };
 type WrongEvents = {
   [T in keyof Declared | sdk.EventType]: T extends keyof Declared & sdk.EventType
     ? Mutual<sdk.EventData[T], DataOf<Declared[T]["data"]>, DataOf<Declared[T]["data"]>> extends true

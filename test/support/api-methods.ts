@@ -14,6 +14,8 @@ import { ConfigurationService } from "@holdfast/proto/holdfast/v1/configuration_
 import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
 import { DatabaseUserService } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
+import { MaintenanceService as MaintenanceAdminService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
@@ -34,6 +36,7 @@ export const organizationServices: readonly DescService[] = [
   DatabaseService,
   DatabaseUserService,
   EventService,
+  MaintenanceService,
   ManagedServiceService,
   OperationService,
   WebhookService,
@@ -44,6 +47,7 @@ export const platformServices: readonly DescService[] = [
   AuthorityService,
   FleetService,
   ControlService,
+  MaintenanceAdminService,
   OrganizationAdminService,
   OperatorService,
 ];

@@ -1,3 +1,4 @@
+import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
 
 /** A service that runs and has been left alone. */
@@ -24,6 +25,8 @@ export function idleService(id: string, organizationId: string): ManagedServiceO
       port: 5432,
       nodes: [{ id: nodeId, role: "primary", hostname, zone: "local" }],
       power: "on",
+      image: "",
+      maintenanceWindow: null,
       restartCount: 0,
       instanceGeneration: 1,
     },
@@ -38,6 +41,7 @@ export function idleService(id: string, organizationId: string): ManagedServiceO
       observedGeneration: 1,
       expiryWarnings: [],
       announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
     },
   };
 }

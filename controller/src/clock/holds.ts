@@ -5,10 +5,15 @@ import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 import { createDrift } from "./drift.ts";
 
-/** Something that stands against deleting by time: TTLs, sweeps, expiry of backups, rotation of keys. */
+/** What the platform does by itself and an operator may have to agree to. Deletion is all by time: TTLs, sweeps, expiry of backups. */
+export type HeldBack = "deletion" | "maintenance";
+
+/** Something that stands against what the platform does by itself. */
 export interface Hold {
-  /** "clock", "restored". */
+  /** "clock", "restored", "maintenance". */
   readonly kind: string;
+  /** All that it stands against; everything when absent. */
+  readonly only?: HeldBack;
   /** For the operator who decides. */
   readonly reason: string;
   readonly since: number;
@@ -19,9 +24,9 @@ export interface Hold {
 export interface Holds {
   /**
    * What holds now. Ask it right before each deletion: it compares the clocks, and as long as it has not heard from the
-   * store it says so instead of nothing.
+   * store it says so instead of nothing. Only what stands against one thing when that is given.
    */
-  list(): Hold[];
+  list(against?: HeldBack): Hold[];
   set(hold: Hold, signal?: AbortSignal): Promise<void>;
   /** Nothing happens when there is none of this kind. */
   release(kind: string, signal?: AbortSignal): Promise<void>;
@@ -74,7 +79,7 @@ export function createHolds({ store, clock, log }: { store: Store; clock: Clock;
   checking.unref();
 
   return {
-    list() {
+    list(against) {
       compareClocks();
       const now = clock.now();
       const byKind = new Map<string, Hold | null>();
@@ -85,7 +90,8 @@ export function createHolds({ store, clock, log }: { store: Store; clock: Clock;
         byKind.set("unknown", { kind: "unknown", reason: "The store has not been read yet.", since: now, until: null });
       }
       const all = [...byKind.values()].filter((hold) => hold !== null);
-      return all.filter(({ until }) => until === null || until > now);
+      const concerns = ({ only }: Hold) => against === undefined || only === undefined || only === against;
+      return all.filter((hold) => concerns(hold) && (hold.until === null || hold.until > now));
     },
     set: (hold, signal) => write(hold.kind, hold, signal),
     async release(kind, signal) {

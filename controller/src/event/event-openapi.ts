@@ -5,6 +5,8 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 const fieldSchemas: Readonly<Record<DataField["type"], JsonSchema>> = {
   string: { type: "string" },
   number: { type: "number" },
+  boolean: { type: "boolean" },
+  "string[]": { type: "array", items: { type: "string" } },
   uuid: { type: "string", format: "uuid" },
   time: { type: "string", format: "date-time" },
 };

@@ -4,6 +4,8 @@ import { type DataField, eventTypes } from "./event-types.ts";
 const fits: Readonly<Record<DataField["type"], (value: unknown) => boolean>> = {
   string: (value) => typeof value === "string",
   number: (value) => typeof value === "number",
+  boolean: (value) => typeof value === "boolean",
+  "string[]": (value) => Array.isArray(value) && value.every((each) => typeof each === "string"),
   uuid: (value) => typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
   time: (value) => typeof value === "string" && new Date(value).toISOString() === value,
 };

@@ -2,7 +2,7 @@ import type { ServiceEventType } from "../managed-service/service-events.ts";
 
 /** What one member of an event's data is. */
 export interface DataField {
-  readonly type: "string" | "number" | "uuid" | "time";
+  readonly type: "string" | "number" | "boolean" | "uuid" | "time" | "string[]";
   readonly meaning: string;
   readonly optional?: true;
 }
@@ -31,6 +31,19 @@ const serviceExample = {
 };
 
 const running = { ...serviceExample, status: "Running" };
+
+const maintenanceData = {
+  ...serviceData,
+  operation_id: { type: "uuid", meaning: "the operation that applies them" },
+  update_ids: { type: "string[]", meaning: "the updates" },
+  automatic: { type: "boolean", meaning: "it began by itself, in the window or at the end of a notice" },
+} as const satisfies EventDefinition["data"];
+
+const maintenanceExample = {
+  operation_id: "0198f2a4-6f9a-7b02-9c1d-5e2f7a8b4c60",
+  update_ids: ["trixie-3f2a9c0d51e78b64"],
+  automatic: true,
+};
 
 const webhookData = {
   webhook_id: { type: "uuid", meaning: "the endpoint" },
@@ -98,6 +111,49 @@ export const eventDefinitions = {
     when: "a service's time is over and something keeps it from being deleted",
     data: { ...serviceData, reason: { type: "string", meaning: "`deletion_protection`" } },
     example: { ...running, reason: "deletion_protection" },
+  },
+  "service.maintenance_scheduled": {
+    when: "an update of a service has a time at which it will be applied, or another one than before: a day ahead, urgent ones at once",
+    data: {
+      ...serviceData,
+      update_id: { type: "string", meaning: "the update" },
+      kind: { type: "string", meaning: "`engine_minor`, `image` or `restart`" },
+      title: { type: "string", meaning: "what it is, for people" },
+      urgent: { type: "boolean", meaning: "it waits for the window no longer than its notice" },
+      apply_at: { type: "time", meaning: "when it begins unless it is applied before" },
+    },
+    example: {
+      ...running,
+      update_id: "trixie-3f2a9c0d51e78b64",
+      kind: "engine_minor",
+      title: "postgresql 17.10 to 17.11",
+      urgent: false,
+      apply_at: "2026-11-22T03:17:00.000Z",
+    },
+  },
+  "service.maintenance_started": {
+    when: "updates of a service begin to be applied",
+    data: maintenanceData,
+    example: { ...running, ...maintenanceExample },
+  },
+  "service.maintenance_completed": {
+    when: "updates of a service were applied",
+    data: maintenanceData,
+    example: { ...running, ...maintenanceExample },
+  },
+  "service.maintenance_failed": {
+    when: "updates of a service could not be applied",
+    data: {
+      ...maintenanceData,
+      error_message: { type: "string", meaning: "what went wrong" },
+      taken_back: { type: "boolean", meaning: "the service runs as before; false: it is in Error" },
+    },
+    example: {
+      ...running,
+      ...maintenanceExample,
+      error_message: "The engine did not start. The service runs from 17.10 again, with all its data.",
+      taken_back: true,
+    },
   },
   "backup.completed": {
     when: "a scheduled or manual backup succeeded",

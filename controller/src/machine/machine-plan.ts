@@ -90,7 +90,8 @@ function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: Machine
   if (spec.image === "" && image !== "") steps.push({ kind: "keepImage", image });
   // A running machine keeps its image: when it is to have the other one is for whoever turns it off and on.
   const isOther = spec.image !== "" && image !== "" && image !== spec.image;
-  if (isOther && state === "stopped") steps.push({ kind: "replaceImage", image: spec.image });
+  // One that stays off may be given a third one before it starts; an image that is not there must not keep it from being off.
+  if (isOther && state === "stopped" && spec.power === "on") steps.push({ kind: "replaceImage", image: spec.image });
   return steps;
 }
 

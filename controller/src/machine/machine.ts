@@ -60,9 +60,12 @@ export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }
 
-/** Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first. */
+/**
+ * Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first; the
+ * image of older ones is noted anew.
+ */
 export function parseMachine(value: string): MachineObject {
   const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatus>;
-  const before = { hostId: localHostId, storageTier: firstStorageTier };
+  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "" };
   return { ...object, spec: { ...before, ...object.spec } } as MachineObject;
 }

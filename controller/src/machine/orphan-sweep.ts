@@ -61,7 +61,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
     const key = prefix + id;
     const seen = await store.get(key, signal);
     const since = seen && sightingOf(seen.value).since;
-    const held = deps.holds.list().length > 0;
+    const held = deps.holds.list("deletion").length > 0;
     const orphan = orphanOf(hostId, facts, since, held, clock.now());
     if (dryRun || held) return orphan;
     if (hasData && seen === undefined) {

@@ -14,8 +14,9 @@ export function instanceSpecOf(args: {
   users: readonly DatabaseUserObject[];
   catalog: CatalogData;
   running: boolean;
+  generation: number;
 }): InstanceSpec {
-  const { service, node, address, users, catalog, running } = args;
+  const { service, node, address, users, catalog, running, generation } = args;
   const { spec } = service;
   const plan = planOf(catalog, spec.planName);
   return create(InstanceSpecSchema, {
@@ -23,7 +24,7 @@ export function instanceSpecOf(args: {
     nodeId: node.id,
     engine: spec.databaseType,
     version: spec.version,
-    generation: BigInt(spec.instanceGeneration),
+    generation: BigInt(generation),
     term: BigInt(service.status.term),
     running,
     vcpu: plan.vcpu,

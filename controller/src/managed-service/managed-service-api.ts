@@ -13,7 +13,8 @@ import type { Quotas } from "../access/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newUser } from "../database-user/new-user.ts";
-import type { Fleet } from "../fleet/fleet.ts";
+import { maintenanceWorld, type MaintenanceWorldDeps } from "../maintenance/maintenance-world.ts";
+import { pendingUpdates } from "../maintenance/pending-updates.ts";
 import type { WaitingMachines } from "../machine/waiting-machines.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
@@ -36,7 +37,7 @@ import { requestVerb, type Verb } from "./service-verbs.ts";
 import { taskSummaryOf } from "./task-summary.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 
-export interface ManagedServiceApiDeps {
+export interface ManagedServiceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
@@ -46,7 +47,6 @@ export interface ManagedServiceApiDeps {
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly logs: ServiceLogs;
-  readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly waiting: WaitingMachines;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
@@ -67,13 +67,22 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   const messages = new WeakMap<ManagedServiceObject, ManagedService>();
   const { heard } = createHeardServices(deps.fleet, deps.clock.now);
 
+  const pendingOf = (object: ManagedServiceObject) => {
+    const now = deps.clock.now();
+    return pendingUpdates(object, maintenanceWorld(object, deps, now));
+  };
+  const shown = (object: ManagedServiceObject, operation: OperationObject | undefined) =>
+    managedServiceMessage(object, operation, pendingOf(object));
+
   async function message({ object: stored }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
     const object = heard(stored);
+    const pending = pendingOf(stored);
     const known = messages.get(object);
-    if (known !== undefined) return known;
+    if (known !== undefined && pending.length === 0) return known;
     const operation = await access.inProgress(object, call.signal);
-    const made = Object.freeze(managedServiceMessage(object, operation?.object));
-    if (object.status.operationId === null) messages.set(object, made);
+    const made = Object.freeze(managedServiceMessage(object, operation?.object, pending));
+    // What is pending has times that pass, whatever becomes of the object.
+    if (object.status.operationId === null && pending.length === 0) messages.set(object, made);
     return made;
   }
 
@@ -88,7 +97,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     call.setHeader("Holdfast-Revision", String(revision));
     call.setHeader("ETag", etag(after));
     await Promise.all([services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
-    return managedServiceMessage(after, operation ?? (await access.inProgress(after, call.signal))?.object);
+    return shown(after, operation ?? (await access.inProgress(after, call.signal))?.object);
   }
 
   const verb = (name: Verb) => (input: { id: string }, call: Call) =>
@@ -103,7 +112,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       unit.create("operation", outcome.operation);
       unit.update("managed-service", service, outcome.after);
       unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", input.id));
-      unit.answer(call, managedServiceMessage(outcome.after, outcome.operation));
+      unit.answer(call, shown(outcome.after, outcome.operation));
       return answer(call, input.id, await unit.commit(call.signal), outcome.after, outcome.operation);
     });
 

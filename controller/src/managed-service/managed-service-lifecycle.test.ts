@@ -3,8 +3,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { MachineObject } from "../machine/machine.ts";
+import { beginMaintenance } from "../maintenance/begin-maintenance.ts";
+import { noMaintenance } from "../maintenance/maintenance-memory.ts";
+import type { NodeImageObject } from "../maintenance/node-image.ts";
+import { type MaintenanceWorld, obstacleOf, pendingUpdates } from "../maintenance/pending-updates.ts";
 import { isOver, newOperation, type OperationObject, stuckAfterMs } from "../operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
@@ -14,8 +18,8 @@ import {
   planManagedService,
   type ServiceStep,
 } from "./managed-service-plan.ts";
-import { advance } from "./managed-service-reconciler.ts";
-import { requestVerb, type Verb } from "./service-verbs.ts";
+import { advance } from "./service-advance.ts";
+import { refuseWhileBusy, requestVerb, type Verb } from "./service-verbs.ts";
 
 const node = { id: "node-1", role: "primary", hostname: "db-1.local", zone: "local" } as const;
 
@@ -48,6 +52,8 @@ function freshService(): { service: ManagedServiceObject; operation: OperationOb
       port: 5432,
       nodes: [node],
       power: "on",
+      image: "",
+      maintenanceWindow: null,
       restartCount: 0,
       instanceGeneration: 1,
     },
@@ -62,13 +68,28 @@ function freshService(): { service: ManagedServiceObject; operation: OperationOb
       observedGeneration: 0,
       expiryWarnings: [],
       announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
     },
   };
   return { service, operation };
 }
 
+interface Broken {
+  readonly engine: boolean;
+  readonly machine: boolean;
+  readonly silent: boolean;
+  /** What the newer image does not do; it does all where this is absent. */
+  readonly image?: "start the machine" | "start the engine" | "bring its version" | "connect";
+}
+
+const images: NodeImageObject[] = ["old", "new"].map((id, index) => ({
+  metadata: { id, name: id, organizationId: "", generation: 1, createdAt: index, updatedAt: 0 },
+  spec: { engines: [{ engine: "postgresql", version: "17", engineVersion: `17.${index}` }], urgent: null },
+  status: { newestOf: index === 0 ? [] : ["postgresql 17"] },
+}));
+
 /** A small model of the machines, the agents and the zone, for the pure parts to act on. */
-function createWorld(broken: { engine: boolean; machine: boolean; silent: boolean }) {
+function createWorld(broken: Broken) {
   let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
     freshService();
   let machine: MachineObject | undefined;
@@ -77,12 +98,13 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
   let now = 1;
   let operations = 0;
 
-  const observed = (): ObservedService => ({
-    nodes: [
-      { node, machine, connected: machine?.status.state === "running" && !broken.silent, instance, isCurrent: true },
-    ],
-    names,
-  });
+  /** Image that the machine runs from, as its provider has it. */
+  let placed = "old";
+  const fails = (what: Broken["image"]) => placed === "new" && broken.image === what;
+  const observed = (): ObservedService => {
+    const connected = machine?.status.state === "running" && !broken.silent && !fails("connect");
+    return { nodes: [{ node, machine, connected, instance, isCurrent: true }], names };
+  };
 
   function perform(step: ServiceStep): void {
     const current = service;
@@ -90,22 +112,27 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
     if (step.kind === "createMachine") {
       machine = {
         metadata: { ...current.metadata, id: node.id },
-        spec: { power: current.spec.power } as MachineObject["spec"],
+        spec: { power: current.spec.power, image: "old" } as MachineObject["spec"],
         status: { state: "pending", reason: "", address: "127.0.0.2", enrollment: null, certificate: null },
       };
     } else if (step.kind === "powerMachine" && machine)
       machine = { ...machine, spec: { ...machine.spec, power: step.power } };
-    else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
+    else if (step.kind === "placeImage" && machine) {
+      expect(machine.status.state).toBe("stopped");
+      machine = { ...machine, spec: { ...machine.spec, power: "on", image: current.spec.image } };
+    } else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
     else if (step.kind === "publishNames") names = "published";
     else if (step.kind === "verifyNames") names = "verified";
     else if (step.kind === "withdrawNames") names = "absent";
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
       instance = create(InstanceObservationSchema, {
-        state: step.running ? (broken.engine ? "failed" : "running") : "stopped",
+        state: step.running ? (broken.engine || fails("start the engine") ? "failed" : "running") : "stopped",
         reason: broken.engine ? "the engine refused" : "",
+        engineVersion: placed === "new" && !fails("bring its version") ? "17.1" : "17.0",
+        checks: [{ name: "liveness", status: "healthy", reason: "" }],
         since: timestampFromMs(now),
-        generation: BigInt(current.spec.instanceGeneration),
+        generation: BigInt(step.generation),
         restartCount: BigInt(current.spec.restartCount),
       });
     }
@@ -113,8 +140,14 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
 
   function machineMoves(): void {
     if (machine === undefined) return;
-    const state = broken.machine ? "failed" : machine.spec.power === "on" ? "running" : "stopped";
-    machine = { ...machine, status: { ...machine.status, state, reason: broken.machine ? "the disk is full" : "" } };
+    const { power } = machine.spec;
+    // As machines do it: another image comes under one that is stopped, and acts at its start.
+    if (machine.status.state === "stopped") placed = machine.spec.image;
+    const isBroken = broken.machine || (power === "on" && fails("start the machine"));
+    const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
+    // A machine that was stopped tells of no engine that runs.
+    if (state === "stopped" && instance) instance = { ...instance, state: "stopped" };
+    machine = { ...machine, status: { ...machine.status, state, reason: isBroken ? "the disk is full" : "" } };
   }
 
   return {
@@ -124,7 +157,8 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
     get operation() {
       return operation;
     },
-    command(verb: Verb): void {
+    command(verb: Asked): void {
+      if (verb === "maintain") return this.maintain();
       if (service === undefined) return;
       try {
         const outcome = requestVerb(
@@ -138,6 +172,23 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
       } catch (error) {
         expect((error as { key?: string }).key).toMatch(/WRONG_STATE|OPERATION_IN_PROGRESS/);
       }
+    },
+    /** As the API does it; what it refuses changes nothing. */
+    maintain(): void {
+      if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
+      const world: MaintenanceWorld = { images, image: machine?.spec.image ?? "", instance, now };
+      const updates = pendingUpdates(service, world);
+      if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
+      try {
+        refuseWhileBusy(service, isOver(operation) ? undefined : operation);
+      } catch {
+        return;
+      }
+      const asked = { operationId: `op-${++operations}`, automatic: false, now };
+      ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
+    },
+    get placed() {
+      return placed;
     },
     round(elapsedMs: number): void {
       now += elapsedMs;
@@ -157,10 +208,14 @@ function createWorld(broken: { engine: boolean; machine: boolean; silent: boolea
   };
 }
 
-const verbs = fc.constantFrom<Verb>("start", "stop", "restart", "delete");
+type Asked = Verb | "maintain";
+const verbs = fc.constantFrom<Asked>("start", "stop", "restart", "delete", "maintain");
+const imageFaults = fc.constantFrom(undefined, "start the machine", "start the engine", "bring its version", "connect");
 
 test("whatever is asked when, every operation ends, in the state that was asked for or in Error with a reason", () => {
-  const worlds = fc.record({ engine: fc.boolean(), machine: fc.boolean(), silent: fc.boolean() });
+  const worlds = fc
+    .tuple(fc.record({ engine: fc.boolean(), machine: fc.boolean(), silent: fc.boolean() }), imageFaults)
+    .map(([broken, image]) => ({ ...broken, ...(image && { image: image as NonNullable<Broken["image"]> }) }));
   const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), verbs), { maxLength: 12 });
   fc.assert(
     fc.property(worlds, commands, (broken, asked) => {
@@ -169,7 +224,7 @@ test("whatever is asked when, every operation ends, in the state that was asked 
         for (let i = 0; i < rounds; i++) world.round(elapsedMs);
         world.command(verb);
       }
-      for (let i = 0; i < 12; i++) world.round(stuckAfterMs);
+      for (let i = 0; i < 24; i++) world.round(stuckAfterMs);
       const { service, operation } = world;
       if (service === undefined) return;
       expect(service.status.operationId).toBeNull();
@@ -181,6 +236,39 @@ test("whatever is asked when, every operation ends, in the state that was asked 
         expect(state).toBe(service.spec.power === "on" ? "Running" : "Stopped");
     }),
     { numRuns: 500 },
+  );
+});
+
+describe("another image", () => {
+  function afterMaintenance(image: Broken["image"]) {
+    const world = createWorld({ engine: false, machine: false, silent: false, ...(image && { image }) });
+    for (let i = 0; i < 8; i++) world.round(1_000);
+    expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
+    world.maintain();
+    const states = new Set<string>();
+    for (let i = 0; i < 400 && world.service?.status.operationId !== null; i++) {
+      world.round(5_000);
+      states.add(world.service?.status.state ?? "");
+    }
+    expect(states).toEqual(new Set(["Upgrading", "Running"]));
+    expect(world.service?.status).toMatchObject({ state: "Running", operationId: null });
+    return world;
+  }
+
+  test("is under the data when the operation is over", () => {
+    const { placed, operation, service } = afterMaintenance(undefined);
+    expect([placed, operation.status.state, service?.spec.image]).toEqual(["new", "completed", "new"]);
+    expect(service?.status.maintenance.refused).toBeNull();
+  });
+
+  test.each(["start the machine", "start the engine", "bring its version", "connect"] as const)(
+    "that does not %s is taken back, and remembered",
+    (fault) => {
+      const { placed, operation, service } = afterMaintenance(fault);
+      expect([placed, operation.status.state, service?.spec.image]).toEqual(["old", "failed", "old"]);
+      expect(operation.status.error?.message).toContain("runs from 17.0 again");
+      expect(service?.status.maintenance.refused).toMatchObject({ image: "new" });
+    },
   );
 });
 
@@ -204,6 +292,6 @@ test("every state of the table but the first can be left and reached", () => {
   const { rows } = managedServiceLifecycle;
   const from = new Set(rows.map((row) => row[0]));
   const to = new Set(rows.map((row) => row[2]));
-  expect(from).toEqual(new Set(["Pending", "Provisioning", "Running", "Stopped", "Error"]));
-  expect(to).toEqual(new Set(["Provisioning", "Running", "Stopped", "Error"]));
+  expect(from).toEqual(new Set(["Pending", "Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
+  expect(to).toEqual(new Set(["Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
 });

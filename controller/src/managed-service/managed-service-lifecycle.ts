@@ -2,7 +2,8 @@ import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdf
 
 /**
  * The life of a managed service. States are the spec's (1, States and transitions); deletion is possible in each of them
- * and ends in no state at all, so it is no row. Upgrading gets its rows with the version upgrade.
+ * and ends in no state at all, so it is no row. Upgrading is the change of an engine's version or image under its data; back in Running it may be the
+ * old one again.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const managedServiceLifecycle = defineMachine("managed-service", [
@@ -14,6 +15,10 @@ export const managedServiceLifecycle = defineMachine("managed-service", [
   ["Provisioning",  "stopped",             "Stopped",      "announceStopped"],
   ["Running",       "stopped",             "Stopped",      "announceStopped"],
   ["Running",       "failed",              "Error",        "announceError"],
+  ["Running",       "upgradeStarted",      "Upgrading",    "none"],
+  ["Upgrading",     "upgradeEnded",        "Running",      "none"],
+  ["Upgrading",     "failed",              "Error",        "announceError"],
+  ["Upgrading",     "stopped",             "Stopped",      "announceStopped"],
   ["Stopped",       "startRequested",      "Provisioning", "none"],
   ["Stopped",       "failed",              "Error",        "announceError"],
   ["Error",         "startRequested",      "Provisioning", "none"],

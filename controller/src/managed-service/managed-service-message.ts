@@ -10,6 +10,9 @@ import {
   NodeSchema,
   NodeStatus,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { summaryMessage, windowMessage } from "../maintenance/maintenance-message.ts";
+import { defaultWindow } from "../maintenance/maintenance-window.ts";
+import type { PendingUpdate } from "../maintenance/pending-updates.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import type {
@@ -27,6 +30,7 @@ export const shownStates: Record<ManagedServiceState, ManagedServiceStatus> = {
   Running:      ManagedServiceStatus.RUNNING,
   Stopped:      ManagedServiceStatus.STOPPED,
   Error:        ManagedServiceStatus.ERROR,
+  Upgrading:    ManagedServiceStatus.UPGRADING,
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -50,6 +54,7 @@ const shownHealth: Record<ServiceHealth["status"], HealthStatus> = {
 export function managedServiceMessage(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
+  pending: readonly PendingUpdate[] = [],
 ): ManagedService {
   const { metadata, spec, status } = service;
   return create(ManagedServiceSchema, {
@@ -80,6 +85,8 @@ export function managedServiceMessage(
     },
     tags: { ...spec.tags },
     deletionProtection: spec.deletionProtection,
+    maintenanceWindow: windowMessage(spec.maintenanceWindow ?? defaultWindow(metadata.id)),
+    pendingUpdates: pending.map(summaryMessage),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
     ...(operation === undefined ? {} : { operation: operationMessage(operation) }),

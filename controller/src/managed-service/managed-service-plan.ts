@@ -1,6 +1,7 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import { type OperationObject, stuckFault } from "../operation/operation.ts";
+import { versionNumber } from "../maintenance/node-image.ts";
+import { imageChangeOf, type OperationObject, stuckFault } from "../operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
 
@@ -25,7 +26,10 @@ export interface ObservedNode {
 export type ServiceStep =
   | { readonly kind: "createMachine"; readonly node: NodeSpec }
   | { readonly kind: "powerMachine"; readonly node: NodeSpec; readonly power: "on" | "off" }
-  | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean }
+  /** The generation before the service's own is that of a stop that a start follows. */
+  | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean; readonly generation: number }
+  /** The service's image comes under the data of a machine that is stopped, and the machine is started. */
+  | { readonly kind: "placeImage"; readonly node: NodeSpec }
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }
   | { readonly kind: "publishNames" }
   | { readonly kind: "verifyNames" }
@@ -50,17 +54,29 @@ function planDeletion(observed: ObservedService): ServiceStep[] {
     .map(({ node }) => ({ kind: "deleteMachine", node }));
 }
 
-function planNode(service: ManagedServiceObject, { node, machine, connected, instance }: ObservedNode): ServiceStep[] {
+function planNode(service: ManagedServiceObject, observed: ObservedNode): ServiceStep[] {
+  const { node, machine, connected, instance } = observed;
+  const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
-  if (service.spec.power === "on") {
-    if (machine.spec.power === "off") return [{ kind: "powerMachine", node, power: "on" }];
-    return connected && !isHeldTo(service, instance) ? [{ kind: "converge", node, running: true }] : [];
+  if (power === "off") return machine.spec.power === "off" ? [] : planShutdown(observed, generation);
+  if (hasOtherImage(service, machine)) {
+    if (machine.spec.power === "on") return planShutdown(observed, generation - 1);
+    return machine.status.state === "stopped" ? [{ kind: "placeImage", node }] : [];
   }
-  if (machine.spec.power === "off") return [];
-  // The engine is shut down in order first; a machine whose agent is silent is stopped as it is, its keeper stops the engine.
+  if (machine.spec.power === "off") return [{ kind: "powerMachine", node, power: "on" }];
+  return connected && !isHeldTo(generation, instance) ? [{ kind: "converge", node, running: true, generation }] : [];
+}
+
+/** The engine is shut down in order first; a machine whose agent is silent is stopped as it is, its keeper stops the engine. */
+function planShutdown({ node, connected, instance }: ObservedNode, generation: number): ServiceStep[] {
   const engineUp = connected && instance !== undefined && instance.state !== "stopped" && instance.state !== "absent";
   if (!engineUp) return [{ kind: "powerMachine", node, power: "off" }];
-  return isHeldTo(service, instance) ? [] : [{ kind: "converge", node, running: false }];
+  return isHeldTo(generation, instance) ? [] : [{ kind: "converge", node, running: false, generation }];
+}
+
+/** Does the machine run from another image than the service is to have? */
+export function hasOtherImage({ spec: { image } }: ManagedServiceObject, machine: MachineObject): boolean {
+  return image !== "" && machine.spec.image !== "" && machine.spec.image !== image;
 }
 
 function planNames({ nodes, names }: ObservedService): ServiceStep[] {
@@ -69,9 +85,9 @@ function planNames({ nodes, names }: ObservedService): ServiceStep[] {
   return names === "published" ? [{ kind: "verifyNames" }] : [];
 }
 
-/** Is the agent holding its machine to the newest settings (whether they work yet or not)? */
-function isHeldTo(service: ManagedServiceObject, instance: InstanceObservation | undefined): boolean {
-  return instance !== undefined && Number(instance.generation) >= service.spec.instanceGeneration;
+/** Is the agent holding its machine to these settings or newer ones (whether they work yet or not)? */
+function isHeldTo(generation: number, instance: InstanceObservation | undefined): boolean {
+  return instance !== undefined && Number(instance.generation) >= generation;
 }
 
 /** Is every node up with the newest settings and reachable by name? */
@@ -84,9 +100,26 @@ function nodeIsHealthy(
   { machine, connected, instance, isCurrent }: ObservedNode,
 ): boolean {
   if (machine?.status.state !== "running" || !connected || instance === undefined || !isCurrent) return false;
-  if (instance.state !== "running" || !isHeldTo(service, instance)) return false;
+  if (hasOtherImage(service, machine)) return false;
+  if (instance.state !== "running" || !isHeldTo(service.spec.instanceGeneration, instance)) return false;
   if (Number(instance.restartCount) < service.spec.restartCount) return false;
   return instance.checks.every((check) => check.name !== "liveness" || check.status !== "unhealthy");
+}
+
+/**
+ * Is every node up with the version that the operation brings, or any version when it brings none? An engine that has been
+ * given up for the old image is well with what it had.
+ */
+function isUpgraded(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+): boolean {
+  if (!isHealthy(service, observed)) return false;
+  const wanted = operation?.status.takenBack === undefined ? (imageChangeOf(operation)?.toVersion ?? "") : "";
+  return (
+    wanted === "" || observed.nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === wanted)
+  );
 }
 
 /** Is everything shut down as asked? */
@@ -128,7 +161,16 @@ export function managedServiceEvent(
   if (state === "Stopped") return "startRequested";
   if (state === "Error" && operation?.spec.type === "start" && operation.status.state === "pending")
     return "startRequested";
+  const change = imageChangeOf(operation);
+  if (state === "Running" && change !== undefined)
+    return isUpgraded(service, observed, operation) ? undefined : "upgradeStarted";
   const fault = faultOf(observed, operation, now);
+  if (state === "Upgrading") {
+    if (isUpgraded(service, observed, operation)) return "upgradeEnded";
+    // An image that does not work is taken back first (image-trial.ts).
+    const isTried = change !== undefined && operation?.status.takenBack === undefined;
+    return fault === undefined || isTried ? undefined : "failed";
+  }
   if (fault !== undefined) {
     if (state === "Running") return "failed";
     return state === "Error" ? undefined : "provisioningFailed";

@@ -1,6 +1,7 @@
 import { isUp } from "../machine/machine.ts";
+import { imageChangeOf, type OperationObject } from "../operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
-import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
+import { hasOtherImage, type ObservedNode, type ObservedService } from "./managed-service-plan.ts";
 
 /** Where an operation is. `mark` is a new text whenever anything moved, so that a slow step is not a stuck one. */
 export interface Progress {
@@ -10,9 +11,17 @@ export interface Progress {
 }
 
 /** Pure: the step that the service waits for, by what is observed. */
-export function progressOf(service: ManagedServiceObject, observed: ObservedService): Progress {
+export function progressOf(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation?: OperationObject,
+): Progress {
   const mark = observed.nodes.map(markOf).join(" ") + ` ${observed.names}`;
   if (service.metadata.deletionRequestedAt !== undefined) return { ...deletionProgress(observed), mark };
+  if (imageChangeOf(operation) !== undefined) {
+    const step = operation?.status.takenBack === undefined ? {} : { step: "TakeImageBack" };
+    return { ...imageProgress(service, observed), ...step, mark };
+  }
   const progress = service.spec.power === "on" ? provisioningProgress(observed) : stopProgress(observed);
   return { ...progress, mark };
 }
@@ -26,6 +35,19 @@ function provisioningProgress({ nodes, names }: ObservedService): Omit<Progress,
   if (names !== "verified") return { step: "SetupDNS", progressPct: 55 };
   const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");
   return { step: "ProvisioningHealth", progressPct: started ? 85 : 70 };
+}
+
+/** Another image comes under the data: down, and up again. */
+function imageProgress(service: ManagedServiceObject, observed: ObservedService): Omit<Progress, "mark"> {
+  const { nodes } = observed;
+  const behind = nodes.filter(({ machine }) => machine !== undefined && hasOtherImage(service, machine));
+  if (behind.some(({ machine }) => machine?.spec.power === "on")) return { step: "StopEngine", progressPct: 10 };
+  if (behind.length > 0) return { step: "StopServer", progressPct: 30 };
+  if (nodes.some(({ machine }) => machine === undefined || !isUp(machine)))
+    return { step: "ReplaceImage", progressPct: 50 };
+  if (nodes.some(({ connected, isCurrent }) => !connected || !isCurrent))
+    return { step: "SetupAgent", progressPct: 60 };
+  return { step: "ProvisioningHealth", progressPct: 80 };
 }
 
 function stopProgress({ nodes }: ObservedService): Omit<Progress, "mark"> {
@@ -43,6 +65,7 @@ function deletionProgress({ nodes, names }: ObservedService): Omit<Progress, "ma
 function markOf({ machine, connected, instance }: ObservedNode): string {
   return [
     machine?.status.state ?? "none",
+    machine?.spec.power,
     connected,
     instance?.state,
     instance?.generation,

@@ -1,30 +1,20 @@
 import type { Log } from "@holdfast/common/log.ts";
-import { next } from "@holdfast/common/machine.ts";
 import { findOperation } from "../operation/find-operation.ts";
-import { cancelled, completed, failed, type OperationObject, progressed, stuckFault } from "../operation/operation.ts";
+import { type MaintenanceDeps, settleMaintenance } from "../maintenance/settle-maintenance.ts";
+import { cancelled } from "../operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
-import type { NewEvent } from "../outbox/outbox-entry.ts";
-import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
-import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
-import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
-import {
-  engineFailedForMs,
-  faultOf,
-  isHealthy,
-  managedServiceEvent,
-  type ObservedService,
-  planManagedService,
-} from "./managed-service-plan.ts";
-import { progressOf } from "./managed-service-progress.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { engineFailedForMs, type ObservedService, planManagedService } from "./managed-service-plan.ts";
+import { advance } from "./service-advance.ts";
 import { requestDeletion } from "./service-deletion.ts";
-import { announcementOf, serviceEvent } from "./service-events.ts";
+import { serviceEvent } from "./service-events.ts";
 import { expiryOf } from "./service-expiry.ts";
 import { type ObserverDeps, observeService } from "./service-observer.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
 
-export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
+export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps, MaintenanceDeps {
   readonly services: Collection<ManagedServiceObject>;
   /** Do deletions by time wait now? */
   readonly held: () => boolean;
@@ -41,6 +31,8 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
       if (service === undefined) return settled;
       const expiry = await settleExpiry(service, deps, signal);
       if (expiry !== undefined) return expiry;
+      const maintenance = await settleMaintenance(service, deps, signal);
+      if (maintenance.written !== undefined) return maintenance.written;
 
       const steps = planManagedService(service.object, observeService(service.object, deps));
       for (const step of steps)
@@ -49,7 +41,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
 
       const observed = observeService(service.object, deps);
       await writeStatus(service, observed, deps, signal);
-      return lookAgain(service.object, observed, deps);
+      return lookAgain(service.object, observed, maintenance.lookAgainMs, deps);
     },
   };
 }
@@ -57,6 +49,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
 function lookAgain(
   service: ManagedServiceObject,
   observed: ObservedService,
+  maintenanceInMs: number | null,
   deps: ManagedServiceReconcilerDeps,
 ): Outcome {
   const rest = planManagedService(service, observed);
@@ -66,10 +59,9 @@ function lookAgain(
   if (observed.nodes.some(({ instance }) => instance?.state === "failed"))
     return again(engineFailedForMs, "engine failed");
   const expiry = expiryOf(service, deps.clock.now(), deps.held());
+  const timed = [expiry.action === "none" ? expiry.lookAgainMs : null, maintenanceInMs].filter((ms) => ms !== null);
   // Timers of Node end at 2^31 ms; a longer wait is split.
-  if (expiry.action === "none" && expiry.lookAgainMs !== null)
-    return again(Math.min(expiry.lookAgainMs, 86_400_000), "expiry");
-  return settled;
+  return timed.length === 0 ? settled : again(Math.min(...timed, 86_400_000), "expiry or maintenance");
 }
 
 /** Announces or carries out the end of the service's time to live. Undefined when there is nothing to do about it. */
@@ -131,78 +123,16 @@ async function writeStatus(
   const operationChanged =
     stored !== undefined && operation !== undefined && !same(stored.object.status, operation.status);
   if (operationChanged) unit.update("operation", stored, operation);
-  if (same(before.status, after.status)) {
+  if (same(before.status, after.status) && before.spec === after.spec) {
     if (!operationChanged) return;
   } else {
     unit.update("managed-service", service, after);
   }
   for (const event of events) unit.event(event);
+  const { refused } = after.status.maintenance;
+  if (refused !== null && !same(refused, before.status.maintenance.refused))
+    await deps.brake.failed(refused.image, before.metadata.id, refused.message, signal);
   await unit.commit(signal);
-}
-
-/** Pure: the service as it is now, its operation, and what there is to announce. */
-export function advance(
-  before: ManagedServiceObject,
-  observed: ObservedService,
-  operation: OperationObject | undefined,
-  now: number,
-  log: Log,
-): { after: ManagedServiceObject; operation: OperationObject | undefined; events: NewEvent[] } {
-  const events: NewEvent[] = [];
-  let after: ManagedServiceObject = withStatus(before, {
-    health: healthOf(before, observed, now),
-    nodes: nodeStatusesOf(before, observed),
-    observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
-  });
-  let current = operation && progressed(operation, progressOf(before, observed), now);
-  for (;;) {
-    const event = managedServiceEvent(
-      after,
-      observed,
-      current === operation ? operation : withoutProgress(current, operation),
-      now,
-    );
-    const row = event === undefined ? undefined : next(managedServiceLifecycle, after.status.state, event);
-    if (row === undefined) break;
-    const [from, name, to, effect] = row;
-    const error = to === "Error" ? (faultOf(observed, operation, now) ?? null) : null;
-    after = withStatus(after, { state: to, error });
-    log.info("service moved", { service: before.metadata.id, from, event: name, to });
-    const type = announcementOf(effect);
-    if (type !== undefined) events.push(serviceEvent(type, after));
-    if (to === "Error" && current !== undefined)
-      current = failed(current, error ?? { code: "failed", message: "" }, now);
-    if (event === "startRequested") break;
-  }
-  if (current !== undefined && current.status.finishedAt === null && isReached(after, observed, current)) {
-    current = completed(current, now);
-  }
-  // Whatever the states say, no operation lives on without progress.
-  const stuck = stuckFault(current, now);
-  if (current !== undefined && current.status.finishedAt === null && stuck !== undefined)
-    current = failed(current, stuck, now);
-  if (current === undefined || current.status.finishedAt !== null) after = withStatus(after, { operationId: null });
-  return { after, operation: current, events };
-}
-
-/** The life cycle reads an operation's state as it was stored: one that waits has not begun. */
-function withoutProgress(
-  current: OperationObject | undefined,
-  stored: OperationObject | undefined,
-): OperationObject | undefined {
-  return current === undefined || stored === undefined
-    ? stored
-    : { ...current, status: { ...current.status, state: stored.status.state } };
-}
-
-function isReached(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): boolean {
-  if (operation.spec.type === "delete") return false;
-  if (operation.spec.type === "stop") return service.status.state === "Stopped";
-  return service.status.state === "Running" && isHealthy(service, observed);
-}
-
-function withStatus(service: ManagedServiceObject, change: Partial<ManagedServiceStatus>): ManagedServiceObject {
-  return { ...service, status: { ...service.status, ...change } };
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -1,3 +1,5 @@
+import { type MaintenanceMemory, noMaintenance } from "../maintenance/maintenance-memory.ts";
+import type { MaintenanceWindow } from "../maintenance/maintenance-window.ts";
 import type { Resource } from "../store/resource.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 
@@ -22,6 +24,10 @@ export interface ManagedServiceSpec {
   /** The members; one until replicas come. The first is made with the service. */
   readonly nodes: readonly NodeSpec[];
   readonly power: "on" | "off";
+  /** Node image of all machines; empty: whichever they were made with. */
+  readonly image: string;
+  /** Null: the one that follows from the id. */
+  readonly maintenanceWindow: MaintenanceWindow | null;
   /** Raised by one for each restart asked for. */
   readonly restartCount: number;
   /** Raised by one when anything changes that an agent must act on. */
@@ -55,6 +61,7 @@ export interface ManagedServiceStatus {
   /** Warnings of expiry that were announced, in hours before. */
   readonly expiryWarnings: readonly number[];
   readonly announcedProtectedExpiry: boolean;
+  readonly maintenance: MaintenanceMemory;
 }
 
 /** What one node's machine is, as last observed. */
@@ -79,6 +86,16 @@ export interface HealthCheck {
   readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
   readonly since: number;
   readonly reason: string;
+}
+
+/** Reads what the store has; what an older version wrote has neither image nor maintenance. */
+export function parseManagedService(text: string): ManagedServiceObject {
+  const { spec, status, ...rest }: ManagedServiceObject = JSON.parse(text);
+  return {
+    ...rest,
+    spec: { ...spec, image: spec.image ?? "", maintenanceWindow: spec.maintenanceWindow ?? null },
+    status: { ...status, maintenance: status.maintenance ?? noMaintenance },
+  };
 }
 
 /** The node that takes writes. */

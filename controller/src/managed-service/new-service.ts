@@ -4,6 +4,8 @@ import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import type { CatalogData } from "../catalog/catalog.ts";
 import { chooseFromCatalog } from "../catalog/catalog-choice.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
+import { noMaintenance } from "../maintenance/maintenance-memory.ts";
+import { windowOf } from "../maintenance/maintenance-message.ts";
 import { newOperation, type OperationObject } from "../operation/operation.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
@@ -45,6 +47,7 @@ export function newService(
       observedGeneration: 0,
       expiryWarnings: [],
       announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
     },
   };
   const operation = newOperation({
@@ -94,6 +97,8 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
     port: engine.port,
     nodes: [{ id: context.nodeId, role: "primary", hostname: nodeHostnameOf(hostname, 1), zone }],
     power: "on",
+    image: "",
+    maintenanceWindow: windowOf(request.maintenanceWindow),
     restartCount: 0,
     instanceGeneration: 1,
   };

@@ -9,7 +9,8 @@ export type ServiceEventType =
   | "service.stopped"
   | "service.deleted"
   | "service.expiring"
-  | "service.expiry_held";
+  | "service.expiry_held"
+  | `service.maintenance_${"scheduled" | "started" | "completed" | "failed"}`;
 
 // biome-ignore format: a table, aligned so that it reads as one
 const announced: Record<ManagedServiceEffect, ServiceEventType | undefined> = {

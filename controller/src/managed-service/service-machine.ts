@@ -13,7 +13,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     owner: { kind: "managed-service", id: service.metadata.id },
     engine: service.spec.databaseType,
     version: service.spec.version,
-    image: "",
+    image: service.spec.image,
     vcpu: plan.vcpu,
     memoryBytes: plan.memoryGb * gib,
     diskBytes: service.spec.storageSizeGb * gib,

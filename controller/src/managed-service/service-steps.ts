@@ -53,6 +53,10 @@ export async function performServiceStep(
       return changeMachine(step.node.id, deps, signal, (machine) =>
         withSpec(machine, { power: step.power }, deps.clock.now()),
       );
+    case "placeImage":
+      return changeMachine(step.node.id, deps, signal, (machine) =>
+        withSpec(machine, { image: object.spec.image, power: "on" }, deps.clock.now()),
+      );
     case "deleteMachine":
       return changeMachine(step.node.id, deps, signal, (machine) => {
         const now = deps.clock.now();
@@ -64,11 +68,9 @@ export async function performServiceStep(
       await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
       const address = deps.machines.get(step.node.id)?.object.status.address ?? "";
       const users = usersOf(id, deps.users);
-      const { catalog } = deps;
-      deps.delivery.deliver(
-        step.node.id,
-        instanceSpecOf({ service: object, node: step.node, address, users, catalog, running: step.running }),
-      );
+      const { node, running, generation } = step;
+      const args = { service: object, node, address, users, catalog: deps.catalog, running, generation };
+      deps.delivery.deliver(node.id, instanceSpecOf(args));
       return;
     }
     case "publishNames":

@@ -1,5 +1,6 @@
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { windowOf } from "../maintenance/maintenance-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
@@ -66,6 +67,8 @@ function changeOf(path: string, request: UpdateManagedServiceRequest, now: numbe
     }
     case "deletion_protection":
       return { deletionProtection: request.deletionProtection ?? false };
+    case "maintenance_window":
+      return { maintenanceWindow: windowOf(request.maintenanceWindow) };
     case "tags":
       return { tags: { ...request.tags } };
     default:

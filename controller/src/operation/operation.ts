@@ -1,7 +1,8 @@
+import type { ImageChange, MaintenanceWork } from "../maintenance/maintenance-work.ts";
 import type { Resource } from "../store/resource.ts";
 
 /** What is being done. */
-export type OperationType = "create" | "start" | "stop" | "restart" | "configure" | "delete";
+export type OperationType = "create" | "start" | "stop" | "restart" | "configure" | "maintenance" | "delete";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
 export interface OperationSpec {
@@ -9,6 +10,8 @@ export interface OperationSpec {
   readonly type: OperationType;
   /** Instance generation that ends it when the machines are held to it. */
   readonly instanceGeneration: number;
+  /** Of a maintenance operation only. */
+  readonly maintenance?: MaintenanceWork;
 }
 
 export interface OperationStatus {
@@ -22,6 +25,8 @@ export interface OperationStatus {
   readonly error: { readonly code: string; readonly message: string } | null;
   /** What progress is measured by: a new text is progress. */
   readonly mark: string;
+  /** Why the image that was tried is being taken back; absent as long as it is not. */
+  readonly takenBack?: { readonly code: string; readonly message: string };
 }
 
 /** No progress for so long means stuck (spec 1, Limits). */
@@ -35,11 +40,12 @@ export function newOperation(args: {
   type: OperationType;
   instanceGeneration: number;
   now: number;
+  maintenance?: MaintenanceWork;
 }): OperationObject {
-  const { id, serviceId, organizationId, type, instanceGeneration, now } = args;
+  const { id, serviceId, organizationId, type, instanceGeneration, now, maintenance } = args;
   return {
     metadata: { id, name: type, organizationId, generation: 1, createdAt: now, updatedAt: now },
-    spec: { serviceId, type, instanceGeneration },
+    spec: { serviceId, type, instanceGeneration, ...(maintenance && { maintenance }) },
     status: {
       state: "pending",
       step: null,
@@ -113,6 +119,12 @@ export function stuckFault(
     code: "stuck",
     message: `No progress for 10 minutes at ${step}. Start the service to try again, or delete it.`,
   };
+}
+
+/** The image that it puts under its service's data, as long as it is at it; undefined for every other operation. */
+export function imageChangeOf(operation: OperationObject | undefined): ImageChange | undefined {
+  if (operation === undefined || isOver(operation)) return undefined;
+  return operation.spec.maintenance?.image ?? undefined;
 }
 
 /** Has it ended, in whatever way? */

@@ -42,7 +42,8 @@ export type Kind =
   | "token"
   | "membership"
   | "credential-use"
-  | "webhook";
+  | "webhook"
+  | "node-image";
 
 export const root = "/holdfast/v1";
 

@@ -9,6 +9,7 @@ export const requestExamples: Readonly<Record<string, object>> = {
     tags: { team: "shop" },
   },
   "holdfast.v1.ManagedServiceService.UpdateManagedService": { ttl_hours: 24, tags: { team: "shop", stage: "test" } },
+  "holdfast.v1.MaintenanceService.ApplyMaintenance": { update_ids: ["trixie-3f2a9c0d51e78b64"] },
   "holdfast.v1.DatabaseUserService.CreateDatabaseUser": { username: "reports", role: "readonly" },
   "holdfast.v1.DatabaseService.CreateDatabase": { name: "archive" },
   "holdfast.v1.ConfigurationService.UpdateConfiguration": {

@@ -35,7 +35,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   serviceId: string;
 
   /**
-   * "create", "start", "stop", "restart", "configure" or "delete".
+   * "create", "start", "stop", "restart", "configure", "maintenance" or "delete".
    *
    * @generated from field: string type = 3;
    */
@@ -97,7 +97,7 @@ export type OperationJson = {
   serviceId?: string;
 
   /**
-   * "create", "start", "stop", "restart", "configure" or "delete".
+   * "create", "start", "stop", "restart", "configure", "maintenance" or "delete".
    *
    * @generated from field: string type = 3;
    */

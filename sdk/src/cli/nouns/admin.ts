@@ -1,5 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import { addAdminLists } from "./admin-lists.ts";
+import { addAdminMaintenance } from "./admin-maintenance.ts";
 import { addAuthority } from "./admin-authority.ts";
 import { addOperators } from "./admin-operators.ts";
 import { addAdminKeys, addAdminOrganizations } from "./admin-organizations.ts";
@@ -49,5 +50,6 @@ export function addAdmin(admin: CliCommand): void {
   addAdminKeys(admin);
   addOperators(admin);
   addAuthority(admin);
+  addAdminMaintenance(admin);
   addRecovery(admin);
 }

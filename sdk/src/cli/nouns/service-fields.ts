@@ -26,6 +26,8 @@ export const serviceFields = [
   "allowed_cidrs",
   "deletion_protection",
   "expires_at",
+  "maintenance_window",
+  "pending_updates",
   "tags",
   "created_at",
   "error",

@@ -4,7 +4,9 @@ import { forgetConninfo, lastingConninfo } from "../conninfo-files.ts";
 import type { Context } from "../context.ts";
 import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
 import type { Verb } from "../../services.ts";
+import type { MaintenanceWindow } from "../../maintenance-types.ts";
 import type { ManagedService, ServiceChange, ServiceStatus } from "../../types.ts";
+import { addServiceMaintenance, windowText } from "./service-maintenance.ts";
 import { addServiceViews } from "./service-views.ts";
 import { addServiceWait, waitForService, type WaitFlags, withWait } from "./service-wait.ts";
 import { serviceColumns, serviceFields } from "./service-fields.ts";
@@ -21,6 +23,7 @@ interface CreateFlags extends WaitFlags {
   readonly tag?: Record<string, string>;
   readonly ttlHours?: number;
   readonly deletionProtection?: boolean;
+  readonly maintenanceWindow?: MaintenanceWindow;
 }
 
 interface UpdateFlags {
@@ -75,6 +78,7 @@ export function addServices(services: CliCommand): void {
       else context.output.show(deleted, serviceFields);
     });
 
+  addServiceMaintenance(services);
   addServiceViews(services);
 }
 
@@ -92,7 +96,8 @@ function addCreate(services: CliCommand): void {
     .option("--param <name=value>", "parameter of the engine (repeat)", pair)
     .option("--tag <key=value>", "tag (repeat)", pair)
     .option("--ttl-hours <hours>", "delete it after", wholeNumber)
-    .option("--deletion-protection", "refuse its deletion");
+    .option("--deletion-protection", "refuse its deletion")
+    .option("--maintenance-window <window>", 'when updates may begin, in UTC, such as "sunday 3"', windowText);
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create cache --type valkey --allow 10.1.0.0/16 --tag team=shop")
@@ -111,6 +116,7 @@ function addCreate(services: CliCommand): void {
           tags: flags.tag,
           ttl_hours: flags.ttlHours,
           deletion_protection: flags.deletionProtection,
+          maintenance_window: flags.maintenanceWindow,
         }),
       });
       const shown = flags.wait === true ? await waitForService(context, made, "Running", flags.timeout) : made;

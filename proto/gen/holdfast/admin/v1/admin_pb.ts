@@ -1145,7 +1145,7 @@ export const ListHoldsResponseSchema: GenMessage<ListHoldsResponse, {jsonType: L
  */
 export type Hold = Message<"holdfast.admin.v1.Hold"> & {
   /**
-   * "clock" or "restored".
+   * "clock", "restored" or "maintenance".
    *
    * @generated from field: string kind = 1;
    */
@@ -1167,7 +1167,7 @@ export type Hold = Message<"holdfast.admin.v1.Hold"> & {
  */
 export type HoldJson = {
   /**
-   * "clock" or "restored".
+   * "clock", "restored" or "maintenance".
    *
    * @generated from field: string kind = 1;
    */
@@ -2623,7 +2623,7 @@ export const ControlService: GenService<{
     output: typeof ControlPlaneBackupSchema;
   },
   /**
-   * After a restore or a clock step: what is held back, and since when.
+   * After a restore, a clock step or an image that failed: what is held back, and since when.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ListHolds
    */
@@ -2633,7 +2633,7 @@ export const ControlService: GenService<{
     output: typeof ListHoldsResponseSchema;
   },
   /**
-   * Confirms that a hold may end: sweeps and deletions by time go on.
+   * Confirms that a hold may end: sweeps, deletions by time or maintenance in windows go on.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ReleaseHold
    */

@@ -1,0 +1,127 @@
+import { type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type ImageSchema,
+  MaintenanceService,
+  type ServiceMaintenanceSchema,
+} from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { auditOf } from "../access/caller.ts";
+import type { Cursors } from "../access/cursor.ts";
+import { type MaintenanceWorldDeps, maintenanceWorld } from "../maintenance/maintenance-world.ts";
+import type { NodeImageObject, NodeImageSpec } from "../maintenance/node-image.ts";
+import { pendingUpdates } from "../maintenance/pending-updates.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { isOver, type OperationObject } from "../operation/operation.ts";
+import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { adminPage } from "./admin-page.ts";
+
+export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+/** Operators see how far the fleet is behind, and mark images that cannot wait. */
+export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
+  const { nodeImages, services, cursors, clock } = deps;
+
+  function shownImage({ metadata, spec, status }: NodeImageObject): MessageInitShape<typeof ImageSchema> {
+    const { urgent } = spec;
+    let from = 0;
+    let takenBack = 0;
+    for (const { object } of services.values()) {
+      if (maintenanceWorld(object, deps, 0).image === metadata.id) from += 1;
+      if (object.status.maintenance.refused?.image === metadata.id) takenBack += 1;
+    }
+    return {
+      id: metadata.id,
+      firstSeenAt: timestampFromMs(metadata.createdAt),
+      engines: [...spec.engines],
+      newestOf: [...status.newestOf],
+      services: from,
+      takenBack,
+      urgent: urgent !== null,
+      ...(urgent && {
+        noticeHours: urgent.noticeHours,
+        reason: urgent.reason,
+        urgentSince: timestampFromMs(urgent.markedAt),
+      }),
+    };
+  }
+
+  const mark = (image: string, urgent: NodeImageSpec["urgent"], call: Call) =>
+    retryConflict(call.signal, async () => {
+      const stored = await nodeImages.fresh(image, call.signal);
+      if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `No image ${image} is known.`);
+      const { metadata, spec } = stored.object;
+      const after: NodeImageObject = {
+        ...stored.object,
+        metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: clock.now() },
+        spec: { ...spec, urgent },
+      };
+      const unit = deps.begin();
+      unit.update("node-image", stored, after);
+      unit.audit(auditOf(call, urgent === null ? "image.unmark-urgent" : "image.mark-urgent", "node-image", image));
+      await nodeImages.reached(await unit.commit(call.signal), 1_000);
+      return shownImage(after);
+    });
+
+  function shownService(service: ManagedServiceObject, now: number): MessageInitShape<typeof ServiceMaintenanceSchema> {
+    const { metadata, status } = service;
+    const world = maintenanceWorld(service, deps, now);
+    const updates = pendingUpdates(service, world);
+    const times = updates.flatMap(({ applyAt }) => (applyAt === null ? [] : [applyAt]));
+    const operation = maintenanceOf(service);
+    const { refused } = status.maintenance;
+    return {
+      serviceId: metadata.id,
+      organizationId: metadata.organizationId,
+      image: world.image,
+      updateIds: updates.map(({ id }) => id),
+      urgent: updates.some(({ urgent }) => urgent),
+      blockedReason: updates.find(({ blocked }) => blocked !== null)?.blocked ?? "",
+      ...(times.length > 0 && { applyAt: timestampFromMs(Math.min(...times)) }),
+      ...(operation && {
+        operationId: operation.metadata.id,
+        step: operation.status.step ?? "",
+        progressPct: operation.status.progressPct,
+      }),
+      ...(refused && { takenBack: refused.image, takenBackReason: refused.message }),
+    };
+  }
+
+  function maintenanceOf({ status }: ManagedServiceObject): OperationObject | undefined {
+    const operation = deps.operations.get(status.operationId ?? "")?.object;
+    return operation?.spec.type === "maintenance" && !isOver(operation) ? operation : undefined;
+  }
+
+  const handlers: Handlers<typeof MaintenanceService> = {
+    listImages: async ({ page }, call) => {
+      const { items, nextCursor } = adminPage(nodeImages, () => true, page, call, cursors, "images");
+      return { images: items.map(shownImage), nextCursor };
+    },
+
+    markImageUrgent: ({ image, noticeHours, reason }, call) =>
+      mark(image, { noticeHours, reason, markedAt: clock.now() }, call),
+
+    unmarkImageUrgent: ({ image }, call) => mark(image, null, call),
+
+    listMaintenance: async ({ page }, call) => {
+      const now = clock.now();
+      const isOfNote = (service: ManagedServiceObject) =>
+        service.status.maintenance.refused !== null ||
+        maintenanceOf(service) !== undefined ||
+        pendingUpdates(service, maintenanceWorld(service, deps, now)).length > 0;
+      const { items, nextCursor } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
+      return { services: items.map((service) => shownService(service, now)), nextCursor };
+    },
+  };
+  return serve(MaintenanceService, handlers);
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { registerChanges } from "./image-register.ts";
+
+const offer = (engine: string, version: string, image: string, engineVersion: string) => ({
+  engine,
+  version,
+  available: true,
+  image,
+  engineVersion,
+});
+const first = [offer("postgresql", "17", "trixie-1", "17.10-0+deb13u1"), offer("valkey", "8.1", "trixie-1", "8.1.1")];
+const second = [offer("postgresql", "17", "trixie-2", "17.11"), offer("valkey", "8.1", "trixie-2", "8.1.1")];
+const [known] = registerChanges(first, [], new Set(), 1).added;
+
+test("an image is added once, with its engines and since when it is there", () => {
+  expect(known).toMatchObject({
+    metadata: { id: "trixie-1", createdAt: 1 },
+    spec: { engines: [{ engineVersion: "17.10" }, { engineVersion: "8.1.1" }], urgent: null },
+    status: { newestOf: ["postgresql 17", "valkey 8.1"] },
+  });
+  expect(registerChanges(first, known ? [known] : [], new Set(), 2)).toEqual({ added: [], changed: [], gone: [] });
+});
+
+test("engines of the host, and images that are not made, are none", () => {
+  const host = [{ engine: "postgresql", version: "17", available: true }];
+  const missing = [{ ...first[0], available: false, engine: "postgresql", version: "17" }];
+  expect(registerChanges([...host, ...missing], [], new Set(), 1).added).toEqual([]);
+});
+
+test("an older image stays, newest of nothing, as long as a machine runs from it", () => {
+  const all = known ? [known] : [];
+  const used = registerChanges(second, all, new Set(["trixie-1"]), 2);
+  expect(used.added.map(({ metadata }) => metadata.id)).toEqual(["trixie-2"]);
+  expect(used.changed).toMatchObject([{ metadata: { id: "trixie-1", createdAt: 1 }, status: { newestOf: [] } }]);
+  expect(registerChanges(second, all, new Set(), 2).gone).toEqual(["trixie-1"]);
+});

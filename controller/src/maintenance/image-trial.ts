@@ -1,0 +1,77 @@
+import { faultOf, type ObservedService } from "../managed-service/managed-service-plan.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { imageChangeOf, type OperationObject, stuckAfterMs } from "../operation/operation.ts";
+import type { RefusedImage } from "./maintenance-memory.ts";
+
+const minuteMs = 60_000;
+/** A step of putting another image under a service may go without progress for so long. */
+const trialStepMs = 3 * minuteMs;
+/** After this it is given up whatever it is at, such as an engine that comes up and ends again and again. */
+const trialMs = 15 * minuteMs;
+
+type Fault = { readonly code: string; readonly message: string };
+
+/** Pure: why the image that is tried does not do; undefined while it may, and when it is being taken back already. */
+export function trialFault(
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+  now: number,
+): Fault | undefined {
+  if (imageChangeOf(operation) === undefined || operation?.status.takenBack !== undefined) return undefined;
+  const { deadline, startedAt, step } = operation?.status ?? {};
+  const fault = faultOf(observed, undefined, now);
+  if (fault !== undefined) return fault;
+  const lastProgress = deadline == null ? now : deadline - stuckAfterMs;
+  const isStuck = now - lastProgress > trialStepMs || now - (startedAt ?? now) > trialMs;
+  return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
+}
+
+/** Pure: the service is to run from its old image again, over the same data. The same steps lead there. */
+export function takeBack(
+  service: ManagedServiceObject,
+  operation: OperationObject,
+  fault: Fault,
+  now: number,
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const change = imageChangeOf(operation);
+  if (change === undefined) return { after: service, operation };
+  const { metadata, spec } = service;
+  return {
+    after: {
+      ...service,
+      metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+      spec: { ...spec, image: change.from, instanceGeneration: spec.instanceGeneration + generationsOfChange },
+    },
+    operation: {
+      ...operation,
+      status: { ...operation.status, takenBack: fault, deadline: now + stuckAfterMs },
+    },
+  };
+}
+
+/** One for the stop of the engine, one for its start under the other image. */
+export const generationsOfChange = 2;
+
+/** Pure: what the end of an operation leaves to be remembered of the image that it brought, if it brought one. */
+export function refusedAfter(
+  operation: OperationObject,
+  before: RefusedImage | null,
+  now: number,
+): RefusedImage | null {
+  const change = operation.spec.maintenance?.image;
+  if (change == null) return before;
+  if (operation.status.state === "completed") return null;
+  return { image: change.to, message: operation.status.error?.message ?? "", at: now };
+}
+
+/** Pure: what the operation tells of an image that was taken back. */
+export function takenBackError(operation: OperationObject): Fault | undefined {
+  const { takenBack } = operation.status;
+  const change = operation.spec.maintenance?.image;
+  if (takenBack === undefined || change == null) return undefined;
+  const { code, message } = takenBack;
+  return {
+    code: `taken_back_${code}`,
+    message: `${message} The service runs from ${change.fromVersion || change.from} again, with all its data.`,
+  };
+}

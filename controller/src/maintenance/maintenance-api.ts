@@ -1,0 +1,123 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { auditOf } from "../access/caller.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { ServiceAccess } from "../managed-service/service-access.ts";
+import { refuseWhileBusy } from "../managed-service/service-verbs.ts";
+import type { OperationObject } from "../operation/operation.ts";
+import { operationMembers } from "../operation/operation-members.ts";
+import { operationMessage } from "../operation/operation-message.ts";
+import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { beginMaintenance } from "./begin-maintenance.ts";
+import { startedEvent } from "./maintenance-events.ts";
+import { updateMessage, windowMessage } from "./maintenance-message.ts";
+import { defaultWindow, nextWindow } from "./maintenance-window.ts";
+import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { engineVersionIn, versionNumber } from "./node-image.ts";
+import { type MaintenanceWorld, obstacleOf, type PendingUpdate, pendingUpdates } from "./pending-updates.ts";
+
+export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  /** Is maintenance held back? */
+  readonly maintenanceHeld: () => boolean;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPCs of a service's maintenance. */
+export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
+  const { access, clock } = deps;
+
+  const handlers: Handlers<typeof MaintenanceService> = {
+    getMaintenance: async ({ serviceId }, call) => {
+      const { object } = access.require(serviceId, call);
+      const now = clock.now();
+      const world = maintenanceWorld(object, deps, now);
+      const operation = (await access.inProgress(object, call.signal))?.object;
+      const { maintenanceWindow } = object.spec;
+      const window = maintenanceWindow ?? defaultWindow(serviceId);
+      const { from, until } = nextWindow(window, now);
+      const engineVersion = engineVersionOf(object, world);
+      return {
+        serviceId,
+        window: windowMessage(window),
+        windowIsDefault: maintenanceWindow === null,
+        nextWindowFrom: timestampFromMs(from),
+        nextWindowUntil: timestampFromMs(until),
+        updates: pendingUpdates(object, world).map(updateMessage),
+        ...(world.image === "" ? {} : { image: world.image }),
+        ...(engineVersion === "" ? {} : { engineVersion }),
+        ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
+        ...(deps.maintenanceHeld() ? { held } : {}),
+      };
+    },
+
+    applyMaintenance: ({ serviceId, updateIds }, call) =>
+      retryConflict(call.signal, async () => {
+        const service = access.require(serviceId, call);
+        const current = (await access.inProgress(service.object, call.signal))?.object;
+        if (current?.spec.type === "maintenance") return operationMessage(current);
+        if (service.object.metadata.deletionRequestedAt !== undefined)
+          throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
+            members: operationMembers(service.object, current),
+          });
+        refuseWhileBusy(service.object, current);
+        const now = clock.now();
+        const world = maintenanceWorld(service.object, deps, now);
+        const updates = chosenUpdates(service.object, world, updateIds);
+        const asked = { operationId: deps.newId(), automatic: false, now };
+        const { after, operation } = beginMaintenance(service.object, updates, world, asked);
+        const unit = deps.begin();
+        unit.create("operation", operation);
+        unit.update("managed-service", service, after);
+        unit.event(startedEvent(after, operation));
+        unit.audit(auditOf(call, "maintenance.apply", "managed-service", serviceId));
+        const answer = operationMessage(operation);
+        unit.answer(call, answer);
+        const revision = await unit.commit(call.signal);
+        call.setHeader("Holdfast-Revision", String(revision));
+        await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
+        return answer;
+      }),
+  };
+  return serve(MaintenanceService, handlers);
+}
+
+const held = "An operator of the platform holds maintenance back. Updates can still be applied by request.";
+
+/**
+ * Pure: the updates that a request means, all that can be applied when it names none. What was taken back once is tried again.
+ * Throws INVALID_REQUEST for one that is not pending, and WRONG_STATE when none is or something stands against it.
+ */
+function chosenUpdates(
+  service: ManagedServiceObject,
+  world: MaintenanceWorld,
+  ids: readonly string[],
+): PendingUpdate[] {
+  const members = operationMembers(service, undefined);
+  const pending = pendingUpdates(service, world);
+  const faults = ids.flatMap((id, index) =>
+    pending.some((update) => update.id === id)
+      ? []
+      : [{ field: `update_ids[${index}]`, code: "not_pending", detail: "is no pending update of the service" }],
+  );
+  if (pending.length === 0 && ids.length === 0)
+    throw new HoldfastError("NOTHING_PENDING", "No update of the service is pending.", { members });
+  if (faults.length > 0) throw invalid(...faults);
+  const obstacle = obstacleOf(service, world);
+  if (obstacle !== undefined) throw new HoldfastError("WRONG_STATE", obstacle, { members });
+  return ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
+}
+
+function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {
+  const known = images.find(({ metadata }) => metadata.id === image);
+  return versionNumber(instance?.engineVersion ?? "") || engineVersionIn(known, spec.databaseType, spec.version);
+}

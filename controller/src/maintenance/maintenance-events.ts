@@ -1,0 +1,38 @@
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { serviceEvent } from "../managed-service/service-events.ts";
+import type { OperationObject } from "../operation/operation.ts";
+import type { NewEvent } from "../outbox/outbox-entry.ts";
+import type { PendingUpdate } from "./pending-updates.ts";
+
+/** One update has a time now, or another one than before. */
+export function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, now: number): NewEvent {
+  return serviceEvent("service.maintenance_scheduled", service, {
+    update_id: update.id,
+    kind: update.kind,
+    title: update.title,
+    urgent: update.urgent,
+    apply_at: new Date(update.applyAt ?? now).toISOString(),
+  });
+}
+
+export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {
+  return serviceEvent("service.maintenance_started", service, told(operation));
+}
+
+/** What an operation came to; undefined unless it is one of maintenance. Deletion cancels without a word: it has its own. */
+export function endedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
+  if (operation.spec.maintenance === undefined) return undefined;
+  const { state, error } = operation.status;
+  if (state === "completed") return serviceEvent("service.maintenance_completed", service, told(operation));
+  if (state !== "failed") return undefined;
+  return serviceEvent("service.maintenance_failed", service, {
+    ...told(operation),
+    taken_back: operation.status.takenBack !== undefined && service.status.state === "Running",
+    error_message: error?.message ?? "",
+  });
+}
+
+function told({ metadata, spec }: OperationObject): Record<string, unknown> {
+  const { updates = [], automatic = false } = spec.maintenance ?? {};
+  return { operation_id: metadata.id, update_ids: updates, automatic };
+}

@@ -1,0 +1,22 @@
+/** What must be remembered of a service's maintenance, because nothing else tells it. */
+export interface MaintenanceMemory {
+  /** Since when parameters wait for a restart; null while none does. */
+  readonly restartSince: number | null;
+  /** What users were told of, and for when. */
+  readonly announced: readonly AnnouncedUpdate[];
+  /** The image that was tried last and taken back; only another one is tried by itself. */
+  readonly refused: RefusedImage | null;
+}
+
+export interface AnnouncedUpdate {
+  readonly id: string;
+  readonly applyAt: number;
+}
+
+export interface RefusedImage {
+  readonly image: string;
+  readonly message: string;
+  readonly at: number;
+}
+
+export const noMaintenance: MaintenanceMemory = { restartSince: null, announced: [], refused: null };

@@ -1,0 +1,252 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { describe, expect, it, test } from "vitest";
+import type {
+  ManagedServiceObject,
+  ManagedServiceSpec,
+  ManagedServiceStatus,
+} from "../managed-service/managed-service.ts";
+import { noMaintenance } from "./maintenance-memory.ts";
+import { planMaintenance } from "./maintenance-plan.ts";
+import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
+import { type MaintenanceWorld, pendingUpdates } from "./pending-updates.ts";
+
+const hourMs = 3_600_000;
+const at = (text: string) => Date.parse(text);
+const iso = (time: number | null | undefined) => (time == null ? time : new Date(time).toISOString());
+const minute = (time: number | null | undefined) => iso(time)?.slice(0, 16);
+const monday = at("2026-11-16T12:00:00Z");
+const sunday3 = { day: 6, hour: 3 };
+const id = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
+
+interface Change {
+  readonly spec?: Partial<ManagedServiceSpec>;
+  readonly status?: Partial<ManagedServiceStatus>;
+}
+
+function service({ spec, status }: Change = {}): ManagedServiceObject {
+  return {
+    metadata: { id, name: "db", organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
+    spec: { databaseType: "postgresql", version: "17", power: "on", image: "", maintenanceWindow: sunday3, ...spec },
+    status: {
+      state: "Running",
+      operationId: null,
+      health: { status: "healthy", since: 0, reason: "", checks: [] },
+      maintenance: noMaintenance,
+      ...status,
+    },
+  } as unknown as ManagedServiceObject;
+}
+
+function image(
+  name: string,
+  engineVersion: string,
+  createdAt: number,
+  options: { newest?: boolean; urgent?: ImageUrgency; line?: string } = {},
+): NodeImageObject {
+  const version = options.line ?? "17";
+  return {
+    metadata: { id: name, name, organizationId: "", generation: 1, createdAt, updatedAt: createdAt },
+    spec: { engines: [{ engine: "postgresql", version, engineVersion }], urgent: options.urgent ?? null },
+    status: { newestOf: options.newest === true ? [lineOf("postgresql", version)] : [] },
+  };
+}
+
+const old = image("trixie-1", "17.10", 0);
+const minor = image("trixie-2", "17.11", monday, { newest: true });
+const packages = image("trixie-2", "17.10", monday, { newest: true });
+
+function world(
+  images: readonly NodeImageObject[],
+  now: number,
+  instance: MessageInitShape<typeof InstanceObservationSchema> | undefined = {},
+): MaintenanceWorld {
+  const told = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
+  return { images, image: "trixie-1", instance: create(InstanceObservationSchema, told), now };
+}
+
+describe("pending updates", () => {
+  it("are none for what runs from the newest image", () => {
+    expect(pendingUpdates(service(), world([image("trixie-1", "17.10", 0, { newest: true })], monday))).toEqual([]);
+    expect(pendingUpdates(service({ spec: { image: "trixie-2" } }), world([old, minor], monday))).toEqual([]);
+  });
+
+  it("are none where engines of the host run, and for what is deleted", () => {
+    expect(pendingUpdates(service(), { ...world([minor], monday), image: "" })).toEqual([]);
+    const deleted = { ...service(), metadata: { ...service().metadata, deletionRequestedAt: 1 } };
+    expect(pendingUpdates(deleted, world([old, minor], monday))).toEqual([]);
+  });
+
+  it("ask for nothing of another version's image", () => {
+    expect(pendingUpdates(service(), world([old, image("sid-2", "18.1", 1, { newest: true, line: "18" })], 2))).toEqual(
+      [],
+    );
+  });
+
+  it("tell a minor version of the engine from newer packages", () => {
+    const [engine] = pendingUpdates(service(), world([old, minor], monday));
+    expect(engine).toMatchObject({ id: "trixie-2", kind: "engine_minor", from: "17.10", to: "17.11", urgent: false });
+    const [system] = pendingUpdates(service(), world([old, packages], monday));
+    expect(system).toMatchObject({ id: "trixie-2", kind: "image", from: "trixie-1", to: "trixie-2" });
+  });
+
+  it("know the version by what the engine told where the image is from before the register", () => {
+    const [update] = pendingUpdates(service(), world([minor], monday, { engineVersion: "17.9 (Debian 17.9-1)" }));
+    expect(update).toMatchObject({ kind: "engine_minor", from: "17.9", to: "17.11" });
+  });
+
+  it("have parameters that wait, named, since they were seen first", () => {
+    const waits = { pendingRestart: ["max_connections", "shared_buffers"] };
+    const status = { maintenance: { ...noMaintenance, restartSince: monday - hourMs } };
+    const [update] = pendingUpdates(service({ status }), world([], monday, waits));
+    expect(update).toMatchObject({
+      id: "restart",
+      kind: "restart",
+      from: null,
+      to: null,
+      availableSince: monday - hourMs,
+    });
+    expect(update?.description).toContain("max_connections, shared_buffers");
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each([
+    ["stopped",        { spec: { power: "off" as const }, status: { state: "Stopped" as const } }, {}, /stopped.*Start it/],
+    ["in Error",       { status: { state: "Error" as const } }, {}, /must be Running/],
+    ["not healthy",    { status: { health: { status: "degraded" as const, since: 0, reason: "The disk is 90% full.", checks: [] } } }, {}, /90% full/],
+    ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],
+    ["only just up",   {}, { freeBytes: 0n, dataBytes: 0n }, undefined],
+  ])("of a service that is %s say what stands against them", (_name, change, instance, words) => {
+    const [update] = pendingUpdates(service(change), world([old, minor], monday, instance));
+    if (words === undefined) expect(update?.blocked).toBeNull();
+    else expect(update?.blocked).toMatch(words);
+  });
+});
+
+describe("when an update is applied by itself", () => {
+  const applied = (images: readonly NodeImageObject[], now: number, change: Change = {}) =>
+    minute(pendingUpdates(service(change), world(images, now))[0]?.applyAt);
+  const first = applied([old, minor], monday);
+  const urgent = (noticeHours: number, markedAt: number): ImageUrgency => ({ noticeHours, markedAt, reason: "CVE" });
+
+  it("is within the first hour of the window", () => {
+    expect(first).toMatch(/^2026-11-22T03/);
+  });
+
+  it("is a week later when it was not there a day before", () => {
+    const late = image("trixie-2", "17.11", at("2026-11-21T12:00:00Z"), { newest: true });
+    expect(applied([old, late], at("2026-11-21T13:00:00Z"))).toMatch(/^2026-11-29T03/);
+  });
+
+  it("is now for a window that is open, and next week when it is about to close", () => {
+    expect(applied([old, minor], at("2026-11-22T04:20:00Z"))).toBe(first);
+    expect(applied([old, minor], at("2026-11-22T04:40:00Z"))).toMatch(/^2026-11-29T03/);
+  });
+
+  it("is at the end of the notice for an urgent one, window or not, and then stays due", () => {
+    const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(48, monday) } };
+    for (const now of [monday, monday + 47 * hourMs, monday + 400 * hourMs])
+      expect(applied([old, marked], now)).toBe("2026-11-18T12:00");
+  });
+
+  it("is in the window for an urgent one whose notice ends after it", () => {
+    const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(300, monday) } };
+    expect(applied([old, marked], monday)).toBe(first);
+  });
+
+  it("keeps the urgency of an image that a newer one took the place of", () => {
+    const between = image("trixie-1b", "17.10", monday - hourMs, { urgent: urgent(24, monday - hourMs) });
+    const [update] = pendingUpdates(service(), world([old, between, minor], monday));
+    expect(update).toMatchObject({ id: "trixie-2", urgent: true });
+    expect(minute(update?.applyAt)).toBe("2026-11-17T11:00");
+    // A service that runs from it already has what made it urgent.
+    const [after] = pendingUpdates(service({ spec: { image: "trixie-1b" } }), world([old, between, minor], monday));
+    expect(after?.urgent).toBe(false);
+  });
+
+  it("is never for an image that was taken back; another one is tried again", () => {
+    const refused = { image: "trixie-2", message: "The engine did not start.", at: monday };
+    const change = { status: { maintenance: { ...noMaintenance, refused } } };
+    const [update] = pendingUpdates(service(change), world([old, minor], monday));
+    expect(update).toMatchObject({ applyAt: null, blocked: expect.stringContaining("The engine did not start.") });
+    const newer = image("trixie-3", "17.12", monday + 1, { newest: true });
+    expect(applied([old, { ...minor, status: { newestOf: [] } }, newer], monday + 2, change)).toBe(first);
+  });
+});
+
+describe("what is done about pending updates", () => {
+  const plan = (images: readonly NodeImageObject[], now: number, change: Change = {}, free = true, instance = {}) =>
+    planMaintenance(service(change), world(images, now, instance), () => free);
+  const applyAt = pendingUpdates(service(), world([old, minor], monday))[0]?.applyAt ?? 0;
+  const told: Change = { status: { maintenance: { ...noMaintenance, announced: [{ id: "trixie-2", applyAt }] } } };
+
+  test("is nothing, and no timer, for what has none", () => {
+    expect(plan([], monday)).toEqual({ action: "none", lookAgainMs: null });
+  });
+
+  test("is a look a day before the time, then the announcement, once", () => {
+    expect(plan([old, minor], monday)).toEqual({ action: "none", lookAgainMs: applyAt - 24 * hourMs - monday });
+    const dayAhead = plan([old, minor], applyAt - 24 * hourMs);
+    expect(dayAhead).toMatchObject({
+      action: "announce",
+      updates: [{ id: "trixie-2" }],
+      known: [{ id: "trixie-2", applyAt }],
+    });
+    expect(plan([old, minor], applyAt - 24 * hourMs, told)).toEqual({ action: "none", lookAgainMs: 24 * hourMs });
+  });
+
+  test("is the announcement at once for an urgent one, and anew when its time changes", () => {
+    const urgent = { noticeHours: 48, markedAt: monday, reason: "CVE" };
+    const marked = { ...minor, spec: { ...minor.spec, urgent } };
+    expect(plan([old, marked], monday, told)).toMatchObject({
+      action: "announce",
+      known: [{ applyAt: monday + 48 * hourMs }],
+    });
+  });
+
+  test("is to forget what was announced when nothing is pending any more", () => {
+    expect(plan([], monday, told)).toEqual({ action: "announce", updates: [], known: [] });
+  });
+
+  test("begins at its time, and not before", () => {
+    expect(plan([old, minor], applyAt - 1, told)).toEqual({ action: "none", lookAgainMs: 1 });
+    expect(plan([old, minor], applyAt, told)).toMatchObject({ action: "begin", updates: [{ id: "trixie-2" }] });
+  });
+
+  test("takes a restart along with an image", () => {
+    const maintenance = { ...noMaintenance, restartSince: applyAt - hourMs };
+    const waits = { pendingRestart: ["max_connections"] };
+    const nextWeek = startOf(pendingUpdates(service({ status: { maintenance } }), world([old, minor], applyAt, waits)));
+    const announced = [{ id: "trixie-2", applyAt }];
+    const planned = plan(
+      [old, minor],
+      applyAt,
+      { status: { maintenance: { ...maintenance, announced } } },
+      true,
+      waits,
+    );
+    expect(nextWeek).toBeGreaterThan(applyAt);
+    expect(planned).toMatchObject({ action: "begin", updates: [{ id: "trixie-2" }, { id: "restart" }] });
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  test.each([
+    ["the fleet's brake is on",     told, false],
+    ["another operation has it",    { status: { ...told.status, operationId: "op" } }, true],
+    ["it is not healthy",           { status: { ...told.status, health: { status: "unhealthy" as const, since: 0, reason: "", checks: [] } } }, true],
+  ])("waits while %s", (_name, change, free) => {
+    expect(plan([old, minor], applyAt, change, free)).toEqual({ action: "none", lookAgainMs: 15_000 });
+  });
+
+  test("notes since when parameters wait, and that they do not any more; silence changes nothing", () => {
+    const waits = { pendingRestart: ["max_connections"] };
+    expect(plan([], monday, {}, true, waits)).toEqual({ action: "note", restartSince: monday });
+    const status = { maintenance: { ...noMaintenance, restartSince: monday } };
+    expect(plan([], monday, { status })).toEqual({ action: "note", restartSince: null });
+    expect(plan([], monday, { status }, true, { state: "starting" })).toEqual({ action: "none", lookAgainMs: null });
+  });
+});
+
+function startOf(updates: readonly { readonly kind: string; readonly applyAt: number | null }[]): number {
+  return updates.find(({ kind }) => kind === "restart")?.applyAt ?? 0;
+}

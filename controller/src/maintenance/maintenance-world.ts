@@ -1,0 +1,29 @@
+import type { Fleet } from "../fleet/fleet.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
+import type { Collection } from "../store/collection.ts";
+import type { NodeImageObject } from "./node-image.ts";
+import type { MaintenanceWorld } from "./pending-updates.ts";
+
+export interface MaintenanceWorldDeps {
+  readonly nodeImages: Collection<NodeImageObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly fleet: Pick<Fleet, "observation" | "session">;
+}
+
+/** What a service's pending updates are worked out from, out of memory. */
+export function maintenanceWorld(
+  service: ManagedServiceObject,
+  { nodeImages, machines, fleet }: MaintenanceWorldDeps,
+  now: number,
+): MaintenanceWorld {
+  const { id } = primaryOf(service);
+  const observation = fleet.observation(id);
+  const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
+  return {
+    images: [...nodeImages.values()].map(({ object }) => object),
+    image: machines.get(id)?.object.spec.image ?? "",
+    instance: isCurrent ? observation.instance : undefined,
+    now,
+  };
+}

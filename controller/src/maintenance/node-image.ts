@@ -1,0 +1,58 @@
+import type { Resource } from "../store/resource.ts";
+
+/**
+ * A node image that machines can run from, as the platform came to know it; its id is the image's. `createdAt` is when it was
+ * first seen, by which images are older and newer.
+ */
+export type NodeImageObject = Resource<NodeImageSpec, NodeImageStatus>;
+
+export interface NodeImageSpec {
+  readonly engines: readonly EngineInImage[];
+  /** Set by an operator: services go over to this image or a newer one within the notice. */
+  readonly urgent: ImageUrgency | null;
+}
+
+export interface EngineInImage {
+  readonly engine: string;
+  /** As users write it: `17`. */
+  readonly version: string;
+  /** Full version, such as `17.11`; empty where the provider does not tell. */
+  readonly engineVersion: string;
+}
+
+export interface ImageUrgency {
+  readonly noticeHours: number;
+  /** For users: why it cannot wait for their windows. */
+  readonly reason: string;
+  readonly markedAt: number;
+}
+
+export interface NodeImageStatus {
+  /** Engines and versions that new machines get this image for, as `lineOf` writes them. */
+  readonly newestOf: readonly string[];
+}
+
+/** An engine in one of its versions: services of one line take each other's images. */
+export function lineOf(engine: string, version: string): string {
+  return `${engine} ${version}`;
+}
+
+/** The image that new machines of this engine and version get. */
+export function newestImage(
+  images: readonly NodeImageObject[],
+  engine: string,
+  version: string,
+): NodeImageObject | undefined {
+  return images.find(({ status }) => status.newestOf.includes(lineOf(engine, version)));
+}
+
+/** Full version of the engine in an image; empty when the image or its version is not known. */
+export function engineVersionIn(image: NodeImageObject | undefined, engine: string, version: string): string {
+  const found = image?.spec.engines.find((one) => one.engine === engine && one.version === version);
+  return found?.engineVersion ?? "";
+}
+
+/** The number in what an engine calls its version: `17.11` of `17.11 (Debian 17.11-0+deb13u1)`. */
+export function versionNumber(text: string): string {
+  return /^\d+(\.\d+)*/.exec(text)?.[0] ?? "";
+}

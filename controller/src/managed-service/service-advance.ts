@@ -1,0 +1,91 @@
+import type { Log } from "@holdfast/common/log.ts";
+import { next } from "@holdfast/common/machine.ts";
+import { refusedAfter, takeBack, takenBackError, trialFault } from "../maintenance/image-trial.ts";
+import { endedEvent } from "../maintenance/maintenance-events.ts";
+import { completed, failed, isOver, type OperationObject, progressed, stuckFault } from "../operation/operation.ts";
+import type { NewEvent } from "../outbox/outbox-entry.ts";
+import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
+import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
+import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
+import { faultOf, isHealthy, managedServiceEvent, type ObservedService } from "./managed-service-plan.ts";
+import { progressOf } from "./managed-service-progress.ts";
+import { announcementOf, serviceEvent } from "./service-events.ts";
+
+/** Pure: the service as it is now, its operation, and what there is to announce. */
+export function advance(
+  before: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+  now: number,
+  log: Log,
+): { after: ManagedServiceObject; operation: OperationObject | undefined; events: NewEvent[] } {
+  const events: NewEvent[] = [];
+  let after: ManagedServiceObject = withStatus(before, {
+    health: healthOf(before, observed, now),
+    nodes: nodeStatusesOf(before, observed),
+    observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
+  });
+  let current = operation && progressed(operation, progressOf(before, observed, operation), now);
+  const unfit = trialFault(observed, current, now);
+  if (current !== undefined && unfit !== undefined) {
+    ({ after, operation: current } = takeBack(after, current, unfit, now));
+    log.warn("image taken back", { service: before.metadata.id, image: before.spec.image, reason: unfit.message });
+    // The old image is under nothing yet: what is observed is still of the one that was tried.
+    return { after, operation: current, events };
+  }
+  for (;;) {
+    const event = managedServiceEvent(
+      after,
+      observed,
+      current === operation ? operation : withoutProgress(current, operation),
+      now,
+    );
+    const row = event === undefined ? undefined : next(managedServiceLifecycle, after.status.state, event);
+    if (row === undefined) break;
+    const [from, name, to, effect] = row;
+    const error = to === "Error" ? (faultOf(observed, operation, now) ?? null) : null;
+    after = withStatus(after, { state: to, error });
+    log.info("service moved", { service: before.metadata.id, from, event: name, to });
+    const type = announcementOf(effect);
+    if (type !== undefined) events.push(serviceEvent(type, after));
+    if (to === "Error" && current !== undefined)
+      current = failed(current, error ?? { code: "failed", message: "" }, now);
+    if (event === "startRequested") break;
+  }
+  if (current !== undefined && current.status.finishedAt === null && isReached(after, observed, current)) {
+    const fault = takenBackError(current);
+    current = fault === undefined ? completed(current, now) : failed(current, fault, now);
+  }
+  // Whatever the states say, no operation lives on without progress.
+  const stuck = stuckFault(current, now);
+  if (current !== undefined && current.status.finishedAt === null && stuck !== undefined)
+    current = failed(current, stuck, now);
+  if (current === undefined || isOver(current)) after = withStatus(after, { operationId: null });
+  if (current !== undefined && isOver(current)) {
+    const refused = refusedAfter(current, after.status.maintenance.refused, now);
+    after = withStatus(after, { maintenance: { ...after.status.maintenance, refused } });
+    const ended = endedEvent(after, current);
+    if (ended !== undefined) events.push(ended);
+  }
+  return { after, operation: current, events };
+}
+
+/** The life cycle reads an operation's state as it was stored: one that waits has not begun. */
+function withoutProgress(
+  current: OperationObject | undefined,
+  stored: OperationObject | undefined,
+): OperationObject | undefined {
+  return current === undefined || stored === undefined
+    ? stored
+    : { ...current, status: { ...current.status, state: stored.status.state } };
+}
+
+function isReached(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): boolean {
+  if (operation.spec.type === "delete") return false;
+  if (operation.spec.type === "stop") return service.status.state === "Stopped";
+  return service.status.state === "Running" && isHealthy(service, observed);
+}
+
+function withStatus(service: ManagedServiceObject, change: Partial<ManagedServiceStatus>): ManagedServiceObject {
+  return { ...service, status: { ...service.status, ...change } };
+}

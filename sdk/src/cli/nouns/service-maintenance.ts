@@ -1,0 +1,72 @@
+import { InvalidArgumentError } from "commander";
+import type { MaintenanceWindow, Weekday } from "../../maintenance-types.ts";
+import type { Maintenance } from "../../types.ts";
+import type { CliCommand } from "../command.ts";
+import { serviceFields } from "./service-fields.ts";
+import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
+
+const days: readonly Weekday[] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+const updateColumns = ["id", "kind", "title", "urgent", "apply_at", "blocked_reason"];
+const operationFields = ["id", "type", "status", "step", "progress_pct", "created_at"];
+
+/** A window of a flag: "sunday 3". */
+export function windowText(text: string): MaintenanceWindow {
+  const [, name = "", hour = ""] = /^([a-z]+)[ :](\d{1,2})$/.exec(text.toLowerCase()) ?? [];
+  const day = days.find((each) => each === name);
+  if (day === undefined || Number(hour) > 23) throw new InvalidArgumentError('it is not of the form "sunday 3"');
+  return { day, hour: Number(hour) };
+}
+
+/** The window of a service and what waits for it. */
+export function addServiceMaintenance(services: CliCommand): void {
+  const maintenance = services.command("maintenance").description("its window and its pending updates");
+
+  maintenance
+    .command("show <service>")
+    .description("what waits to be done to it, and when it begins by itself")
+    .example("services maintenance show orders")
+    .does(async ({ client, output, serviceId }, name: string) => {
+      const found = await client.services.maintenance(await serviceId(name));
+      if (output.format !== "table") return output.show(found);
+      output.show(summaryOf(found));
+      output.list(found.updates, updateColumns);
+    });
+
+  withWait(maintenance.command("apply <service> [updates...]"))
+    .description("apply pending updates now, all when none is named; its engine restarts")
+    .option("--yes", "do not ask")
+    .example("services maintenance apply orders --wait")
+    .does(async (context, name: string, updates: string[], flags: WaitFlags & { yes?: boolean }) => {
+      const service = await context.service(name);
+      await context.confirm(`Apply updates to ${service.name} now? Its engine restarts.`, flags.yes);
+      const operation = await context.client.services.applyMaintenance(service.id, updates);
+      if (flags.wait !== true) return context.output.show(operation, operationFields);
+      const done = await waitForService(context, { ...service, operation }, "Running", flags.timeout);
+      context.output.show(done ?? service, serviceFields);
+    });
+
+  maintenance
+    .command("window <service> [window]")
+    .description('when updates may begin, for two hours from then on in UTC, such as "sunday 3"')
+    .option("--default", "the one that follows from its id")
+    .example('services maintenance window orders "sunday 3"')
+    .example("services maintenance window orders --default")
+    .does(async ({ client, output, serviceId }, name: string, text: string | undefined, flags: { default?: true }) => {
+      if ((text === undefined) === (flags.default === undefined))
+        throw new InvalidArgumentError('name a window such as "sunday 3", or say --default');
+      const chosen = text === undefined ? null : windowText(text);
+      const changed = await client.services.update(await serviceId(name), { maintenance_window: chosen });
+      output.show(changed, ["name", "maintenance_window"]);
+    });
+}
+
+function summaryOf({ window, window_is_default, next_window_from, image, engine_version, held }: Maintenance) {
+  const chosen = window_is_default ? " (by default)" : "";
+  return {
+    window: `${window.day} ${window.hour}:00 UTC${chosen}`,
+    next_window_from,
+    image,
+    engine_version,
+    ...(held === null ? {} : { held }),
+  };
+}
