@@ -28,6 +28,7 @@ import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
 import { createHostLinks } from "./host/host-links.ts";
 import { createHostTrust } from "./host/host-trust.ts";
+import { createMachinePlacement } from "./host/machine-placement.ts";
 import { keepOwnHost } from "./host/own-host.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
@@ -177,6 +178,7 @@ const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
 const zoneService = createZoneService({ installationId, feed, origin: config.domain, membership, log });
+const storeMayBeBehind = () => holds.list().some(({ kind }) => kind === "restored");
 const fleet = await createFleet({
   membership,
   installationId,
@@ -199,7 +201,7 @@ const zone = createZoneRecords(records, clock);
 const orphans = createOrphanSweep({ provider, machines, store, objectsReady: collections.ready, holds, clock, log });
 
 const held = () => holds.list("deletion").length > 0;
-const waiting = createWaitingMachines({ machines, fleet, held, now: clock.now });
+const waiting = createWaitingMachines({ machines, hosts, fleet, held, now: clock.now });
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.
@@ -217,6 +219,7 @@ const runner = createRunner({
     begin,
     fleet,
     provider,
+    placement: createMachinePlacement({ hosts, machines, provider, begin, storeMayBeBehind }),
     links,
     zone,
     orphans,

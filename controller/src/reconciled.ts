@@ -11,6 +11,7 @@ import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
+import type { MachinePlacement } from "./host/machine-placement.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
 import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
@@ -39,6 +40,7 @@ export interface ReconciledDeps {
   readonly begin: () => UnitOfWork;
   readonly fleet: RunningFleet;
   readonly provider: HostsProvider;
+  readonly placement: MachinePlacement;
   readonly links: HostLinks;
   readonly zone: ZoneRecords;
   readonly orphans: OrphanSweep;
@@ -73,6 +75,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
     managedServices(deps),
     createMachineWork({
       ...deps,
+      hosts: collections.hosts,
       machines,
       session: fleet.session,
       onSession: fleet.subscribe,
@@ -82,6 +85,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
     createWaitingWork({
       ...deps,
       machines,
+      hosts: collections.hosts,
       always: alwaysWaiting(deps),
       limits: deps.waitingLimits,
       size: leastSize(deps),
@@ -166,13 +170,12 @@ function managedServices(deps: ReconciledDeps): Reconciled {
 }
 
 /** What a new service is likely to be. */
-function alwaysWaiting({ catalog }: ReconciledDeps): MachineKind[] {
+function alwaysWaiting({ catalog }: ReconciledDeps): Omit<MachineKind, "zone">[] {
   const engine = engineOf("postgresql");
-  const zone = catalog.zones[0]?.zone;
   const storageTier = catalog.storageTiers[0]?.storageTier;
-  return engine === undefined || zone === undefined || storageTier === undefined
+  return engine === undefined || storageTier === undefined
     ? []
-    : [{ engine: engine.engine, version: engine.defaultVersion, zone, storageTier }];
+    : [{ engine: engine.engine, version: engine.defaultVersion, storageTier }];
 }
 
 /** The smallest that is sold: a machine can grow online, and not shrink. */

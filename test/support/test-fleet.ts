@@ -153,6 +153,7 @@ function blankMachine(id: string, now: number): MachineObject {
       zone: "local",
       storageTier: "maxiops",
       hostId: "local",
+      apart: "preferred",
       power: "on",
       serverNames: [`${id}.local.holdfast.test`],
     },

@@ -88,3 +88,13 @@ export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: n
 export function isOut({ metadata, spec }: HostObject): boolean {
   return spec.destroyedAt !== null || metadata.deletionRequestedAt !== undefined;
 }
+
+/** May new machines be placed on it, as far as its operator is concerned? */
+export function isOpen(host: HostObject): boolean {
+  return !host.spec.cordoned && !isOut(host);
+}
+
+/** Are services with one node on it held stopped now? */
+export function holdsServices({ spec }: HostObject): boolean {
+  return spec.drain?.stopSingleNodes === true;
+}

@@ -38,6 +38,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
       zone: "local",
       storageTier: "maxiops",
       hostId: "local",
+      apart: "preferred",
       power,
       serverNames: [],
     },
@@ -55,6 +56,11 @@ const unowned = (): MachineObject => {
   return { ...object, spec: { ...object.spec, owner: null } };
 };
 
+const unplaced = (deleted = false): MachineObject => {
+  const object = machine("on", deleted);
+  return { ...object, spec: { ...object.spec, hostId: null } };
+};
+
 const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine> = {}): ObservedMachine => ({
   facts,
   connectedMs: 60_000,
@@ -70,6 +76,8 @@ describe("the plan of a machine", () => {
   // biome-ignore format: a table
   it.each([
     ["makes and starts what is not there",          machine("on"),        observed(undefined),                       ["create", "start"]],
+    ["chooses a host before anything is made",      unplaced(),           observed(undefined),                       ["place"]],
+    ["forgets what was never placed",               unplaced(true),       observed(undefined),                       ["forget"]],
     ["makes what is to be off, and leaves it off",  machine("off"),       observed(undefined),                       ["create"]],
     ["finishes what is half made",                  machine("on"),        observed({ ...stopped, address: "" }),     ["create", "start"]],
     ["starts what is stopped",                      machine("on"),        observed(stopped),                         ["start"]],

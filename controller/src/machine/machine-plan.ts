@@ -20,6 +20,8 @@ export interface ObservedMachine {
 
 /** One thing to do. Each is idempotent. */
 export type MachineStep =
+  /** Chooses its host. What comes after is planned again, with what is there. */
+  | { readonly kind: "place" }
   | { readonly kind: "create" }
   | { readonly kind: "growDisk"; readonly diskBytes: number }
   | { readonly kind: "resize" }
@@ -62,6 +64,7 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   const isRunning = facts?.state === "running";
   if (machine.spec.owner === null && !isRunning && observed.atWorkMs < firstForOwnersMs)
     return { steps: [], lookAgainMs: firstForOwnersMs };
+  if (machine.spec.hostId === null) return only([{ kind: "place" }]);
   // A provider shows a machine that is half made by its missing address.
   const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
   if (facts !== undefined && make.length === 0) make.push(...fit(machine, facts));

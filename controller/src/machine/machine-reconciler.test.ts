@@ -6,10 +6,13 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { readyHost } from "../../../test/support/ready-host.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import { readRun } from "../compute/process/machine-run.ts";
+import type { HostObject } from "../host/host.ts";
+import { createMachinePlacement } from "../host/machine-placement.ts";
 import { matchesEnrollment } from "../fleet/enrollment-token.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
@@ -33,6 +36,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   let store: Store;
   let hosts: TestMachines;
   let machines: Collection<MachineObject>;
+  let objects: Collection<HostObject>;
   let runner: Runner;
   let now = 0;
   const clock = { now: () => Date.now() + now, monotonicMs: systemClock.monotonicMs };
@@ -41,13 +45,17 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   beforeAll(async () => {
     [etcd, hosts] = await Promise.all([startTestEtcd(), startTestMachines()]);
     store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+    const unit = begin();
+    unit.create("host", readyHost("local"));
+    await unit.commit();
     watchMachines();
-    await machines.ready;
+    await Promise.all([machines.ready, objects.ready]);
     runner.start();
   });
   afterAll(async () => {
     await runner.stop();
     machines.close();
+    objects.close();
     await store.close();
     await hosts.close();
     await etcd.stop();
@@ -55,8 +63,15 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
 
   function watchMachines(): void {
     machines = createCollection<MachineObject>(store, "machine");
+    objects = createCollection<HostObject>(store, "host");
+    const provider = createHostsProvider({
+      hosts: () => new Map([["local", hosts.provider]]),
+      hostOf: (id) => machines.get(id)?.object.spec.hostId,
+    });
     const work = createMachineWork({
-      provider: hosts.provider,
+      provider,
+      hosts: objects,
+      placement: createMachinePlacement({ hosts: objects, machines, provider, begin, storeMayBeBehind: () => false }),
       machines,
       begin,
       sealer,
@@ -88,6 +103,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         zone: "local",
         storageTier: "maxiops",
         hostId: "local",
+        apart: "preferred",
         power: "on",
         serverNames: [],
         ...spec,

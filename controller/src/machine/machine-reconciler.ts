@@ -1,14 +1,17 @@
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute/compute-failure.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { SessionFacts } from "../fleet/fleet.ts";
+import type { HostObject } from "../host/host.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
+import type { Collection } from "../store/collection.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine, toldWithinMs } from "./machine-plan.ts";
 import { type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
+  readonly hosts: Pick<Collection<HostObject>, "get" | "subscribe">;
   /** The stream that the machine's agent has, at whichever controller. */
   readonly session: (machineId: string) => SessionFacts | undefined;
 }
@@ -21,7 +24,7 @@ interface Memory {
 
 const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
-const retryUnreachableMs = 5_000;
+const retryUnreachableMs = 15_000;
 
 /** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
 function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
@@ -55,11 +58,13 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
         return settled;
       }
       const machine = stored.object;
+      if (isLost(machine, deps)) return settleLost(machine, deps, signal);
       try {
         const observed = await observe(machine, signal);
         const { steps, lookAgainMs } = planMachine(machine, observed);
         for (const step of steps) await performMachineStep(step, machine, deps, signal);
         if (steps.some(({ kind }) => kind === "forget")) return settled;
+        if (steps.some(({ kind }) => kind === "place")) return again(0, "placed");
         await writeFound(machine, observed, deps, signal);
         return lookAgainMs === null ? settled : again(lookAgainMs, "restart or silence");
       } catch (error) {
@@ -80,7 +85,12 @@ export function createMachineWork(
       for (const { object } of machines.values()) yield object.metadata.id;
     },
     subscribe(onChange) {
-      const watches = [machines.subscribe(onChange), provider.watch(onChange), deps.onSession(onChange)];
+      const watches = [
+        machines.subscribe(onChange),
+        provider.watch(onChange),
+        deps.onSession(onChange),
+        followHosts(deps, onChange),
+      ];
       return {
         close() {
           for (const watch of watches) watch.close();
@@ -134,14 +144,62 @@ async function settleFailure(
     await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
     return again(retryPendingMs, "the provider prepares");
   }
-  // Nothing is known of the machine, so nothing is said of its state.
-  if (error instanceof HostUnreachable) {
-    await writeStatus(id, undefined, { reason: error.message }, deps, signal);
-    return again(retryUnreachableMs, error.message);
-  }
+  if (error instanceof HostUnreachable) return settleSilence(machine, error, deps, signal);
   const reason =
     error instanceof ComputeFailure ? error.message : isDiskFull(error) ? "The host's disk is full." : undefined;
   if (reason === undefined) throw error;
   await writeStatus(id, "failed", { reason }, deps, signal);
   return again(retryFailureMs, reason);
+}
+
+/**
+ * Its host did not answer, so nothing is known of the machine but what its agent says, and nothing is made of it elsewhere.
+ * One failed call is nothing yet: what counts is that the host is found unreachable.
+ */
+async function settleSilence(
+  { metadata, spec, status }: MachineObject,
+  { message: reason }: HostUnreachable,
+  deps: MachineReconcilerDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { id } = metadata;
+  const isSilent = deps.hosts.get(spec.hostId ?? "")?.object.status.state !== "ready";
+  if (metadata.deletionRequestedAt !== undefined) await writeStatus(id, "destroyOrdered", { reason }, deps, signal);
+  else if (deps.session(id) !== undefined)
+    await writeStatus(id, status.state === "unreachable" ? "foundRunning" : undefined, { reason }, deps, signal);
+  else if (isSilent) await writeStatus(id, "hostFellSilent", { reason }, deps, signal);
+  return again(isSilent ? retryUnreachableMs : retryPendingMs, reason);
+}
+
+/** Was it on a host that is gone for good, by an operator's word? */
+function isLost({ spec }: MachineObject, { hosts }: MachineReconcilerDeps): boolean {
+  return spec.hostId !== null && (hosts.get(spec.hostId)?.object.spec.destroyedAt ?? null) !== null;
+}
+
+/** Of a lost machine only the object is left. One that is somebody's stays, so that none is made in its place unasked. */
+async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, signal: AbortSignal): Promise<Outcome> {
+  const { metadata, spec } = machine;
+  if (spec.owner === null || metadata.deletionRequestedAt !== undefined) {
+    await performMachineStep({ kind: "forget" }, machine, deps, signal);
+    return settled;
+  }
+  const reason = `Host ${spec.hostId} was destroyed, and what was on it is lost. Delete the service.`;
+  await writeStatus(metadata.id, "failed", { reason, enrollment: null }, deps, signal);
+  return settled;
+}
+
+/** Wakes all machines of a host whose state changed, and at any change those for which there was no host. */
+function followHosts({ hosts, machines }: MachineReconcilerDeps, onChange: (id: string) => void): { close(): void } {
+  const seen = new Map<string, string>();
+  return hosts.subscribe((hostId) => {
+    const host = hosts.get(hostId)?.object;
+    const state = `${host?.status.state} ${host?.spec.destroyedAt}`;
+    const isNew = seen.get(hostId) !== state;
+    seen.set(hostId, state);
+    for (const { object } of machines.values()) {
+      const { metadata, spec, status } = object;
+      const waits = spec.hostId === null && status.state === "failed";
+      if (waits || (isNew && spec.hostId === hostId)) onChange(metadata.id);
+    }
+  });
 }

@@ -4,6 +4,7 @@ import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "../compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute/compute-provider.ts";
 import { mintEnrollment } from "../fleet/enrollment-token.ts";
+import type { MachinePlacement } from "../host/machine-placement.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
@@ -13,6 +14,7 @@ import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
 
 export interface MachineStepDeps {
+  readonly placement: MachinePlacement;
   readonly provider: ComputeProvider;
   readonly machines: Collection<MachineObject>;
   readonly begin: () => UnitOfWork;
@@ -39,6 +41,8 @@ export async function performMachineStep(
   const { provider } = deps;
   const { id } = machine.metadata;
   switch (step.kind) {
+    case "place":
+      return deps.placement.place(id, signal);
     case "create": {
       const spec = providerSpec(machine, deps.installationId);
       const admission = await provider.admit(spec, signal);

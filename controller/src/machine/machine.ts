@@ -18,6 +18,8 @@ export interface MachineSpecObject {
   readonly diskBytes: number;
   readonly zone: string;
   readonly storageTier: string;
+  /** Members of one service are on hosts of their own: where that is possible, or else not at all. */
+  readonly apart: "preferred" | "required";
   /** The host that it is on, written before anything is made there; null as long as it was not placed. */
   readonly hostId: string | null;
   /** What its owner wants; deletion is metadata.deletionRequestedAt. */
@@ -66,6 +68,6 @@ export function isUp({ status }: MachineObject): boolean {
  */
 export function parseMachine(value: string): MachineObject {
   const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatus>;
-  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "" };
+  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "", apart: "preferred" };
   return { ...object, spec: { ...before, ...object.spec } } as MachineObject;
 }

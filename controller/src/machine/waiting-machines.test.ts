@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, it } from "vitest";
+import { readyHost } from "../../../test/support/ready-host.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { MachineObject } from "./machine.ts";
+import type { MachineObject, MachineSpecObject } from "./machine.ts";
 import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
 
 const now = 1_000_000;
+const gib = 1024 ** 3;
 const kind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops", image: "trixie-2" };
 const owner = { kind: "managed-service", id: "s" };
 
@@ -20,6 +22,7 @@ function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = 
       memoryBytes: 1,
       diskBytes: 10,
       hostId: "local",
+      apart: "preferred",
       power: "on",
       serverNames: [],
       ...spec,
@@ -62,44 +65,78 @@ describe("taking a waiting machine", () => {
   const stored = (objects: readonly MachineObject[]) => ({
     values: () => objects.map((object) => ({ object, modRevision: 1n }))[Symbol.iterator](),
   });
-  const open = (objects: readonly MachineObject[], held = false) =>
-    createWaitingMachines({ machines: stored(objects), fleet: there, held: () => held, now: () => now });
+  const open = (objects: readonly MachineObject[], held = false, hosts = [readyHost("local")]) =>
+    createWaitingMachines({
+      machines: stored(objects),
+      hosts: {
+        get: (id) =>
+          hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0],
+      },
+      fleet: there,
+      held: () => held,
+      now: () => now,
+    });
+  const wanted = (more: Partial<MachineSpecObject> = {}): MachineSpecObject => ({
+    ...waiting().spec,
+    hostId: null,
+    image: "",
+    owner,
+    diskBytes: 20,
+    ...more,
+  });
   const idOf = (taken: ReturnType<ReturnType<typeof open>["take"]>) => taken?.machine.object.metadata.id;
 
   it("gives each to one caller, and again to another when it was given back", () => {
     const machines = open([waiting("a"), waiting("b")]);
-    const wanted = { ...kind, diskBytes: 20 };
-    const first = machines.take(wanted);
-    expect([idOf(first), idOf(machines.take(wanted)), idOf(machines.take(wanted))]).toEqual(["a", "b", undefined]);
+    const first = machines.take(wanted());
+    expect([idOf(first), idOf(machines.take(wanted())), idOf(machines.take(wanted()))]).toEqual(["a", "b", undefined]);
     first?.giveBack();
-    expect(idOf(machines.take(wanted))).toBe("a");
+    expect(idOf(machines.take(wanted()))).toBe("a");
   });
 
   // biome-ignore format: a table
   it.each([
-    ["of another engine",                  { ...kind, engine: "valkey", diskBytes: 20 }],
-    ["of another version",                 { ...kind, version: "18", diskBytes: 20 }],
-    ["in another zone",                    { ...kind, zone: "elsewhere", diskBytes: 20 }],
-    ["with another kind of disk",          { ...kind, storageTier: "standard", diskBytes: 20 }],
-    ["of another image",                   { ...kind, image: "trixie-1", diskBytes: 20 }],
-    ["with a larger disk than is wanted",  { ...kind, diskBytes: 5 }],
-  ])("gives none %s", (_, wanted) => {
-    expect(open([waiting()]).take(wanted)).toBeUndefined();
+    ["of another engine",                  { engine: "valkey" }],
+    ["of another version",                 { version: "18" }],
+    ["in another zone",                    { zone: "elsewhere" }],
+    ["with another kind of disk",          { storageTier: "standard" }],
+    ["of another image",                   { image: "trixie-1" }],
+    ["with a larger disk than is wanted",  { diskBytes: 5 }],
+    ["to whom its host has no memory for", { memoryBytes: 129 * gib }],
+  ])("gives none %s", (_, more) => {
+    expect(open([waiting()]).take(wanted(more))).toBeUndefined();
+  });
+
+  it.each([
+    ["is cordoned", readyHost("local", { cordoned: true })],
+    ["is unreachable", readyHost("local", {}, {}, { state: "unreachable" })],
+    ["nobody knows", readyHost("another")],
+  ])("gives none of a host that %s", (_, host) => {
+    expect(open([waiting()], false, [host]).take(wanted())).toBeUndefined();
+  });
+
+  it("gives one that is on another host than the service's own machines, if there is one", () => {
+    const hosts = [readyHost("local"), readyHost("far")];
+    const peer = { ...waiting("peer", { owner }), status: inState("running").status };
+    const [near, far] = [waiting("near"), waiting("far", { hostId: "far" })];
+    expect(idOf(open([peer, near, far], false, hosts).take(wanted()))).toBe("far");
+    expect(idOf(open([peer, near], false, hosts).take(wanted()))).toBe("near");
+    expect(open([peer, near], false, hosts).take(wanted({ apart: "required" }))).toBeUndefined();
   });
 
   it("gives any image to whoever has chosen none", () => {
-    expect(idOf(open([waiting()]).take({ ...kind, image: "", diskBytes: 20 }))).toBe("m");
+    expect(idOf(open([waiting()]).take(wanted({ image: "" })))).toBe("m");
   });
 
   it("gives none while what is stored is in doubt", () => {
-    expect(open([waiting()], true).take({ ...kind, diskBytes: 20 })).toBeUndefined();
+    expect(open([waiting()], true).take(wanted())).toBeUndefined();
   });
 
-  it("makes it the owner's in all but id, address, image and identity", () => {
+  it("makes it the owner's in all but id, host, address, image and identity", () => {
     const before = waiting();
-    const spec = { ...before.spec, image: "", owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
+    const spec = { ...before.spec, hostId: null, image: "", owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
     const after = claimedMachine(before, { organizationId: "o", name: "n", spec }, now);
-    expect(after.spec).toEqual({ ...spec, image: "trixie-2" });
+    expect(after.spec).toEqual({ ...spec, hostId: "local", image: "trixie-2" });
     expect(after.metadata).toMatchObject({ id: "m", organizationId: "o", name: "n", generation: 2 });
     expect(after.status).toEqual({ ...before.status, state: "claimed" });
   });

@@ -11,26 +11,36 @@ import {
 const pg: MachineKind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops" };
 const valkey: MachineKind = { engine: "valkey", version: "8", zone: "local", storageTier: "maxiops" };
 
-const one = (id: string, state: WaitingFacts["state"], kind = pg, image = "trixie-2"): WaitingFacts => ({
+const one = (
+  id: string,
+  state: WaitingFacts["state"],
+  kind = pg,
+  image = "trixie-2",
+  isSpared = true,
+): WaitingFacts => ({
   id,
   kind,
   image,
   state,
+  isSpared,
 });
 const observed = (machines: readonly WaitingFacts[], more: Partial<ObservedWaiting> = {}): ObservedWaiting => ({
   machines,
-  wanted: [{ kind: pg, image: "trixie-2", count: 2 }],
-  admitted: true,
+  wanted: [{ kind: pg, image: "trixie-2", count: 2, admitted: true }],
   busy: false,
   ...more,
 });
 const [a, b, c] = [one("a", "waiting"), one("b", "waiting"), one("c", "waiting")];
 const both = [
-  { kind: pg, image: "trixie-2", count: 1 },
-  { kind: valkey, image: "sid-2", count: 1 },
+  { kind: pg, image: "trixie-2", count: 1, admitted: true },
+  { kind: valkey, image: "sid-2", count: 1, admitted: true },
 ];
 const old = one("o", "waiting", pg, "trixie-1");
-const unknown = [{ kind: pg, image: "", count: 2 }];
+const unknown = [{ kind: pg, image: "", count: 2, admitted: true }];
+const short = [{ kind: pg, image: "trixie-2", count: 2, admitted: false }];
+const elsewhere = { ...pg, zone: "b" };
+const twoZones = [...short, { kind: elsewhere, image: "trixie-2", count: 1, admitted: true }];
+const shut = (id: string, state: WaitingFacts["state"]) => one(id, state, pg, "trixie-2", false);
 
 describe("the plan of waiting machines", () => {
   // biome-ignore format: a table
@@ -47,10 +57,14 @@ describe("the plan of waiting machines", () => {
     ["keeps what waits while the newest image is not known", observed([a, old], { wanted: unknown }),        []],
     ["waits for one whose image is not chosen yet",      observed([a, one("x", "making", pg, "")]),          []],
     ["makes each kind that is wanted",                   observed([a], { wanted: both }),                    ["make valkey"]],
-    ["removes all and makes none on a host that is short", observed([a, one("x", "making")], { admitted: false }), ["remove a"]],
+    ["removes all and makes none on a host that is short", observed([shut("a", "waiting"), shut("x", "making")], { wanted: short }), ["remove a"]],
+    ["keeps what waits on a host that can spare it and no more", observed([a], { wanted: short }),           []],
+    ["replaces on another host what waits on one that is short", observed([shut("a", "waiting")]),           ["remove a", "make postgresql"]],
+    ["is not kept by one that is stuck on a host that is away", observed([shut("x", "making")]),             ["make postgresql"]],
+    ["makes one in the zone that has room",              observed([], { wanted: twoZones }),                 ["make postgresql"]],
     ["gives up what failed and makes another",           observed([a, one("x", "failed")]),                  ["disown x", "make postgresql"]],
     ["never removes what holds an instance",             observed([a, b, one("u", "used")]),                 ["disown u"]],
-    ["not even on a host that is short",                 observed([one("u", "used")], { admitted: false }),  ["disown u"]],
+    ["not even on a host that is short",                 observed([shut("u", "used")], { wanted: short }),  ["disown u"]],
   ] as const)("%s", (_, world, steps) => {
     const words = planWaiting(world).map((step) => `${step.kind} ${step.kind === "make" ? step.of.engine : step.machineId}`);
     expect(words).toEqual(steps);

@@ -17,6 +17,8 @@ export interface WaitingFacts {
    * instance, so it is not what the store takes it for.
    */
   readonly state: "making" | "waiting" | "failed" | "used";
+  /** Its host takes machines and can spare what it takes; not so of one that is cordoned or short. */
+  readonly isSpared: boolean;
 }
 
 /** How many of a kind are to wait, of its newest image; empty where that is not known. */
@@ -24,14 +26,14 @@ export interface WantedMachines {
   readonly kind: MachineKind;
   readonly image: string;
   readonly count: number;
+  /** Can a host of its zone spare what one more would take? */
+  readonly admitted: boolean;
 }
 
 export interface ObservedWaiting {
   readonly machines: readonly WaitingFacts[];
   /** Most wanted first. Others are not wanted at all. */
   readonly wanted: readonly WantedMachines[];
-  /** Can the host spare what one more would take? */
-  readonly admitted: boolean;
   /** Machines that somebody wants are being made: not now. */
   readonly busy: boolean;
 }
@@ -55,15 +57,15 @@ export const demandKeptMs = 3_600_000;
 const burstMs = 60_000;
 
 /** Pure: what to do next. One is made at a time; those too many go at once, but none that may hold data. */
-export function planWaiting({ machines, wanted, admitted, busy }: ObservedWaiting): WaitingStep[] {
+export function planWaiting({ machines, wanted, busy }: ObservedWaiting): WaitingStep[] {
   const lost = machines.filter(({ state }) => state === "used" || state === "failed");
   const steps: WaitingStep[] = lost.map(({ id }) => ({ kind: "disown", machineId: id }));
-  const good = machines.filter(({ state }) => state === "waiting" || state === "making");
-  const kept = admitted ? wanted.flatMap((each) => fitting(good, each).slice(0, each.count)) : [];
-  const surplus = good.filter((machine) => machine.state === "waiting" && !kept.includes(machine));
+  const good = machines.filter(({ state, isSpared }) => isSpared && (state === "waiting" || state === "making"));
+  const kept = wanted.flatMap((each) => fitting(good, each).slice(0, each.count));
+  const surplus = machines.filter((machine) => machine.state === "waiting" && !kept.includes(machine));
   steps.push(...surplus.map(({ id }): WaitingStep => ({ kind: "remove", machineId: id })));
-  if (!admitted || busy || good.some(({ state }) => state === "making")) return steps;
-  const short = wanted.find((each) => fitting(good, each).length < each.count);
+  if (busy || good.some(({ state }) => state === "making")) return steps;
+  const short = wanted.find((each) => each.admitted && fitting(good, each).length < each.count);
   if (short !== undefined) steps.push({ kind: "make", of: short.kind, image: short.image });
   return steps;
 }
@@ -96,7 +98,7 @@ export function wantedOf(
   peaks: readonly { readonly kind: MachineKind; readonly peak: number }[],
   always: readonly MachineKind[],
   { least, most }: WaitingLimits,
-): Omit<WantedMachines, "image">[] {
+): Pick<WantedMachines, "kind" | "count">[] {
   const kinds = [
     ...always,
     ...peaks.map(({ kind }) => kind).filter((kind) => !always.some((a) => isSameKind(a, kind))),

@@ -1,8 +1,10 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ComputeProvider, ImageFacts } from "../compute/compute-provider.ts";
-import { localHostId } from "../compute/hosts/hosts-provider.ts";
+import type { Admission } from "../compute/compute-provider.ts";
+import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { type HostObject, isOpen } from "../host/host.ts";
+import { refusalOn } from "../host/place-machine.ts";
 import { again, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
@@ -22,14 +24,15 @@ import {
 } from "./waiting-plan.ts";
 
 export interface WaitingWorkDeps {
-  readonly provider: Pick<ComputeProvider, "admit" | "images">;
+  readonly provider: Pick<HostsProvider, "on">;
+  readonly hosts: Pick<Collection<HostObject>, "values">;
   readonly machines: Collection<MachineObject>;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   readonly begin: () => UnitOfWork;
   /** Does anything stand against deleting, or against taking the store's word? */
   readonly held: () => boolean;
-  /** Kinds of which the least number always waits. */
-  readonly always: readonly MachineKind[];
+  /** Kinds of which the least number always waits, in each zone that has a host that can spare it. */
+  readonly always: readonly Omit<MachineKind, "zone">[];
   readonly limits: WaitingLimits;
   /** Of a machine until somebody claims it: the smallest that there is. */
   readonly size: Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "diskBytes">;
@@ -50,13 +53,14 @@ const shortMs = 600_000;
 /** One could not be made: so long none of its kind is. */
 const failingMs = 60_000;
 
-/** Keeps as many machines waiting as are likely to be wanted soon, and as the host can spare. One key: one controller does it. */
+/** Keeps as many machines waiting as are likely to be wanted soon, and as the hosts can spare. One key: one controller does it. */
 export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
   const { provider, machines, clock, log } = deps;
   const startedAt = clock.now();
   /** When machines got an owner, as far as this controller saw it. */
   const demand = new Map<string, { readonly kind: MachineKind; readonly at: number }>();
-  let shortUntil = 0;
+  /** Hosts that were short lately, by the time that they are asked again. */
+  const shortUntil = new Map<string, number>();
   /** Kinds of which one could not be made lately, by the time that it is tried again. */
   const failing = new Map<string, number>();
 
@@ -66,7 +70,7 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
     demand.set(id, { kind: kindOf(machine.spec), at });
   }
 
-  function wanted(now: number, made: readonly WaitingFacts[]) {
+  function wanted(now: number, made: readonly WaitingFacts[], zones: ReadonlySet<string>) {
     for (const [id, { at }] of demand)
       if (now - at >= demandKeptMs && machines.get(id) === undefined) demand.delete(id);
     const peaks: { kind: MachineKind; times: number[]; kept: number }[] = [];
@@ -83,7 +87,8 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
     const counted = peaks.map(({ kind, times, kept }) => ({ kind, peak: Math.max(peakOf(times, now), kept) }));
     for (const { kind, state } of made) if (state === "failed") failing.set(textOf(kind), now + failingMs);
     const isFailing = ({ kind }: { kind: MachineKind }) => (failing.get(textOf(kind)) ?? 0) > now;
-    return wantedOf(counted, deps.always, deps.limits).filter((each) => !isFailing(each));
+    const always = [...zones].flatMap((zone) => deps.always.map((kind) => ({ ...kind, zone })));
+    return wantedOf(counted, always, deps.limits).filter((each) => !isFailing(each));
   }
 
   function isBusy(now: number): boolean {
@@ -93,6 +98,33 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
         spec.owner !== null && isBeingMade(status.state) && now - metadata.updatedAt < madeWithinMs,
     );
   }
+
+  /** Hosts that take machines and can spare what those take that wait, by id. */
+  async function sparedHosts(now: number, signal: AbortSignal): Promise<Map<string, HostObject>> {
+    const spared = new Map<string, HostObject>();
+    const [kind] = deps.always;
+    if (kind === undefined) return spared;
+    for (const { object: host } of deps.hosts.values()) {
+      const { id } = host.metadata;
+      if (!isOpen(host) || host.status.state !== "ready") continue;
+      const kindHere = { ...kind, zone: host.spec.zone };
+      const nothingMore = { ...wantedMachine(kindHere), memoryBytes: 0, diskBytes: 0 };
+      const isOver = refusalOn(nothingMore, host, objects()) !== undefined;
+      const spec = { ...providerSpec(kindHere, deps), hostId: id };
+      const { admitted } = isOver ? { admitted: false } : await provider.on(id).admit(spec, signal).catch(notNow);
+      if (admitted) spared.set(id, host);
+      else shortUntil.set(id, now + shortMs);
+    }
+    return spared;
+  }
+
+  function canTake(host: HostObject, kind: MachineKind, now: number): boolean {
+    if ((shortUntil.get(host.metadata.id) ?? 0) > now) return false;
+    return refusalOn(wantedMachine(kind), host, objects()) === undefined;
+  }
+
+  const wantedMachine = (kind: MachineKind) => ({ ...newWaiting({ of: kind, image: "" }, deps).spec, id: "" });
+  const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
   async function perform(step: WaitingStep, signal: AbortSignal): Promise<void> {
     const unit = deps.begin();
@@ -127,15 +159,19 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
       async reconcile(_key, signal) {
         if (deps.held()) return again(lookAgainMs, "what the store says is in doubt");
         const now = clock.now();
-        const made = waitingFacts(deps, now);
-        const images = await provider.images(signal);
-        const all = wanted(now, made).map((each) => ({ ...each, image: newestOf(each.kind, images) }));
-        const first = all[0]?.kind ?? made[0]?.kind;
-        if (first === undefined) return settled;
-        const { admitted } = await provider.admit(providerSpec(first, deps), signal);
-        if (!admitted) shortUntil = now + shortMs;
+        const spared = await sparedHosts(now, signal);
+        const made = waitingFacts(deps, spared, now);
+        const inZone = (zone: string) => spared.values().filter((host) => host.spec.zone === zone);
+        const zones = new Set(spared.values().map(({ spec }) => spec.zone));
+        const all = wanted(now, made, zones).map(({ kind, count }) => ({
+          kind,
+          count,
+          image: newestOf(kind, inZone(kind.zone)),
+          admitted: inZone(kind.zone).some((host) => canTake(host, kind, now)),
+        }));
+        if (all.length === 0 && made.length === 0) return again(lookAgainMs, "hosts");
         const busy = isBusy(now);
-        const steps = planWaiting({ machines: made, wanted: all, admitted, busy: busy || now < shortUntil });
+        const steps = planWaiting({ machines: made, wanted: all, busy });
         for (const step of steps) await perform(step, signal);
         const works = busy || steps.length > 0 || made.some(({ state }) => state === "making");
         return again(works ? workingMs : lookAgainMs, "demand, and room on the host");
@@ -154,7 +190,11 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
 }
 
 /** Machines that nobody owns and that are not on their way out. */
-function waitingFacts({ machines, fleet }: WaitingWorkDeps, now: number): WaitingFacts[] {
+function waitingFacts(
+  { machines, fleet }: WaitingWorkDeps,
+  spared: ReadonlyMap<string, HostObject>,
+  now: number,
+): WaitingFacts[] {
   const found: WaitingFacts[] = [];
   for (const { object } of machines.values()) {
     const { metadata, spec, status } = object;
@@ -162,17 +202,30 @@ function waitingFacts({ machines, fleet }: WaitingWorkDeps, now: number): Waitin
     const failed = status.state === "failed" && status.certificate === null;
     const known = isFree(object, fleet, now) ? "waiting" : failed ? "failed" : "making";
     const state = fleet.observation(metadata.id) === undefined ? known : "used";
-    found.push({ id: metadata.id, kind: kindOf(spec), image: spec.image, state });
+    const isSpared = spec.hostId === null || spared.has(spec.hostId);
+    found.push({ id: metadata.id, kind: kindOf(spec), image: spec.image, state, isSpared });
   }
   return found;
+}
+
+/** A host that fails to answer is nobody's reason to make none elsewhere. */
+function notNow(error: unknown): Admission {
+  return { admitted: false, reason: String(error) };
 }
 
 function isBeingMade(state: MachineObject["status"]["state"]): boolean {
   return state === "pending" || state === "creating" || state === "starting" || state === "claimed";
 }
 
-function newestOf({ engine, version }: MachineKind, images: readonly ImageFacts[]): string {
-  return images.find((image) => image.engine === engine && image.version === version)?.image ?? "";
+/** The image that all these hosts would give it; empty when they differ. */
+function newestOf({ engine, version }: MachineKind, hosts: Iterable<HostObject>): string {
+  const known = new Set<string>();
+  for (const { status } of hosts) {
+    const facts = status.images.find((image) => image.engine === engine && image.version === version);
+    known.add(facts?.image ?? "");
+  }
+  const [only = ""] = known;
+  return known.size === 1 ? only : "";
 }
 
 function newWaiting(
@@ -183,7 +236,16 @@ function newWaiting(
   const now = clock.now();
   return {
     metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-    spec: { owner: null, ...of, image, hostId: localHostId, ...size, power: "on", serverNames: [] },
+    spec: {
+      owner: null,
+      ...of,
+      image,
+      hostId: null,
+      apart: "preferred",
+      ...size,
+      power: "on",
+      serverNames: [],
+    },
     status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
   };
 }

@@ -1,5 +1,4 @@
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
-import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { serverNamesOf } from "./service-names.ts";
@@ -18,8 +17,9 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     memoryBytes: plan.memoryGb * gib,
     diskBytes: service.spec.storageSizeGb * gib,
     zone: node.zone,
+    hostId: null,
     storageTier: service.spec.storageTier,
-    hostId: localHostId,
+    apart: "preferred",
     power: service.spec.power,
     serverNames: serverNamesOf(service, node),
   };

@@ -1,0 +1,86 @@
+import { ComputeFailure } from "../compute/compute-failure.ts";
+import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Stored } from "../store/resource.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
+import type { HostObject } from "./host.ts";
+import { placeMachine } from "./place-machine.ts";
+
+export interface MachinePlacementDeps {
+  readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly provider: Pick<HostsProvider, "find">;
+  readonly begin: () => UnitOfWork;
+  /** May the store be behind what is on the hosts, as after a restore? */
+  readonly storeMayBeBehind: () => boolean;
+}
+
+/** Gives machines their hosts. */
+export interface MachinePlacement {
+  /**
+   * Writes the host of a machine that has none, before anything is made there: from then on it is nowhere else. Throws
+   * ComputeFailure with the reason when no host can take it.
+   */
+  place(machineId: string, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Every placement also changes its host's object, so of two that choose the same host at once, by whichever controller, one
+ * finds a Conflict and looks again, with the other one counted. A host that is cordoned or removed meanwhile is a Conflict
+ * as well.
+ */
+export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlacement {
+  const { hosts, machines, begin } = deps;
+  // Those of one controller would only collide with one another.
+  const oneByOne = createKeyedMutex();
+
+  async function tryPlace(machineId: string, signal: AbortSignal): Promise<void> {
+    const machine = await machines.fresh(machineId, signal);
+    if (machine === undefined || machine.object.spec.hostId !== null) return;
+    // What was made since the snapshot is where it is: a second one elsewhere would be a twin.
+    const found = deps.storeMayBeBehind() ? await deps.provider.find(machineId, signal) : undefined;
+    if (found !== undefined) return commit(machine, found.hostId, undefined, signal);
+
+    const wanted = { ...machine.object.spec, id: machineId };
+    const choose = (fresh?: HostObject) =>
+      placeMachine(
+        wanted,
+        Iterator.from(hosts.values()).map(({ object }) => (object.metadata.id === fresh?.metadata.id ? fresh : object)),
+        Iterator.from(machines.values()).map(({ object }) => object),
+      );
+    const first = choose();
+    if (first.hostId === undefined) throw new ComputeFailure(first.reason);
+    const host = await hosts.fresh(first.hostId, signal);
+    if (host === undefined) throw new Conflict();
+    // With the host as it is now, all that was placed on it until now is counted.
+    await machines.reached(host.modRevision, 5_000);
+    const second = choose(host.object);
+    if (second.hostId === undefined) throw new ComputeFailure(second.reason);
+    if (second.hostId !== first.hostId) throw new Conflict();
+    return commit(machine, first.hostId, host, signal);
+  }
+
+  async function commit(
+    machine: Stored<MachineObject>,
+    hostId: string,
+    host: Stored<HostObject> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metadata, spec } = machine.object;
+    const unit = begin();
+    const placed = { ...metadata, generation: metadata.generation + 1 };
+    unit.update("machine", machine, { ...machine.object, metadata: placed, spec: { ...spec, hostId } });
+    if (host !== undefined) {
+      const { status } = host.object;
+      unit.update("host", host, { ...host.object, status: { ...status, placements: status.placements + 1 } });
+    }
+    await machines.reached(await unit.commit(signal), 5_000);
+  }
+
+  return {
+    place: (machineId, signal) => oneByOne("", () => retryConflict(signal, () => tryPlace(machineId, signal))),
+  };
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from "vitest";
+import { createRandom } from "../../../test/support/random.ts";
+import { readyHost } from "../../../test/support/ready-host.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { HostObject } from "./host.ts";
+import { placeMachine, refusalOn, type Wanted } from "./place-machine.ts";
+
+const gib = 1024 ** 3;
+const owner = { kind: "managed-service", id: "s" };
+const wanted = (more: Partial<Wanted> = {}): Wanted => ({
+  id: "new",
+  owner,
+  engine: "postgresql",
+  version: "17",
+  zone: "local",
+  storageTier: "maxiops",
+  memoryBytes: 4 * gib,
+  diskBytes: 10 * gib,
+  apart: "preferred",
+  ...more,
+});
+let made = 0;
+const machine = (
+  hostId: string | null,
+  more: Partial<MachineObject["spec"]> = {},
+  address = "127.98.0.1",
+): MachineObject => {
+  const id = `m-${made++}`;
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 },
+    spec: {
+      owner: { kind: "managed-service", id: `s-${id}` },
+      engine: "postgresql",
+      version: "17",
+      image: "",
+      vcpu: 1,
+      memoryBytes: 4 * gib,
+      diskBytes: 10 * gib,
+      zone: "local",
+      hostId,
+      storageTier: "maxiops",
+      apart: "preferred",
+      power: "on",
+      serverNames: [],
+      ...more,
+    },
+    status: { state: "running", reason: "", address, enrollment: null, certificate: null },
+  };
+};
+const many = (count: number, of: () => MachineObject) => Array.from({ length: count }, of);
+const [a, b] = [readyHost("a"), readyHost("b")];
+const tiers = [{ name: "standard", totalBytes: 100 * gib, freeBytes: 90 * gib }];
+const noMemory = [...many(32, () => machine("a")), ...many(31, () => machine("b")), machine("b", {}, "")];
+const tooFull = readyHost("a", {}, { diskTotalBytes: 100 * gib, diskFreeBytes: 5.3 * gib });
+
+describe("placing a machine", () => {
+  // biome-ignore format: a table
+  it.each<[string, Wanted, HostObject[], MachineObject[], string]>([
+    ["takes the only host",                            wanted(),                          [a],                                  [],                              "a"],
+    ["takes the one with the larger free share",       wanted(),                          [a, b],                               [machine("a")],                  "b"],
+    ["counts what was promised and is not made yet",   wanted(),                          [a, b],                               [machine("b", {}, "")],          "a"],
+    ["does not count what is to be placed itself",     wanted({ id: "m-x" }),             [a, b],                               [{ ...machine("a"), metadata: { ...machine("a").metadata, id: "m-x" } }, machine("b", { memoryBytes: 1 })], "a"],
+    ["weighs disk as it weighs memory",                wanted(),                          [readyHost("a", {}, { diskFreeBytes: 100 * gib }), b], [machine("b")], "b"],
+    ["takes the first by name of equals",              wanted(),                          [b, a],                               [],                              "a"],
+    ["takes a large host before a small one",          wanted(),                          [readyHost("a", {}, { memoryTotalBytes: 8 * gib }), b], [],            "b"],
+    ["keeps to the zone",                              wanted({ zone: "y" }),             [a, readyHost("y", { zone: "y" })],   [],                              "y"],
+    ["passes over a cordoned host",                    wanted(),                          [readyHost("a", { cordoned: true }), b], [machine("b")],               "b"],
+    ["passes over one that does not answer",           wanted(),                          [readyHost("a", {}, {}, { state: "unreachable" }), b], [machine("b")], "b"],
+    ["passes over one without the version",            wanted(),                          [readyHost("a", {}, {}, { images: [] }), b], [machine("b")],           "b"],
+    ["passes over one without the storage",            wanted(),                          [readyHost("a", {}, { tiers }), b],   [machine("b")],                  "b"],
+    ["asks for no storage where there is no choice",   wanted({ storageTier: "tape" }),   [a],                                  [],                              "a"],
+    ["goes to another host than its service's others", wanted(),                          [a, b],                               [machine("a", { owner }), ...many(5, () => machine("b"))], "b"],
+    ["goes to the same one when there is no other",    wanted(),                          [a],                                  [machine("a", { owner })],       "a"],
+    ["goes to the one with the fewest of its service", wanted(),                          [a, b],                               [machine("a", { owner }), machine("a", { owner }), machine("b", { owner })], "b"],
+    ["takes the room of those that nobody owns",       wanted({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
+    ["asks only what is free where nothing limits promises", wanted({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
+  ])("%s", (_, what, hosts, machines, expected) => {
+    expect(placeMachine(what, hosts, machines)).toEqual({ hostId: expected });
+  });
+
+  // biome-ignore format: a table
+  it.each<[string, Wanted, HostObject[], MachineObject[], RegExp]>([
+    ["a zone without a host",      wanted({ zone: "mars" }), [a],                                 [],                          /^No host is in zone mars\.$/],
+    ["a zone whose host is gone",  wanted(),                 [readyHost("a", { destroyedAt: 1 })], [],                         /^No host is in zone local\.$/],
+    ["memory that is promised",    wanted(),                 [a, b],                              noMemory,                    /a: 4\.0 GiB of memory were asked for, and 128\.0 GiB of 64\.0 GiB times 2 are promised\. b: 4\.0 GiB/],
+    ["a disk that is too full",    wanted(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, a new machine needs 5\.5 GiB/],
+    ["a disk that is too small",   wanted({ diskBytes: 2_000 * gib }), [a],                       [],                          /a: The host's disk has 1000\.0 GiB in all; 2000\.0 GiB were asked for/],
+    ["a disk that is promised",    wanted({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk were asked for, and 210\.0 GiB of 1000\.0 GiB times 1 are promised/],
+    ["every reason that there is", wanted(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { askedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not been heard of yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not been heard of yet\./],
+    ["a version that a host lacks", wanted(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
+    ["storage that a host lacks",  wanted(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
+    ["hosts of its own, when it must have them", wanted({ apart: "required" }), [a],              [machine("a", { owner })],   /a: 1 other of the same service must be on other hosts/],
+    ["no more than ten of many",   wanted(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],
+  ])("tells of %s", (_, what, hosts, machines, reason) => {
+    expect(placeMachine(what, hosts, machines).reason).toMatch(reason);
+  });
+});
+
+/** Placed one after the other, as fast as they come, whatever comes and goes. */
+it.each([1, 2, 3, 4, 5])(
+  "never promises more than a host may, and refuses only when no host can take it (seed %i)",
+  (seed) => {
+    const { next: random } = createRandom(seed);
+    const pick = (count: number) => Math.floor(random() * count);
+    const hosts = Array.from({ length: 2 + pick(5) }, (_, index) =>
+      readyHost(
+        `h-${index}`,
+        {
+          zone: pick(3) === 0 ? "y" : "local",
+          cordoned: pick(6) === 0,
+          memoryOvercommit: 1 + pick(3),
+          diskOvercommit: 2,
+        },
+        { memoryTotalBytes: (8 + pick(57)) * gib, diskTotalBytes: 200 * gib, diskFreeBytes: (20 + pick(180)) * gib },
+        pick(8) === 0 ? { state: "unreachable" } : {},
+      ),
+    );
+    let machines: MachineObject[] = [];
+    let [placed, refused] = [0, 0];
+    for (let round = 0; round < 300; round += 1) {
+      if (pick(4) === 0) machines = machines.filter(() => pick(5) !== 0);
+      const next = machine(
+        null,
+        {
+          owner: pick(5) === 0 ? null : { kind: "managed-service", id: `s-${pick(20)}` },
+          zone: pick(3) === 0 ? "y" : "local",
+          memoryBytes: (1 + pick(16)) * gib,
+          diskBytes: (1 + pick(60)) * gib,
+          apart: pick(4) === 0 ? "required" : "preferred",
+        },
+        pick(3) === 0 ? "" : "127.98.0.1",
+      );
+      const what = { ...next.spec, id: next.metadata.id };
+      const { hostId } = placeMachine(what, hosts, machines);
+      const able = hosts.filter(
+        (host) => host.spec.zone === what.zone && refusalOn(what, host, machines) === undefined,
+      );
+      if (hostId === undefined) {
+        refused += 1;
+        expect(able).toEqual([]);
+        continue;
+      }
+      placed += 1;
+      expect(able.map(({ metadata }) => metadata.id)).toContain(hostId);
+      machines.push({ ...next, spec: { ...next.spec, hostId } });
+      const host = hosts.find(({ metadata }) => metadata.id === hostId) as HostObject;
+      expect(host.spec).toMatchObject({ cordoned: false, zone: what.zone });
+      expect(host.status.state).toBe("ready");
+      const here = machines.filter(
+        ({ spec }) => spec.hostId === hostId && (spec.owner !== null || what.owner === null),
+      );
+      const memory = here.reduce((sum, { spec }) => sum + spec.memoryBytes, 0);
+      expect(memory).toBeLessThanOrEqual(
+        (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 0),
+      );
+      const disk = here.reduce((sum, { spec }) => sum + spec.diskBytes, 0);
+      expect(disk).toBeLessThanOrEqual((host.status.facts?.diskTotalBytes ?? 0) * 2);
+    }
+    expect(placed).toBeGreaterThan(20);
+    expect(refused).toBeGreaterThan(0);
+  },
+);

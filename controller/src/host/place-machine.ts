@@ -1,0 +1,158 @@
+import { admitDisk, firstBytes } from "../compute/host/free-space.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import { type HostObject, isOpen } from "./host.ts";
+
+/** What a machine needs of its host. */
+export interface Wanted
+  extends Pick<
+    MachineSpecObject,
+    "owner" | "engine" | "version" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
+  > {
+  /** Its own promise, if it has one already, does not count against it. */
+  readonly id: string;
+}
+
+/** The host that it is to be on, or why there is none: a sentence for users, with figures. */
+export type PlaceChoice =
+  | { readonly hostId: string; readonly reason?: never }
+  | { readonly hostId?: never; readonly reason: string };
+
+/** What machines were promised of a host. */
+interface Promises {
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  /** Placed, and not yet written to. */
+  readonly unmade: number;
+  /** Members of the same service. */
+  readonly peers: number;
+}
+
+const gib = 1024 ** 3;
+const noPromises: Promises = { memoryBytes: 0, diskBytes: 0, unmade: 0, peers: 0 };
+/** So many hosts are told about in a refusal. */
+const mostNamed = 10;
+
+/**
+ * Pure: where a machine is to be. Only hosts of its zone that answer, take machines, have its storage tier and its engine's
+ * version, and room for what it asks come into question; of those the one with the fewest members of the same service, then
+ * the one that has the largest share left. What was promised counts, made or not; machines that nobody owns give way to
+ * those that somebody wants.
+ */
+export function placeMachine(
+  wanted: Wanted,
+  hosts: Iterable<HostObject>,
+  machines: Iterable<MachineObject>,
+): PlaceChoice {
+  const near = [...hosts].filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
+  if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
+  const promised = promisesOf(wanted, machines);
+  const refusals: string[] = [];
+  const fitting = near.flatMap((host) => {
+    const { id } = host.metadata;
+    const promises = promised.get(id) ?? noPromises;
+    const refusal = refusalOf(wanted, host, promises);
+    if (refusal === undefined) return [{ id, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
+    refusals.push(`${id}: ${refusal}`);
+    return [];
+  });
+  fitting.sort((a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1));
+  const [best] = fitting;
+  if (best !== undefined) return { hostId: best.id };
+  const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
+  return { reason: `No host of zone ${wanted.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
+}
+
+/** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
+export function refusalOn(wanted: Wanted, host: HostObject, machines: Iterable<MachineObject>): string | undefined {
+  const { id } = host.metadata;
+  const here = Iterator.from(machines).filter(({ spec }) => spec.hostId === id);
+  return refusalOf(wanted, host, promisesOf(wanted, here).get(id) ?? noPromises);
+}
+
+type Check = (wanted: Wanted, host: HostObject, promises: Promises) => string | undefined;
+
+/** In the order in which a refusal is told. */
+const checks: readonly Check[] = [
+  (_, host) => (isOpen(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained."),
+  (_, { status }) =>
+    status.state === "ready" && status.facts !== null ? undefined : `it is ${status.state}: ${status.reason}`,
+  ({ engine, version }, { status }) => {
+    const image = status.images.find((each) => each.engine === engine && each.version === version);
+    if (image?.available === true) return undefined;
+    return `it has no ${engine} ${version}${image?.reason === undefined ? "." : `: ${image.reason}`}`;
+  },
+  ({ storageTier }, { status: { facts } }) => {
+    const tiers = facts?.tiers ?? [];
+    if (tiers.length === 0 || tiers.some(({ name }) => name === storageTier)) return undefined;
+    return `it has no storage of tier ${storageTier}, only ${tiers.map(({ name }) => name).join(", ")}.`;
+  },
+  ({ apart }, _, { peers }) =>
+    apart === "required" && peers > 0 ? `${peers} other of the same service must be on other hosts.` : undefined,
+  memoryRefusal,
+  promisedDiskRefusal,
+  freeDiskRefusal,
+];
+
+function refusalOf(wanted: Wanted, host: HostObject, promises: Promises): string | undefined {
+  for (const check of checks) {
+    const refusal = check(wanted, host, promises);
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+function memoryRefusal({ memoryBytes }: Wanted, { spec, status }: HostObject, promises: Promises): string | undefined {
+  const total = status.facts?.memoryTotalBytes ?? 0;
+  const factor = spec.memoryOvercommit;
+  if (factor === null || promises.memoryBytes + memoryBytes <= total * factor) return undefined;
+  return `${inGib(memoryBytes)} GiB of memory were asked for, and ${inGib(promises.memoryBytes)} GiB of ${inGib(total)} GiB times ${factor} are promised.`;
+}
+
+function promisedDiskRefusal({ diskBytes }: Wanted, host: HostObject, promises: Promises): string | undefined {
+  const total = diskOf(host).totalBytes;
+  const factor = host.spec.diskOvercommit;
+  if (factor === null || promises.diskBytes + diskBytes <= total * factor) return undefined;
+  return `${inGib(diskBytes)} GiB of disk were asked for, and ${inGib(promises.diskBytes)} GiB of ${inGib(total)} GiB times ${factor} are promised.`;
+}
+
+function freeDiskRefusal(wanted: Wanted, host: HostObject, { unmade }: Promises): string | undefined {
+  const admission = admitDisk(wanted.diskBytes, { ...diskOf(host, wanted), promisedBytes: unmade * firstBytes });
+  return admission.admitted ? undefined : admission.reason;
+}
+
+/** The storage that it would be on: the tier's where there are tiers. */
+function diskOf({ status: { facts } }: HostObject, wanted?: Wanted): { totalBytes: number; freeBytes: number } {
+  const tier = facts?.tiers.find(({ name }) => name === wanted?.storageTier);
+  return tier ?? { totalBytes: facts?.diskTotalBytes ?? 0, freeBytes: facts?.diskFreeBytes ?? 0 };
+}
+
+/** What would be left of the host with it: of its memory or its disk, whichever is less, and of both. May be below zero. */
+function freeSharesOf(wanted: Wanted, host: HostObject, promises: Promises): { least: number; together: number } {
+  const memoryTotal = (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 1);
+  const { totalBytes, freeBytes } = diskOf(host, wanted);
+  const memoryShare = 1 - (promises.memoryBytes + wanted.memoryBytes) / memoryTotal;
+  const diskShare = (freeBytes - (promises.unmade + 1) * firstBytes) / totalBytes;
+  return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
+}
+
+function promisesOf(wanted: Wanted, machines: Iterable<MachineObject>): Map<string, Promises> {
+  const promised = new Map<string, Promises>();
+  for (const { metadata, spec, status } of machines) {
+    if (spec.hostId === null || metadata.id === wanted.id) continue;
+    // Those that wait for an owner make room for one that has one.
+    if (spec.owner === null && wanted.owner !== null) continue;
+    const before = promised.get(spec.hostId) ?? noPromises;
+    const isPeer = spec.owner !== null && spec.owner.kind === wanted.owner?.kind && spec.owner.id === wanted.owner.id;
+    promised.set(spec.hostId, {
+      memoryBytes: before.memoryBytes + spec.memoryBytes,
+      diskBytes: before.diskBytes + spec.diskBytes,
+      unmade: before.unmade + (status.address === "" ? 1 : 0),
+      peers: before.peers + (isPeer ? 1 : 0),
+    });
+  }
+  return promised;
+}
+
+function inGib(bytes: number): string {
+  return (bytes / gib).toFixed(1);
+}
