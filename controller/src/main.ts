@@ -27,6 +27,7 @@ import { openApiWebhooks } from "./event/event-openapi.ts";
 import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
 import { createHostLinks } from "./host/host-links.ts";
+import { catalogOf, imagesOf } from "./host/host-offers.ts";
 import { createHostTrust } from "./host/host-trust.ts";
 import { createMachinePlacement } from "./host/machine-placement.ts";
 import { keepOwnHost } from "./host/own-host.ts";
@@ -178,7 +179,6 @@ const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
 const zoneService = createZoneService({ installationId, feed, origin: config.domain, membership, log });
-const storeMayBeBehind = () => holds.list().some(({ kind }) => kind === "restored");
 const fleet = await createFleet({
   membership,
   installationId,
@@ -206,11 +206,9 @@ const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.
 const images = await provider.images(stopping.signal);
-const engines = () => createEngineOffers(images);
-const catalog = catalogWith(
-  defaultCatalog,
-  config.storageTiers.map((entry) => entry.split("=")[0] ?? ""),
-);
+const engines = () => createEngineOffers(imagesOf(images, hosts));
+const tiers = config.storageTiers.map((entry) => entry.split("=")[0] ?? "");
+const catalog = catalogOf(catalogWith(defaultCatalog, tiers), config.zone, hosts);
 const followers = createAuthorityFollowers({ machines, hosts, fleet, authority });
 const runner = createRunner({
   reconciled: reconciledOf({

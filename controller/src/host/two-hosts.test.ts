@@ -274,7 +274,14 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await editHost("a", { cordoned: true });
     const [stays, goes, heard] = [await newMachine(), await newMachine(), await newMachine()];
     for (const id of [stays, goes, heard]) await becomes(id, "running");
-    sessions.set(heard, { controllerId: "c", connectedAt: 0, agentVersion: "", bootId: "" });
+    sessions.set(heard, {
+      controllerId: "c",
+      connectedAt: 0,
+      agentVersion: "",
+      agentDigest: "",
+      keeperProtocol: 0,
+      bootId: "",
+    });
     await editHost("a", { cordoned: false });
 
     cut = true;

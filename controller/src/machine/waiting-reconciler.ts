@@ -5,7 +5,7 @@ import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
 import { refusalOn } from "../host/place-machine.ts";
-import { again, settled } from "../runtime/reconciler.ts";
+import { again } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";

@@ -1,5 +1,6 @@
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
-import type { ComputeProvider, ImageFacts, MachineEdge, MachineFacts } from "../compute-provider.ts";
+import type { ComputeProvider, MachineEdge, MachineFacts } from "../compute-provider.ts";
+import { unionOf } from "./image-union.ts";
 
 /** Id of the controllers' own host, unless it is given another. */
 export const localHostId = "local";
@@ -121,7 +122,7 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     },
     async images(signal) {
       const { answers } = await askAll((provider, within) => provider.images(within), signal);
-      return unionOf([...answers.values()]);
+      return unionOf([...answers.values()].flat());
     },
     watch: (onChange) => watchAll(deps, onChange),
   };
@@ -138,17 +139,6 @@ async function orAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T>
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
-}
-
-/** An engine version is there when one host has it; else the first host's reason stands. */
-function unionOf(all: readonly (readonly ImageFacts[])[]): ImageFacts[] {
-  const union = new Map<string, ImageFacts>();
-  for (const facts of all.flat()) {
-    const key = `${facts.engine} ${facts.version}`;
-    const known = union.get(key);
-    if (known === undefined || (!known.available && facts.available)) union.set(key, facts);
-  }
-  return [...union.values()];
 }
 
 /** Follows the hosts that there are, also those that come later. */
