@@ -5,17 +5,20 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 
-/** Commands of the local installation; everything else is the client. */
-const localCommands = new Set(["up", "host", "clean"]);
+/** Commands of this host, by the program that has them; everything else is the client. */
+const local = join(checkout, "local", "src", "main.ts");
+const localCommands = new Map([
+  ["up", (args) => [local, ...args]],
+  ["host", (args) => [local, ...args]],
+  ["clean", (args) => [local, ...args]],
+  ["images", ([, ...args]) => [join(checkout, "image", "src", "main.ts"), ...args]],
+]);
 
 try {
   const args = process.argv.slice(2);
   const { node, env } = await setUp();
-  if (localCommands.has(args[0])) {
-    forward(node, [join(checkout, "local", "src", "main.ts"), ...args], env);
-  } else {
-    forward(node, [join(checkout, "sdk", "src", "cli", "main.ts"), ...args], env);
-  }
+  const command = localCommands.get(args[0]) ?? (() => [join(checkout, "sdk", "src", "cli", "main.ts"), ...args]);
+  forward(node, command(args), env);
 } catch (error) {
   if (!(error instanceof SetUpError)) throw error;
   progress(error.message);

@@ -7,11 +7,11 @@ import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
 
 /**
- * The keeper: first process of a machine. It imports nothing but Node itself, does what agents ask over its socket, and
+ * The keeper: first program of a machine. It imports nothing but Node itself, does what agents ask over its socket, and
  * holds what runs while agents come and go.
  *
- * As process 1 it would inherit orphans, and Node can reap only its own children. None reach it: every component is in a
- * PID namespace of its own, whose first process inherits them, and the namespace's end takes them all.
+ * Node can reap only its own children, so where a machine has a root of its own, the image's init stands in front and inherits
+ * orphans. Few reach that: every component is in a PID namespace of its own, and the namespace's end takes them all.
  */
 const environment = process.env;
 const stateDir = environment["HOLDFAST_STATE_DIR"] ?? "/var/lib/holdfast";

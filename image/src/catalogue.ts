@@ -10,16 +10,18 @@ export interface Software {
   readonly version: string;
   /** Directory inside the image whose `bin` has the programs. */
   readonly path: string;
+  /** Debian package whose version is the program's. */
+  readonly package: string;
 }
 
-/** What goes into an image; any change here gives the image another digest and so another directory. */
+/** What goes into an image of a suite. Which versions that comes to, its manifest tells. */
 export interface Recipe {
   readonly packages: readonly string[];
   readonly software: readonly Software[];
 }
 
-/** In every image: namespaces, other users and mounts; the data disk's tools; what the Node binary links to. */
-const base = ["util-linux", "mount", "xfsprogs", "libatomic1", "libstdc++6"];
+/** In every image: namespaces, other users and mounts; the first process; the data disk's tools; what the Node binary links to. */
+const base = ["util-linux", "mount", "tini", "xfsprogs", "libatomic1", "libstdc++6"];
 
 export const recipes: Readonly<Record<Suite, Recipe>> = {
   trixie: {
@@ -34,16 +36,16 @@ export const recipes: Readonly<Record<Suite, Recipe>> = {
       "valkey-tools",
     ],
     software: [
-      { program: "postgresql", version: "17", path: "/usr/lib/postgresql/17" },
-      { program: "valkey", version: "8.1", path: "/usr" },
-      { program: "etcd", version: "3.5", path: "/usr" },
+      { program: "postgresql", version: "17", path: "/usr/lib/postgresql/17", package: "postgresql-17" },
+      { program: "valkey", version: "8.1", path: "/usr", package: "valkey-server" },
+      { program: "etcd", version: "3.5", path: "/usr", package: "etcd-server" },
     ],
   },
   sid: {
     packages: [...base, "haproxy", "postgresql-18", "postgresql-18-pgvector", "valkey-server", "valkey-tools"],
     software: [
-      { program: "postgresql", version: "18", path: "/usr/lib/postgresql/18" },
-      { program: "valkey", version: "9", path: "/usr" },
+      { program: "postgresql", version: "18", path: "/usr/lib/postgresql/18", package: "postgresql-18" },
+      { program: "valkey", version: "9", path: "/usr", package: "valkey-server" },
     ],
   },
 };

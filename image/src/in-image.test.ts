@@ -13,7 +13,7 @@ const uid = 65_533;
 
 async function inside(script: string, binds: string[] = []): Promise<string> {
   const image = findImage(imagesDirectory(process.env), "trixie");
-  if (image === undefined) throw new Error("no image: run node image/src/main.ts trixie");
+  if (image === undefined) throw new Error("no image: run holdfast images make");
   const launch = inImage(image.root, { argv: ["sh", "-c", script], uid, binds, asRoot });
   return (await run(launch.command, launch.args, { cwd: "/" })).stdout.trim();
 }

@@ -1,14 +1,106 @@
+import { parseArgs } from "node:util";
+import { billOfMaterials } from "./bill-of-materials.ts";
 import type { Suite } from "./catalogue.ts";
 import { suites } from "./catalogue.ts";
-import { ensureImage } from "./make-image.ts";
+import { ImageImpossible } from "./image-impossible.ts";
+import { type ListedImage, listImages } from "./image-list.ts";
+import { readManifest } from "./image-manifest.ts";
+import { ensureImage, makeNewest, remakeImage } from "./make-image.ts";
 import { imagesDirectory } from "./node-image.ts";
+import { sweepImages } from "./sweep-images.ts";
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !suites.some((suite) => suite === name));
-if (unknown.length > 0) throw new Error(`no such suite: ${unknown.join(", ")}; there are ${suites.join(", ")}`);
+const usage = `holdfast images [list]            the node images of this host: contents, size, time to make
+holdfast images make [SUITE...]   makes the newest image of a suite where there is none (${suites.join(", ")})
+holdfast images update [SUITE...] makes a newer one of what the mirror has now; machines keep theirs until they are updated
+holdfast images remake IMAGE      makes the tree of an image again, out of the packages that are kept; needs no network
+holdfast images contents IMAGE    its packages, as CycloneDX in JSON
+holdfast images sweep [--dry-run] [--now]
+                                  removes images and packages that nothing needs: after some days, or now`;
 
-for (const suite of wanted as Suite[]) {
-  const imagesDir = imagesDirectory(process.env);
-  const image = await ensureImage({ imagesDir, suite, progress: (line) => console.error(line) });
-  console.log(image.root);
+const imagesDir = imagesDirectory(process.env);
+const progress = (line: string) => void process.stderr.write(`${line}\n`);
+const print = (text: string) => void process.stdout.write(`${text}\n`);
+
+/** Each by its name; the words are what follows it. */
+const commands: Readonly<Record<string, (words: readonly string[], flags: Flags) => Promise<void>>> = {
+  async list() {
+    const images = await listImages(imagesDir, Date.now());
+    for (const image of images) print(described(image));
+    if (images.length === 0) print(`no images in ${imagesDir}`);
+  },
+  async make(words) {
+    for (const suite of suitesOf(words)) print((await ensureImage({ imagesDir, suite, progress })).root);
+  },
+  async update(words) {
+    for (const suite of suitesOf(words)) print((await makeNewest({ imagesDir, suite, progress })).id);
+  },
+  async remake([id = ""]) {
+    print((await remakeImage(imagesDir, id, { progress })).root);
+  },
+  async contents([id = ""]) {
+    const manifest = readManifest(imagesDir, id);
+    if (manifest === undefined)
+      throw new ImageImpossible(`nothing is known of the image ${id}; see holdfast images list`);
+    print(JSON.stringify(billOfMaterials(manifest), undefined, 2));
+  },
+  async sweep(_words, { dryRun, now: atOnce }) {
+    const { trees, manifests, packages, packageBytes } = await sweepImages({
+      imagesDir,
+      now: Date.now(),
+      dryRun,
+      atOnce,
+    });
+    const verb = dryRun ? "would remove" : "removed";
+    for (const id of trees) print(`${verb} the tree of ${id}`);
+    for (const id of manifests) print(`${verb} what ${id} could be made from`);
+    print(`${verb} ${packages} packages, ${megabytes(packageBytes)}`);
+  },
+};
+
+interface Flags {
+  readonly dryRun: boolean;
+  readonly now: boolean;
 }
+
+function suitesOf(words: readonly string[]): readonly Suite[] {
+  const unknown = words.filter((word) => !suites.some((suite) => suite === word));
+  if (unknown.length > 0)
+    throw new ImageImpossible(`no such suite: ${unknown.join(", ")}; there are ${suites.join(", ")}`);
+  return words.length === 0 ? ["trixie"] : (words as Suite[]);
+}
+
+function described({ id, here, newest, used, packages, packageBytes, software, made }: ListedImage): string {
+  const marks = [newest ? "newest" : "", used ? "in use" : "", here ? "" : "not unpacked"].filter(
+    (mark) => mark !== "",
+  );
+  const size =
+    made === undefined ? "" : `, ${megabytes(made.treeBytes)} unpacked, made in ${Math.round(made.ms / 1_000)} s`;
+  const when = made === undefined ? "" : ` on ${new Date(made.at).toISOString().slice(0, 16)}Z`;
+  return [
+    `${id}${marks.length > 0 ? ` (${marks.join(", ")})` : ""}`,
+    `  ${software.join(", ")}`,
+    `  ${packages} packages, ${megabytes(packageBytes)}${size}${when}`,
+  ].join("\n");
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}
+
+try {
+  const { positionals, values } = parseArgs({
+    args: process.argv.slice(2),
+    allowPositionals: true,
+    options: { "dry-run": { type: "boolean", default: false }, now: { type: "boolean", default: false } },
+  });
+  const [name = "list", ...words] = positionals;
+  const command = commands[name];
+  if (command === undefined) throw new ImageImpossible(usage);
+  await command(words, { dryRun: values["dry-run"], now: values.now });
+} catch (error) {
+  if (!(error instanceof ImageImpossible) && !(error instanceof TypeError)) throw error;
+  progress(error instanceof ImageImpossible ? error.message : usage);
+  process.exitCode = 1;
+}
+// The channel to the launcher would keep this process.
+if (process.connected) process.disconnect();

@@ -1,27 +1,114 @@
 import { execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Suite } from "./catalogue.ts";
 import { recipes } from "./catalogue.ts";
+import { ImageImpossible } from "./image-impossible.ts";
+import { type ImageManifest, manifestOf, readManifest, writeManifest } from "./image-manifest.ts";
 import type { NodeImage } from "./node-image.ts";
-import { findImage, imageRoot, makeImageScript } from "./node-image.ts";
+import { findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
+import { openPackageArchive } from "./package-archive.ts";
+import { debianMirrors, openPackageSource, transportOptions } from "./package-source.ts";
 
 const run = promisify(execFile);
 
-export interface MakeImageOptions {
-  readonly imagesDir: string;
-  readonly suite: Suite;
+interface Progress {
   /** Called with one line before each long step. */
   progress(line: string): void;
   readonly signal?: AbortSignal;
 }
 
-/** This host cannot make an image; the message says why and names the command that helps. */
-export class ImageImpossible extends Error {
-  override readonly name = "ImageImpossible";
+export interface MakeImageOptions extends Progress {
+  readonly imagesDir: string;
+  readonly suite: Suite;
 }
 
-/** A root file system of Debian packages. */
+/** The suite's newest image, made first when there is none (half a minute). Safe to call from several processes at once. */
+export async function ensureImage(options: MakeImageOptions): Promise<NodeImage> {
+  const { imagesDir, suite } = options;
+  const found = findImage(imagesDir, suite);
+  if (found !== undefined) return found;
+  const id = newestId(imagesDir, suite);
+  if (id !== undefined && (await canRemake(imagesDir, id))) return remakeImage(imagesDir, id, options);
+  return makeNewest(options);
+}
+
+/**
+ * Makes an image of what the mirror has now, and calls it the newest. What is the newest already stays as it is. Machines
+ * keep the image that they have.
+ */
+export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> {
+  const { imagesDir, suite, signal, progress } = options;
+  await ensureTool(options);
+  progress(`making an image from Debian ${suite} (about half a minute)`);
+  const source = await openPackageSource(join(imagesDir, "packages"));
+  try {
+    const resolved = await source.resolve(suite, recipes[suite].packages, signal);
+    const packages = resolved.map(({ uri: _uri, ...each }) => each);
+    const script = readFileSync(makeImageScript, "utf8");
+    const manifest = manifestOf(suite, { packages, script, installed: process.getuid?.() === 0 });
+    // First: what is in the archive is in somebody's manifest, so that no sweep takes it for left over.
+    if (readManifest(imagesDir, manifest.id) === undefined) await writeManifest(imagesDir, manifest);
+    await openPackageArchive(imagesDir).add(resolved, source, signal);
+    const image = await remakeImage(imagesDir, manifest.id, options);
+    await setNewest(imagesDir, suite, image.id);
+    return image;
+  } finally {
+    await source.close();
+  }
+}
+
+/** Are its manifest and all its packages here? */
+export async function canRemake(imagesDir: string, id: string): Promise<boolean> {
+  const manifest = readManifest(imagesDir, id);
+  if (manifest === undefined) return false;
+  return (await openPackageArchive(imagesDir).missing(manifest.packages)).length === 0;
+}
+
+/**
+ * Makes an image out of its manifest and the archive alone, when its tree is not there. The script is the manifest's too: the
+ * same id is the same contents. Throws ImageImpossible.
+ */
+export async function remakeImage(imagesDir: string, id: string, options: Progress): Promise<NodeImage> {
+  const found = openImage(imagesDir, id);
+  if (found !== undefined) return found;
+  const manifest = readManifest(imagesDir, id);
+  if (manifest === undefined) throw new ImageImpossible(`nothing is known of the image ${id}`);
+  if (manifest.installed && process.getuid?.() !== 0)
+    throw new ImageImpossible(`the image ${id} was made as root, and can only be made again so`);
+  await ensureTool(options);
+  const work = join(imagesDir, `${id}.${process.pid}.making`);
+  const startedAt = performance.now();
+  try {
+    await rm(work, { recursive: true, force: true });
+    const source = await openPackageArchive(imagesDir).layOut(
+      manifest.packages,
+      manifest.suite,
+      join(work, "repository"),
+    );
+    const script = join(work, "make-image.sh");
+    await writeFile(script, manifest.script, { mode: 0o755 });
+    const names = manifest.packages.map(({ name }) => name);
+    const what = [join(imagesDir, id), manifest.suite, source, names.join(","), modeOf(manifest)];
+    await runScript(script, what, options.signal);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  const image = openImage(imagesDir, id);
+  if (image === undefined) throw new ImageImpossible(`${makeImageScript} ended well but left no image`);
+  await noteMade(imagesDir, manifest, image.root, Math.round(performance.now() - startedAt));
+  return image;
+}
+
+async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
+  const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
+  const made = { at: Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
+  await writeManifest(imagesDir, { ...manifest, made });
+}
+
+/** A root file system of Debian packages, of which nothing but its directory is kept. */
 export interface Tree {
   /** Its directory; it is there whole or not at all. */
   readonly root: string;
@@ -29,25 +116,22 @@ export interface Tree {
   readonly packages: readonly string[];
 }
 
-/** The suite's image, made first when it is missing (half a minute). Safe to call from several processes at once. */
-export async function ensureImage(options: MakeImageOptions): Promise<NodeImage> {
-  const { imagesDir, suite } = options;
-  await ensureTree({ root: imageRoot(imagesDir, suite), suite, packages: recipes[suite].packages }, options);
-  const image = findImage(imagesDir, suite);
-  if (image === undefined) throw new ImageImpossible(`${makeImageScript} ended well but left no image`);
-  return image;
-}
-
 /** Makes the tree when it is missing. Safe to call from several processes at once. Throws ImageImpossible. */
-export async function ensureTree(tree: Tree, options: Pick<MakeImageOptions, "progress" | "signal">): Promise<void> {
-  if (existsSync(tree.root)) return;
+export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
+  const { root, suite, packages } = tree;
+  if (existsSync(root)) return;
   await ensureTool(options);
-  const mirror = await debianMirror();
-  options.progress(`making an image from Debian ${tree.suite} (about half a minute)`);
-  await make(tree, mirror, options.signal);
+  const { main } = await debianMirrors();
+  options.progress(`making an image from Debian ${suite} (about half a minute)`);
+  const what = [root, suite, main, packages.join(","), modeOf({ installed: process.getuid?.() === 0 })];
+  await runScript(makeImageScript, what, options.signal);
 }
 
-async function ensureTool(options: Pick<MakeImageOptions, "progress">): Promise<void> {
+function modeOf({ installed }: Pick<ImageManifest, "installed">): string {
+  return installed ? "installed" : "unpacked";
+}
+
+async function ensureTool(options: Progress): Promise<void> {
   if (await works("mmdebstrap", ["--version"])) return;
   const command = "apt-get install --no-install-recommends mmdebstrap";
   if (!(await works("apt-get", ["--version"]))) {
@@ -64,28 +148,12 @@ async function ensureTool(options: Pick<MakeImageOptions, "progress">): Promise<
   }
 }
 
-/** Debian's address as this machine's own apt has it: the mirror is the operator's choice, never ours. */
-async function debianMirror(): Promise<string> {
-  const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
-  const mirror = stdout.split("\n").find((uri) => /\/debian\/?$/.test(uri));
-  if (mirror === undefined)
-    throw new ImageImpossible("apt is set up with no Debian mirror (a URI that ends in /debian)");
-  return mirror;
-}
-
-/** Proxies and certificates that apt is set up with count inside the image's apt too. */
-async function transportOptions(): Promise<string> {
-  const { stdout } = await run("apt-config", ["dump"]);
-  const lines = stdout.split("\n").map((line) => line.replace(/;$/, ""));
-  return lines.filter((line) => /^Acquire::https?::\S+ "[^"]+"$/.test(line)).join("\n");
-}
-
-async function make({ root, suite, packages }: Tree, mirror: string, signal: AbortSignal | undefined): Promise<void> {
-  const env = { ...process.env, MAKE_IMAGE_APT_OPTIONS: await transportOptions() };
-  const child = spawn(makeImageScript, [root, suite, mirror, packages.join(",")], {
-    env,
+async function runScript(script: string, args: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+  const options = (await transportOptions()).map((line) => line.replace(/;$/, ""));
+  const child = spawn("sh", [script, ...args], {
+    env: { ...process.env, MAKE_IMAGE_APT_OPTIONS: options.join("\n") },
     stdio: ["ignore", "pipe", "pipe"],
-    ...(signal === undefined ? {} : { signal }),
+    ...(signal === undefined ? {} : { signal, killSignal: "SIGKILL" as const }),
   });
   let tail = "";
   const keep = (text: string) => {
@@ -97,7 +165,7 @@ async function make({ root, suite, packages }: Tree, mirror: string, signal: Abo
     child.once("error", reject);
     child.once("close", resolve);
   });
-  if (code !== 0) throw new ImageImpossible(`the image ${root} could not be made:\n${tail.trim()}`);
+  if (code !== 0) throw new ImageImpossible(`the image ${args[0]} could not be made:\n${tail.trim()}`);
 }
 
 async function works(command: string, args: string[]): Promise<boolean> {

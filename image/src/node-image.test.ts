@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { suiteOf } from "./catalogue.ts";
-import { findImage, findSoftware, imageRoot, imagesDirectory } from "./node-image.ts";
+import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
 
 test.each([
   ["postgresql", "17", "trixie"],
@@ -16,10 +16,19 @@ test.each([
   expect(suiteOf(program, version)).toBe(suite);
 });
 
-test("an image counts only once it is made", () => {
+test("an image counts only once it is made and called the newest", async () => {
   const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
-  expect(findImage(imagesDir, "trixie")).toBeUndefined();
-  mkdirSync(imageRoot(imagesDir, "trixie"));
+  const [older, newer] = ["trixie-0000000000000001", "trixie-0000000000000002"];
+  for (const id of [older, newer]) {
+    expect(findImage(imagesDir, "trixie")?.id).not.toBe(id);
+    await setNewest(imagesDir, "trixie", id);
+    expect(findImage(imagesDir, "trixie")).toBeUndefined();
+    mkdirSync(join(imagesDir, id));
+    expect(findImage(imagesDir, "trixie")?.id).toBe(id);
+  }
+  expect(openImage(imagesDir, older)?.root).toBe(join(imagesDir, older));
+  for (const no of ["trixie-1", "../trixie-0000000000000001", "woody-0000000000000001", "packages"])
+    expect(openImage(imagesDir, no)).toBeUndefined();
   expect(findImage(imagesDir, "trixie")?.software("postgresql", "17")).toBe("/usr/lib/postgresql/17");
   expect(findSoftware(imagesDir, "etcd", "3.5")?.software).toBe("/usr");
   expect(findSoftware(imagesDir, "valkey", "9")).toBeUndefined();

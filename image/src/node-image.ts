@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Program, Suite } from "./catalogue.ts";
 import { recipes, softwareOf, suites } from "./catalogue.ts";
+import { readManifest, writeWhole } from "./image-manifest.ts";
+import { upstreamVersion } from "./package-set.ts";
 
 /** A root file system with engines and tools, read-only in use and shared by every machine of the host. */
 export interface NodeImage {
@@ -29,25 +32,46 @@ export function imagesDirectory(environment: Readonly<Record<string, string | un
 /** Makes an image; part of its digest. */
 export const makeImageScript = join(import.meta.dirname, "..", "make-image.sh");
 
-/** Directory of a suite's image, whether it is made yet or not: `<imagesDir>/<suite>-<digest of its recipe>`. */
-export function imageRoot(imagesDir: string, suite: Suite): string {
-  const recipe = JSON.stringify(recipes[suite].packages) + readFileSync(makeImageScript, "utf8");
-  const digest = createHash("sha256").update(recipe).digest("hex").slice(0, 16);
-  return join(imagesDir, `${suite}-${digest}`);
+/** Where it stands which image of a suite is the newest, for all checkouts whose recipe for it is the same as this one's. */
+export function newestPath(imagesDir: string, suite: Suite): string {
+  return join(imagesDir, "newest", `${suite}-${recipeDigest(suite)}`);
 }
 
-/** The newest image of a suite, or undefined when none is made yet. */
+/** From now on whatever is made without a choice has this one. */
+export async function setNewest(imagesDir: string, suite: Suite, id: string): Promise<void> {
+  const path = newestPath(imagesDir, suite);
+  await mkdir(dirname(path), { recursive: true });
+  await writeWhole(path, `${id}\n`);
+}
+
+/** Id of the newest image of a suite, whether its tree is there or not; undefined when none was made yet. */
+export function newestId(imagesDir: string, suite: Suite): string | undefined {
+  try {
+    return readFileSync(newestPath(imagesDir, suite), "utf8").trim();
+  } catch {
+    // None was made yet.
+    return undefined;
+  }
+}
+
+/** The newest image of a suite, or undefined when it is not here. */
 export function findImage(imagesDir: string, suite: Suite): NodeImage | undefined {
-  return openImage(imagesDir, basename(imageRoot(imagesDir, suite)));
+  const id = newestId(imagesDir, suite);
+  return id === undefined ? undefined : openImage(imagesDir, id);
 }
 
 /** The image with this id, or undefined when it is not here. */
 export function openImage(imagesDir: string, id: string): NodeImage | undefined {
-  const suite = suites.find((each) => id.startsWith(`${each}-`));
-  if (suite === undefined || !/^[a-z0-9-]+$/.test(id)) return undefined;
+  const suite = suiteOfImage(id);
+  if (suite === undefined) return undefined;
   const root = join(imagesDir, id);
   if (!existsSync(root)) return undefined;
   return { id, suite, root, software: (program, version) => softwareOf(suite, program, version)?.path };
+}
+
+/** Undefined for what is no image's id. */
+export function suiteOfImage(id: string): Suite | undefined {
+  return suites.find((suite) => id.startsWith(`${suite}-`) && /^[0-9a-f]{16}$/.test(id.slice(suite.length + 1)));
 }
 
 /** A made image that has this program, with the program's directory inside it. */
@@ -62,4 +86,18 @@ export function findSoftware(
     if (software !== undefined && image !== undefined) return { image, software };
   }
   return undefined;
+}
+
+/** Full version of a program in an image, such as `17.11`; undefined when the image's manifest does not tell. */
+export function versionIn(imagesDir: string, id: string, program: Program, version: string): string | undefined {
+  const suite = suiteOfImage(id);
+  const software = suite && softwareOf(suite, program, version);
+  const has = readManifest(imagesDir, id)?.packages.find(({ name }) => name === software?.package);
+  return has && upstreamVersion(has.version);
+}
+
+/** Changes with what the recipe asks for and what is done to it; not with what the mirror has. */
+function recipeDigest(suite: Suite): string {
+  const recipe = JSON.stringify(recipes[suite].packages) + readFileSync(makeImageScript, "utf8");
+  return createHash("sha256").update(recipe).digest("hex").slice(0, 16);
 }

@@ -1,5 +1,6 @@
 import type { Program } from "@holdfast/image/catalogue.ts";
-import { ensureImage, ImageImpossible } from "@holdfast/image/make-image.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { ensureImage } from "@holdfast/image/make-image.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
 import { UserError } from "./user-error.ts";

@@ -52,7 +52,7 @@ type Place = (engine: Program, version: string, directory: string) => (argv: rea
 
 const inNodeImage: Place = (engine, version, directory) => {
   const found = findSoftware(imagesDirectory(process.env), engine, version);
-  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run node image/src/main.ts`);
+  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run holdfast images make sid`);
   return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
 };
 

@@ -14,7 +14,7 @@ export const asRoot = process.getuid?.() === 0;
 /** The real program, as the platform would run it; throws when `npm test` has not set it up. */
 export function testProgram(program: Program, version: string): PlatformProgram {
   const found = findPlatformProgram(imagesDirectory(process.env), program, version, process.env);
-  if (found === undefined) throw new Error(`no ${program} ${version}: run node image/src/main.ts trixie`);
+  if (found === undefined) throw new Error(`no ${program} ${version}: run holdfast images make`);
   return found;
 }
 

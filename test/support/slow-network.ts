@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
-import { ensureTree, ImageImpossible } from "@holdfast/image/make-image.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { ensureTree } from "@holdfast/image/make-image.ts";
 import { imagesDirectory } from "@holdfast/image/node-image.ts";
 import { startTemporaryProcess } from "./temporary-process.ts";
 

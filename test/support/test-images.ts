@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { dirname, join } from "node:path";
+import { findImage, imagesDirectory, newestPath } from "@holdfast/image/node-image.ts";
 
 /** Images of a test's own: the newest of the cache as it is, and others made from it on request. */
 export interface TestImages {
@@ -21,12 +21,16 @@ export function createTestImages(): TestImages {
   const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
   const newest = findImage(imagesDirectory(process.env), "trixie");
   // Without one, the provider says so.
-  if (newest !== undefined) symlinkSync(newest.root, join(imagesDir, newest.id));
+  if (newest !== undefined) {
+    symlinkSync(newest.root, join(imagesDir, newest.id));
+    mkdirSync(dirname(newestPath(imagesDir, "trixie")));
+    writeFileSync(newestPath(imagesDir, "trixie"), newest.id);
+  }
   let made = false;
   return {
     imagesDir,
     other({ packed } = { packed: false }) {
-      if (newest === undefined) throw new Error("no image: run node image/src/main.ts trixie");
+      if (newest === undefined) throw new Error("no image: run holdfast images make");
       if (made) return otherId;
       const root = join(imagesDir, otherId);
       mkdirSync(root, { mode: 0o755 });

@@ -202,7 +202,9 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         const imageOf = async (id: string) => (await provider.get(id, signal))?.image;
         expect(await imageOf(await created())).toBe(newest);
         expect(await imageOf(await created({ image: other }))).toBe(other);
-        await expect(created({ image: "trixie-0" })).rejects.toThrow("trixie-0 is not on this host");
+        await expect(created({ image: "trixie-00000000000000ff" })).rejects.toThrow(
+          "trixie-00000000000000ff is not on this host",
+        );
       });
 
       it("puts another image under the data disk at the next start, however often it is asked", async () => {
@@ -218,7 +220,9 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         await provider.start(id, enrollment, signal);
         expect(await provider.get(id, signal)).toEqual({ ...before, image: other, starts: 2 });
         expect(await subject.sees(id, "/etc/other-image")).toBe(true);
-        await expect(provider.replaceImage(id, "trixie-0", signal)).rejects.toThrow("trixie-0 is not on this host");
+        await expect(provider.replaceImage(id, "trixie-00000000000000ff", signal)).rejects.toThrow(
+          "trixie-00000000000000ff is not on this host",
+        );
         // What was chosen last counts, also when nothing was started in between.
         await provider.stop(id, 5_000, signal);
         await provider.replaceImage(id, before.image, signal);

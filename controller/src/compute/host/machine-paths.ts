@@ -18,6 +18,8 @@ export interface MachinePaths {
   readonly root: string;
   readonly mounts: string;
   readonly passwd: string;
+  /** What the host asks for names, as resolv.conf(5). */
+  readonly resolvers: string;
   readonly log: string;
   /** Which process it is. Apart from the directory, so that one watch sees every start. */
   readonly run: string;
@@ -65,6 +67,7 @@ export function machinePaths(directory: string, run: string): MachinePaths {
     root: join(directory, "root"),
     mounts: join(directory, "mounts"),
     passwd: join(directory, "passwd"),
+    resolvers: join(directory, "resolv.conf"),
     log: join(directory, "keeper.log"),
     run,
   };

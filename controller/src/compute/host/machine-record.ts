@@ -15,6 +15,8 @@ export interface MachineRecord {
   readonly formattedBytes: number;
   /** Id of the node image that it starts from; empty for engines of the host, absent where nobody has chosen one yet. */
   readonly image?: string;
+  /** The one before, and when it was replaced, milliseconds since 1970: its owner may want it back. */
+  readonly previousImage?: { readonly id: string; readonly replacedAt: number };
   readonly starts: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;

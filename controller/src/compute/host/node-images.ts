@@ -2,8 +2,10 @@ import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import { recipes, type Program, type Suite, suiteOf, suites } from "@holdfast/image/catalogue.ts";
 import { findHostEngines } from "@holdfast/image/host-engines.ts";
-import { ensureImage } from "@holdfast/image/make-image.ts";
-import { findImage, type NodeImage, openImage } from "@holdfast/image/node-image.ts";
+import { readManifest } from "@holdfast/image/image-manifest.ts";
+import { openImageUses } from "@holdfast/image/image-uses.ts";
+import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
+import { findImage, type NodeImage, openImage, suiteOfImage, versionIn } from "@holdfast/image/node-image.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ImageFacts } from "../compute-provider.ts";
@@ -11,6 +13,8 @@ import type { HostAbilities } from "./host-abilities.ts";
 
 export interface NodeImagesDeps {
   readonly imagesDir: string;
+  /** Who says that an image is needed: the directory with the machines. */
+  readonly holder: string;
   readonly abilities: HostAbilities;
   /** For engines installed on the host: PATH. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -42,24 +46,43 @@ interface Making {
   failure: string | undefined;
 }
 
-export function createNodeImages({ imagesDir, abilities, environment, log }: NodeImagesDeps): NodeImages {
-  const making = new Map<Suite, Making>();
+export function createNodeImages({ imagesDir, holder, abilities, environment, log }: NodeImagesDeps): NodeImages {
+  /** By suite, or by the id of an image that is made again. */
+  const making = new Map<string, Making>();
+  const uses = openImageUses(imagesDir, holder);
+  const versions = new Map<string, string>();
 
-  function begin(suite: Suite): Making {
-    const begun: Making = { step: `making the node image of ${suite}`, failure: undefined };
-    making.set(suite, begun);
-    const progress = (line: string) => {
-      begun.step = line;
-      log.info("node image", { suite, step: line });
-    };
-    ensureImage({ imagesDir, suite, progress }).then(
-      () => making.delete(suite),
-      (error: unknown) => {
-        begun.failure = error instanceof Error ? error.message : String(error);
-        log.error("node image not made", { suite, reason: begun.failure });
-      },
-    );
-    return begun;
+  /** Begins it in the background, or throws what has come of it since: ComputePending or, once, ComputeFailure. */
+  function underway(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
+    let current = making.get(key);
+    if (current === undefined) {
+      const begun: Making = { step: `making ${what}`, failure: undefined };
+      const progress = (line: string) => {
+        begun.step = line;
+        log.info("node image", { image: key, step: line });
+      };
+      make(progress).then(
+        () => making.delete(key),
+        (error: unknown) => {
+          begun.failure = error instanceof Error ? error.message : String(error);
+          log.error("node image not made", { image: key, reason: begun.failure });
+        },
+      );
+      making.set(key, begun);
+      current = begun;
+    }
+    if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
+    // The next one to ask tries again.
+    making.delete(key);
+    throw new ComputeFailure(`${sentence(what)} could not be made: ${current.failure}`);
+  }
+
+  /** An image never changes, and neither do its versions. */
+  function fullVersionIn(id: string, engine: Program, version: string): string | undefined {
+    const key = `${id} ${engine} ${version}`;
+    const known = versions.get(key) ?? versionIn(imagesDir, id, engine, version);
+    if (known !== undefined) versions.set(key, known);
+    return known;
   }
 
   function hostHas(engine: string, version: string): boolean {
@@ -81,10 +104,23 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
   }
 
   function chosenOne(id: string, engine: string, version: string): NodeImage {
-    const image = openImage(imagesDir, id);
-    if (image === undefined) throw new ComputeFailure(`The node image ${id} is not on this host.`);
-    if (image.suite !== suiteOf(engine, version))
+    if (suiteOfImage(id) !== undefined && suiteOfImage(id) !== suiteOf(engine, version))
       throw new ComputeFailure(`The node image ${id} has no ${engine} ${version}.`);
+    const image = openImage(imagesDir, id);
+    if (image !== undefined) return image;
+    if (readManifest(imagesDir, id) === undefined)
+      throw new ComputeFailure(`The node image ${id} is not on this host.`);
+    return underway(id, `the node image ${id}`, (progress) => remakeImage(imagesDir, id, { progress }));
+  }
+
+  function newestOne(suite: Suite): NodeImage {
+    const make = (progress: (line: string) => void) => ensureImage({ imagesDir, suite, progress });
+    return findImage(imagesDir, suite) ?? underway(suite, `the node image of ${suite}`, make);
+  }
+
+  /** It is needed from now on. */
+  function used(image: NodeImage): NodeImage {
+    uses.add(image.id);
     return image;
   }
 
@@ -94,18 +130,12 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
       return suite && findImage(imagesDir, suite);
     },
     require({ engine, version, image: chosen = "" }) {
-      if (abilities.isolation !== "none" && chosen !== "") return chosenOne(chosen, engine, version);
+      if (abilities.isolation !== "none" && chosen !== "") return used(chosenOne(chosen, engine, version));
       const reason = whyNot(engine, version);
       if (reason !== undefined) throw new ComputeFailure(`${sentence(reason)}.`);
       const suite = suiteOf(engine, version);
       if (abilities.isolation === "none" || suite === undefined) return undefined;
-      const newest = findImage(imagesDir, suite);
-      if (newest !== undefined) return newest;
-      const current = making.get(suite) ?? begin(suite);
-      if (current.failure === undefined) throw new ComputePending(`${sentence(current.step)}.`);
-      // The next one to ask tries again.
-      making.delete(suite);
-      throw new ComputeFailure(`The node image with ${engine} ${version} could not be made: ${current.failure}`);
+      return used(newestOne(suite));
     },
     facts: () =>
       suites
@@ -116,7 +146,14 @@ export function createNodeImages({ imagesDir, abilities, environment, log }: Nod
           if (reason !== undefined) return { engine, version, available: false, reason };
           const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
           const image = suite && findImage(imagesDir, suite);
-          return { engine, version, available: true, ...(image && { image: image.id }) };
+          const engineVersion = image && fullVersionIn(image.id, engine, version);
+          return {
+            engine,
+            version,
+            available: true,
+            ...(image && { image: image.id }),
+            ...(engineVersion && { engineVersion }),
+          };
         }),
   };
 }

@@ -16,6 +16,12 @@ export interface Place {
 /** Where a machine finds keeper and agent as they were made for machines. */
 export const codeInside = "/holdfast/code";
 
+/**
+ * First process of a machine's own root, out of the image: hands signals on to the keeper, and reaps whatever comes to be its
+ * child by the death of its parent, which Node cannot. It ends when the keeper ends, and the machine with it.
+ */
+export const init: readonly string[] = ["/usr/bin/tini", "--"];
+
 /** Where node and the code are, as a machine sees them. */
 export interface Inside {
   readonly node: string;

@@ -93,7 +93,7 @@ export function createSpares(deps: SparesDeps): Spares {
       await makeDisk(paths, { kind: disk, diskBytes: spareBytes, uid, imageRoot, tierDirectory });
       await deps.bootstrap.run({ kind, paths, disk, uid, imageRoot }, signal);
       const spare: Spare = { number, uid, disk, diskBytes: spareBytes };
-      for (const name of ["alive", "keeper.log", "mounts", "passwd", "root", "run", "state"]) {
+      for (const name of ["alive", "keeper.log", "mounts", "passwd", "resolv.conf", "root", "run", "state"]) {
         await rm(join(paths.directory, name), { recursive: true, force: true });
       }
       // It may lie here for long: a power cut must not leave a description of half a disk.

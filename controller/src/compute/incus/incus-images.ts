@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
+import { readIfThere } from "../host/atomic-file.ts";
 import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isThereAlready } from "./incus-transport.ts";
@@ -14,6 +15,8 @@ import { inside } from "./instance-config.ts";
 export interface IncusImages {
   /** Fingerprint of the image made from this tree, imported first when Incus has it not (seconds). */
   ensure(imageRoot: string, signal: AbortSignal): Promise<string>;
+  /** Removes imports of node images that are not among these; a young one may be somebody's who is about to make a machine. */
+  keepOnly(ids: ReadonlySet<string>, now: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface IncusImagesDeps {
@@ -26,6 +29,16 @@ export interface IncusImagesDeps {
 const users =
   `holdfast:x:${inside.engine}:${inside.engine}::/data:/bin/sh\n` +
   `holdfast-agent:x:${inside.agent}:${inside.engine}::/var/lib/holdfast:/bin/sh\n`;
+/** Of a node image, by its id, with what the users of its passwd come to. */
+const aliasPattern = /^([a-z]+-[0-9a-f]{16})-[0-9a-f]{8}$/;
+const youngMs = 86_400_000;
+
+interface IncusImage {
+  readonly fingerprint: string;
+  readonly aliases: readonly { readonly name: string }[] | null;
+  readonly uploaded_at: string;
+}
+
 const metadata = (description: string) =>
   `architecture: x86_64\ncreation_date: 1\nproperties:\n  description: ${description}\n`;
 
@@ -59,6 +72,8 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
       await writeFile(join(directory, "metadata.yaml"), metadata(alias));
       const passwd = await readFile(join(imageRoot, "etc", "passwd"), "utf8");
       await writeFile(join(directory, "rootfs", "etc", "passwd"), passwd + users, { mode: 0o644 });
+      const resolvers = (await readIfThere("/etc/resolv.conf")) ?? "";
+      await writeFile(join(directory, "rootfs", "etc", "resolv.conf"), resolvers, { mode: 0o644 });
       // Incus names images so as well.
       const digest = createHash("sha256");
       await unlessThere(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
@@ -82,6 +97,16 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
   }
 
   return {
+    async keepOnly(ids, now, signal) {
+      const all = await incus.call<IncusImage[]>("GET", "/1.0/images?recursion=1", signal);
+      for (const { fingerprint, aliases, uploaded_at } of all) {
+        const names = (aliases ?? []).flatMap(({ name }) => aliasPattern.exec(name)?.[1] ?? []);
+        if (names.length === 0 || names.some((id) => ids.has(id))) continue;
+        if (now - Date.parse(uploaded_at) < youngMs) continue;
+        await incus.run("DELETE", `/1.0/images/${fingerprint}`, signal);
+        log.info("image removed", { image: names[0], fingerprint });
+      }
+    },
     async ensure(imageRoot, signal) {
       const alias = `${basename(imageRoot)}-${createHash("sha256").update(users).digest("hex").slice(0, 8)}`;
       return (

@@ -9,6 +9,7 @@ import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
 import { createNodeImages } from "../host/node-images.ts";
+import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { makeMachine } from "../host/make-machine.ts";
 import { type Inside, insideOf } from "../host/place.ts";
 import { createRefill } from "../host/refill.ts";
@@ -64,8 +65,18 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses, { reserved: [hostNumber] });
-  const nodeImages = createNodeImages({ imagesDir, abilities, environment, log });
+  const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
+  const upkeep = createImageUpkeep({
+    layout,
+    imagesDir,
+    now: clock.now,
+    log,
+    async removeOthers(needed) {
+      const newest = nodeImages.facts().flatMap(({ image }) => image ?? []);
+      await images.keepOnly(new Set([...needed, ...newest]), clock.now(), closing.signal);
+    },
+  });
   const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });
   const power = createInstancePower(incus, clock);
   const closing = new AbortController();
@@ -177,7 +188,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         const record = await recordOf(id);
         // Now, and not while the machine is down.
         await images.ensure(materials.imageFor({ ...record.spec, image }).root, signal);
-        await writeRecord(layout.machine(id).record, { ...record, image });
+        await writeRecord(layout.machine(id).record, withImage(record, image, clock.now()));
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {
@@ -247,6 +258,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     refill: (signal) => spares.refill(signal),
     async close() {
       closing.abort();
+      upkeep.close();
       await refill.close();
       await incus.close();
     },

@@ -3,7 +3,7 @@ import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
 import type { Layout, MachinePaths } from "../host/machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
-import { codeInside } from "../host/place.ts";
+import { codeInside, init } from "../host/place.ts";
 import type { EdgePlace } from "./edge-rules.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import type { IncusClient } from "./incus-client.ts";
@@ -38,7 +38,7 @@ export interface InstancesDeps {
   readonly makeMachine: (spec: MachineSpec, image: NodeImage) => Promise<MachineRecord>;
 }
 
-const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
+const keeper = [...init, "/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
 
 export function createInstances(deps: InstancesDeps): Instances {
   const { incus, power, materials, layout, edge, addressBlock, node } = deps;

@@ -1,13 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
 import { detectAbilities } from "../host/host-abilities.ts";
 import { isAlive, type ProcessStat, statOf } from "../host/process-identity.ts";
+import { init } from "../host/place.ts";
 import { readRun } from "./machine-run.ts";
 import { namesIn } from "../host/atomic-file.ts";
 
+const run = promisify(execFile);
 const { isolation, reason } = await detectAbilities();
 const { signal } = new AbortController();
 // Nobody listens there: the agent goes on dialling.
@@ -19,7 +23,7 @@ describe.skipIf(isolation === "none")(
     let machines: TestMachines;
     beforeAll(async () => {
       machines = await startTestMachines({
-        command: ({ node, checkout }) => [node, join(checkout, "agent", "keeper", "main.ts")],
+        command: ({ node, checkout }) => [...init, node, join(checkout, "agent", "keeper", "main.ts")],
       });
     });
     afterAll(() => machines.close());
@@ -52,6 +56,33 @@ describe.skipIf(isolation === "none")(
       expect(agents.filter(isAlive)).toEqual([]);
       const log = await readFile(machines.layout.machine(spec.id).log, "utf8");
       expect(log).toContain("keeper ready");
+    });
+
+    it("reaps what loses its parent, and stops in order as soon as it was started", async () => {
+      const spec = testMachineSpec();
+      await machines.provider.create(spec, signal);
+      await machines.provider.start(spec.id, enrollment, signal);
+      const first = (await readRun(machines.layout.machine(spec.id).run))?.init?.pid ?? 0;
+      const user = isolation === "user" ? ["--user"] : [];
+      const orphan = "sleep 0.1 & echo $!";
+      const { stdout } = await run("nsenter", ["-t", String(first), ...user, "--mount", "--pid", "sh", "-c", orphan]);
+      expect(Number(stdout)).toBeGreaterThan(1);
+      const childrenOf = (pid: number) => readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+      // Whoever ended and was not reaped would stay among the children of the first process.
+      const dead = async () => (await childrenOf(first)).split(" ").filter((pid) => statOf(Number(pid))?.state === "Z");
+      const commands = async () =>
+        Promise.all(
+          (await childrenOf(first))
+            .trim()
+            .split(" ")
+            .map((pid) => readFile(`/proc/${pid}/comm`, "utf8")),
+        );
+      await expect
+        .poll(async () => (await commands()).filter((name) => name === "sleep\n"), { timeout: 10_000 })
+        .toEqual([]);
+      expect(await dead()).toEqual([]);
+      await machines.provider.stop(spec.id, 20_000, signal);
+      expect((await machines.provider.get(spec.id, signal))?.state).toBe("stopped");
     });
 
     it("has nothing left when its keeper is killed", async () => {

@@ -3,6 +3,7 @@ import { open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Isolation } from "../host/host-abilities.ts";
+import { readIfThere } from "../host/atomic-file.ts";
 import { agentUidOf } from "../host/machine-number.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { type MachineRoot, mountTable } from "./mount-table.ts";
@@ -41,7 +42,10 @@ export interface Launched {
  */
 export async function launchMachine(request: LaunchRequest): Promise<Launched> {
   const { paths, root, uid } = request;
-  if (root !== undefined) await writeFile(paths.mounts, mountTable(root));
+  if (root !== undefined) {
+    await writeFile(paths.resolvers, (await readIfThere("/etc/resolv.conf")) ?? "", { mode: 0o644 });
+    await writeFile(paths.mounts, mountTable(root));
+  }
   if (root?.hasUser && uid !== null) await writeFile(paths.passwd, await passwdWith(root.image, uid), { mode: 0o644 });
   const log = await openLog(paths.log);
   try {

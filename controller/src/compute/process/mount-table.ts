@@ -34,6 +34,8 @@ export function mountTable(root: MachineRoot): string {
     [`${root.image}/etc`, "/etc", "none", readOnly],
     [place.checkout, "/holdfast/checkout", "none", readOnly],
     [dirname(place.node), "/holdfast/node", "none", readOnly],
+    // The image names no resolvers: whom to ask for names is the host's to say.
+    [paths.resolvers, "/etc/resolv.conf", "none", readOnly],
     [paths.state, "/var/lib/holdfast", "none", "bind"],
     disk,
     ["proc", "/proc", "proc", "nosuid,nodev,noexec"],

@@ -1,6 +1,6 @@
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { mountedDirectories } from "./mounted-directories.ts";
+import { mountedDirectories } from "@holdfast/image/mounted-directories.ts";
 
 /** A controller that is about to start a machine may be between its look and the mount. */
 const settlingMs = 600_000;

@@ -10,6 +10,7 @@ import { createDirectoryLock } from "../host/directory-lock.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
 import { createBootstrap } from "./bootstrap-disk.ts";
 import { createMachineCode } from "./machine-code.ts";
+import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { launchMachine } from "./machine-launch.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../host/machine-number.ts";
@@ -18,7 +19,7 @@ import { isRunning, readRun } from "./machine-run.ts";
 import { watchMachines } from "./machine-watch.ts";
 import { makeMachine, removeMachine } from "../host/make-machine.ts";
 import { createNodeImages } from "../host/node-images.ts";
-import { codeInside, directoriesOf, type Inside, insideOf } from "../host/place.ts";
+import { codeInside, directoriesOf, init, type Inside, insideOf } from "../host/place.ts";
 import { bootId } from "../host/process-identity.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
@@ -74,7 +75,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
-  const images = createNodeImages({ imagesDir, abilities, environment, log });
+  const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
+  const upkeep = createImageUpkeep({ layout, imagesDir, now: clock.now, log });
   const kinds = deps.spares?.kinds(inside) ?? [];
   const code = createMachineCode({ layout, place, log, removesOld: true });
   const disk = abilities.loop ? "loop" : "directory";
@@ -151,7 +153,12 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       root: image && { paths, image: image.root, place, disk: record.disk, hasUser, code: madeCode, groups },
       uid,
       grow: record.formattedBytes < record.diskBytes,
-      command: command ?? [inside.node, "--max-semi-space-size=1", keeperIn(made)],
+      command: command ?? [
+        ...(image === undefined ? [] : init),
+        inside.node,
+        "--max-semi-space-size=1",
+        keeperIn(made),
+      ],
       env: {
         PATH: abilities.isolation === "none" ? (environment["PATH"] ?? "/usr/bin") : "/usr/sbin:/usr/bin",
         LANG: "C.UTF-8",
@@ -221,7 +228,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         const found = images.require({ engine, version, image });
         if (found === undefined)
           throw new ComputeFailure("Engines of the host run here: there is no image to replace.");
-        await writeRecord(layout.machine(id).record, { ...record, image: found.id });
+        await writeRecord(layout.machine(id).record, withImage(record, found.id, clock.now()));
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {
@@ -259,7 +266,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     },
     images: async () => images.facts(),
     refill: (signal) => spares.refill(signal),
-    close: refill.close,
+    async close() {
+      upkeep.close();
+      await refill.close();
+    },
   };
 }
 

@@ -1,0 +1,67 @@
+import type { Log } from "@holdfast/common/log.ts";
+import { openImageUses } from "@holdfast/image/image-uses.ts";
+import { sweepImages } from "@holdfast/image/sweep-images.ts";
+import { namesIn } from "./atomic-file.ts";
+import type { Layout } from "./machine-paths.ts";
+import { type MachineRecord, readRecord } from "./machine-record.ts";
+
+/** Images that machines no longer need are given up, and removed when nobody else needs them either. */
+export interface ImageUpkeep {
+  /** Looks through all once. It is done every hour besides. */
+  sweep(): Promise<void>;
+  close(): void;
+}
+
+export interface ImageUpkeepDeps {
+  readonly layout: Layout;
+  readonly imagesDir: string;
+  readonly now: () => number;
+  readonly log: Log;
+  /** What the provider has made of images itself, such as imports; told which ones its machines need. */
+  readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
+}
+
+const hourMs = 3_600_000;
+/** An update can be taken back for so long. */
+const rollbackMs = 14 * 86_400_000;
+
+export function createImageUpkeep({ layout, imagesDir, now, log, removeOthers }: ImageUpkeepDeps): ImageUpkeep {
+  const uses = openImageUses(imagesDir, layout.directory);
+  let running: Promise<void> | undefined;
+
+  async function sweepOnce(): Promise<void> {
+    const ids = await namesIn(layout.machines);
+    const records = await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)));
+    const needed = new Set(records.flatMap((record) => (record === undefined ? [] : imagesOf(record, now()))));
+    await uses.keepOnly(needed, now());
+    const { trees, manifests } = await sweepImages({ imagesDir, now: now() });
+    if (trees.length + manifests.length > 0) log.info("unused images removed", { trees, manifests });
+    await removeOthers?.(needed);
+  }
+
+  const sweep = () => {
+    running ??= sweepOnce().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  const timer = setInterval(() => {
+    sweep().catch((error: unknown) => log.warn("unused images not removed", { error: String(error) }));
+  }, hourMs);
+  timer.unref();
+  return { sweep, close: () => clearInterval(timer) };
+}
+
+/** Pure: which images a machine needs: its own, and for a while the one that it had before. */
+function imagesOf({ image = "", previousImage }: MachineRecord, now: number): string[] {
+  const ids = image === "" ? [] : [image];
+  if (previousImage !== undefined && now - previousImage.replacedAt < rollbackMs) ids.push(previousImage.id);
+  return ids;
+}
+
+/** Pure: the machine with another image from its next start on. The same once more changes nothing. */
+export function withImage(record: MachineRecord, image: string, now: number): MachineRecord {
+  const { image: before = "" } = record;
+  if (before === image) return record;
+  return { ...record, image, ...(before !== "" && { previousImage: { id: before, replacedAt: now } }) };
+}

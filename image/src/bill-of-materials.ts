@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import type { ImageManifest } from "./image-manifest.ts";
+import type { Package } from "./package-set.ts";
+
+/** Pure: what is in an image, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the same text. */
+export function billOfMaterials(manifest: ImageManifest): object {
+  const { id, suite, packages } = manifest;
+  const sorted = [...packages].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const refs = new Map(sorted.map((each) => [each.name, packageUrl(each, suite)]));
+  return {
+    $schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    serialNumber: `urn:uuid:${uuidOf(id)}`,
+    version: 1,
+    metadata: {
+      ...(manifest.made && { timestamp: new Date(manifest.made.at).toISOString() }),
+      component: {
+        type: "operating-system",
+        "bom-ref": id,
+        name: "holdfast-node-image",
+        version: id,
+        description: `Debian ${suite}`,
+      },
+    },
+    components: sorted.map((each) => componentOf(each, suite)),
+    dependencies: [
+      { ref: id, dependsOn: [...refs.values()] },
+      ...sorted.map((each) => ({ ref: packageUrl(each, suite), dependsOn: dependenciesOf(each, refs) })),
+    ],
+  };
+}
+
+function componentOf(each: Package, suite: string) {
+  const { name, version, architecture, sha256, control } = each;
+  const field = (key: string) => new RegExp(`^${key}: (.*)$`, "m").exec(control)?.[1];
+  const [maintainer, homepage, source] = [field("Maintainer"), field("Homepage"), field("Source")];
+  return {
+    type: "library",
+    "bom-ref": packageUrl(each, suite),
+    name,
+    version,
+    purl: packageUrl(each, suite),
+    ...(maintainer && { supplier: { name: maintainer.replace(/ <.*$/, "") } }),
+    ...(field("Description") && { description: field("Description") }),
+    hashes: [{ alg: "SHA-256", content: sha256 }],
+    ...(homepage && URL.canParse(homepage) && { externalReferences: [{ type: "website", url: homepage }] }),
+    properties: [
+      { name: "holdfast:architecture", value: architecture },
+      ...(source === undefined ? [] : [{ name: "holdfast:source", value: source }]),
+    ],
+  };
+}
+
+/** Those that it names and that are here; of alternatives whichever is. */
+function dependenciesOf({ control }: Package, refs: ReadonlyMap<string, string>): string[] {
+  const lines = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)].map(([, list = ""]) => list);
+  const names = lines.flatMap((list) => list.split(/[,|]/)).map((word) => word.trim().replace(/[ :(].*$/, ""));
+  return [...new Set(names.flatMap((name) => refs.get(name) ?? []))].sort();
+}
+
+/** As the purl specification has it for Debian packages. */
+function packageUrl({ name, version, architecture }: Package, suite: string): string {
+  const encoded = [name, version].map(encodeURIComponent);
+  return `pkg:deb/debian/${encoded[0]}@${encoded[1]}?arch=${architecture}&distro=${suite}`;
+}
+
+/** An UUID that says no more than that it is this image's (RFC 9562, version 8). */
+function uuidOf(id: string): string {
+  const hex = createHash("sha256").update(id).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

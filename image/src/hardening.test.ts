@@ -1,0 +1,48 @@
+import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { expect, test } from "vitest";
+import { readManifest } from "./image-manifest.ts";
+import { findImage, imagesDirectory } from "./node-image.ts";
+
+const imagesDir = imagesDirectory(process.env);
+const image = findImage(imagesDir, "trixie");
+const root = image?.root ?? "";
+const named = (...names: string[]) => names.filter((name) => existsSync(join(root, name)));
+
+test.skipIf(image === undefined)("no program gives rights to whoever runs it", () => {
+  const found: string[] = [];
+  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && (lstatSync(path).mode & 0o6000) !== 0) found.push(relative(root, path));
+  }
+  expect(found).toEqual([]);
+});
+
+test.skipIf(image === undefined)("nobody can log in: no password is set, and there is no SSH", () => {
+  const accounts = existsSync(join(root, "etc/shadow")) ? readFileSync(join(root, "etc/shadow"), "utf8") : "root:*:";
+  const open = accounts.split("\n").filter((line) => line !== "" && !/^[^:]+:[*!]/.test(line));
+  expect(open).toEqual([]);
+  expect(named("usr/sbin/sshd", "usr/bin/ssh", "usr/sbin/dropbear", "etc/ssh", "usr/sbin/telnetd")).toEqual([]);
+});
+
+test.skipIf(image === undefined)("what is made once per machine, or is only the maker's, is not in it", () => {
+  expect(readFileSync(join(root, "etc/machine-id"), "utf8")).toBe("");
+  expect(readFileSync(join(root, "etc/resolv.conf"), "utf8")).toBe("");
+  expect(named("etc/hostname", "etc/apt/sources.list", "etc/ssl/certs/ssl-cert-snakeoil.pem")).toEqual([]);
+  expect(
+    readdirSync(join(root, "etc/ssl"), { recursive: true }).filter((name) => String(name).endsWith(".key")),
+  ).toEqual([]);
+  expect(readdirSync(join(root, "var/lib/postgresql")).filter((name) => /^\d/.test(name))).toEqual([]);
+});
+
+test.skipIf(image === undefined)(
+  "it has what a machine needs, and no package manager's front end or boot system",
+  () => {
+    const packages = new Set(readManifest(imagesDir, image?.id ?? "")?.packages.map(({ name }) => name));
+    for (const name of ["tini", "util-linux", "mount", "xfsprogs", "postgresql-17", "valkey-server"])
+      expect(packages.has(name), name).toBe(true);
+    for (const name of ["apt", "systemd", "openssh-server", "sudo", "cron", "curl", "wget", "gcc"])
+      expect(packages.has(name), name).toBe(false);
+    expect(named("usr/bin/tini", "usr/bin/setpriv", "usr/sbin/mkfs.xfs")).toHaveLength(3);
+  },
+);

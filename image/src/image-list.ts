@@ -1,0 +1,43 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { recipes, suites } from "./catalogue.ts";
+import { readManifests } from "./image-manifest.ts";
+import { usedImages } from "./image-uses.ts";
+import { newestId, versionIn } from "./node-image.ts";
+
+/** One image as operators see it. */
+export interface ListedImage {
+  readonly id: string;
+  /** Is its tree here, or can it only be made again? */
+  readonly here: boolean;
+  readonly newest: boolean;
+  /** Some holder needs it. */
+  readonly used: boolean;
+  readonly packages: number;
+  /** Of the packages that it was made from, in all. */
+  readonly packageBytes: number;
+  /** `postgresql 17.11`. */
+  readonly software: readonly string[];
+  readonly made?: { readonly at: number; readonly ms: number; readonly treeBytes: number };
+}
+
+/** Every image that is known here, the newest of each suite first. */
+export async function listImages(imagesDir: string, now: number): Promise<ListedImage[]> {
+  const used = await usedImages(imagesDir, now);
+  const newest = new Set(suites.map((suite) => newestId(imagesDir, suite)));
+  const listed = (await readManifests(imagesDir)).map(
+    ({ id, suite, packages, made }): ListedImage => ({
+      id,
+      here: existsSync(join(imagesDir, id)),
+      newest: newest.has(id),
+      used: used.has(id),
+      packages: packages.length,
+      packageBytes: packages.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+      software: recipes[suite].software.map(
+        ({ program, version }) => `${program} ${versionIn(imagesDir, id, program, version) ?? version}`,
+      ),
+      ...(made && { made }),
+    }),
+  );
+  return listed.sort((a, b) => Number(b.newest) - Number(a.newest) || (b.made?.at ?? 0) - (a.made?.at ?? 0));
+}

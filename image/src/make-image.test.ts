@@ -1,0 +1,90 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, test } from "vitest";
+import { manifestOf, readManifest, writeManifest } from "./image-manifest.ts";
+import { canRemake } from "./make-image.ts";
+import { findImage, imagesDirectory } from "./node-image.ts";
+
+const run = promisify(execFile);
+const main = join(import.meta.dirname, "main.ts");
+const cache = mkdtempSync(join(tmpdir(), "holdfast-cache-"));
+const imagesDir = imagesDirectory({ HOLDFAST_CACHE: cache });
+const source = imagesDirectory(process.env);
+const newest = findImage(source, "trixie");
+const manifest = newest && readManifest(source, newest.id);
+/** Enough for a tree, and made in a second. */
+const few = [
+  "base-passwd",
+  "libdebconfclient0",
+  "libselinux1",
+  "libpcre2-8-0",
+  "tini",
+  "libc6",
+  "libgcc-s1",
+  "gcc-14-base",
+  "libatomic1",
+];
+
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
+
+/** Where no network is. As root, or in a user namespace. */
+function withoutNetwork(...args: string[]) {
+  const user = process.getuid?.() === 0 ? [] : ["--user", "--map-current-user"];
+  const env = { ...process.env, HOLDFAST_CACHE: cache };
+  return run("unshare", [...user, "--net", process.execPath, main, ...args], { env });
+}
+
+/** Of each file its hash, of each link where it points; of what packages bring, not of devices. */
+function contentsOf(root: string): Map<string, string> {
+  const files = new Map<string, string>();
+  const entries = ["usr", "etc"].flatMap((part) =>
+    readdirSync(join(root, part), { recursive: true, withFileTypes: true }),
+  );
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) files.set(path, createHash("sha256").update(readFileSync(path)).digest("hex"));
+    if (entry.isSymbolicLink()) files.set(path, readlinkSync(path));
+  }
+  return files;
+}
+
+test.skipIf(manifest === undefined)(
+  "an image is made again from what is kept, without a mirror: the same files",
+  { timeout: 120_000 },
+  async () => {
+    const packages = manifest?.packages.filter(({ name }) => few.includes(name)) ?? [];
+    expect(packages).toHaveLength(few.length);
+    mkdirSync(join(imagesDir, "packages"), { recursive: true });
+    for (const { sha256 } of packages)
+      symlinkSync(join(source, "packages", `${sha256}.deb`), join(imagesDir, "packages", `${sha256}.deb`));
+    const wanted = manifestOf("trixie", { packages, script: manifest?.script ?? "", installed: false });
+    await writeManifest(imagesDir, wanted);
+
+    const first = (await withoutNetwork("remake", wanted.id)).stdout.trim();
+    expect(first).toBe(join(imagesDir, wanted.id));
+    const contents = contentsOf(first);
+    expect([...contents.keys()]).toContain(join(first, "usr/bin/tini"));
+    rmSync(first, { recursive: true });
+    await withoutNetwork("remake", wanted.id);
+    expect(contentsOf(first)).toEqual(contents);
+    expect(readdirSync(imagesDir).filter((name) => /partial|making/.test(name))).toEqual([]);
+    expect(readManifest(imagesDir, wanted.id)?.made?.treeBytes).toBeGreaterThan(1e6);
+    expect((await withoutNetwork("list")).stdout).toContain(`${few.length} packages`);
+  },
+);
+
+test.skipIf(manifest === undefined)(
+  "an image of which a package is lost cannot be made again, and says which",
+  async () => {
+    const packages = manifest?.packages.filter(({ name }) => name === "xfsprogs") ?? [];
+    const wanted = manifestOf("trixie", { packages, script: "", installed: false });
+    await writeManifest(imagesDir, wanted);
+    expect(await canRemake(imagesDir, wanted.id)).toBe(false);
+    await expect(withoutNetwork("remake", wanted.id)).rejects.toThrow(/the archive has no xfsprogs/);
+    await expect(withoutNetwork("remake", "trixie-00000000000000ff")).rejects.toThrow(/nothing is known of the image/);
+  },
+);

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+import { access, mkdir, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileOf, indexOf, type Package } from "./package-set.ts";
+import type { PackageSource, ResolvedPackage } from "./package-source.ts";
+
+/** Packages that images were made of, each a file named by its SHA-256: `<imagesDir>/packages/<hash>.deb`. */
+export interface PackageArchive {
+  readonly directory: string;
+  /** Those of which no file is here. */
+  missing<P extends Package>(packages: readonly P[]): Promise<P[]>;
+  /** Fetches what is missing; a file is here whole or not at all. */
+  add(packages: readonly ResolvedPackage[], source: PackageSource, signal?: AbortSignal): Promise<void>;
+  /** Writes a repository for apt with exactly these; answers its line for sources.list. Nothing of it needs a network. */
+  layOut(packages: readonly Package[], suite: string, directory: string): Promise<string>;
+}
+
+export function openPackageArchive(imagesDir: string): PackageArchive {
+  const directory = join(imagesDir, "packages");
+  const pathOf = ({ sha256 }: Package) => join(directory, fileOf(sha256));
+
+  async function missing<P extends Package>(packages: readonly P[]): Promise<P[]> {
+    const absent = await Promise.all(
+      packages.map((each) =>
+        access(pathOf(each)).then(
+          () => false,
+          () => true,
+        ),
+      ),
+    );
+    return packages.filter((_, place) => absent[place]);
+  }
+
+  return {
+    directory,
+    missing,
+    async add(packages, source, signal) {
+      await mkdir(directory, { recursive: true });
+      // What a sweep would take for left over is wanted again.
+      const now = new Date();
+      await Promise.all(packages.map((each) => utimes(pathOf(each), now, now).catch(() => undefined)));
+      const wanted = await missing(packages);
+      if (wanted.length === 0) return;
+      const fetching = await mkdtemp(join(directory, "fetching-"));
+      try {
+        const files = wanted.map(({ uri, sha256 }) => ({ uri, sha256, path: join(fetching, fileOf(sha256)) }));
+        await source.fetch(files, signal);
+        for (const name of await readdir(fetching)) await rename(join(fetching, name), join(directory, name));
+      } finally {
+        await rm(fetching, { recursive: true, force: true });
+      }
+    },
+    async layOut(packages, suite, repository) {
+      const [lost] = await missing(packages);
+      if (lost !== undefined)
+        throw new Error(`the archive has no ${lost.name} ${lost.version} (${fileOf(lost.sha256)})`);
+      await mkdir(repository, { recursive: true });
+      for (const each of packages) await symlink(pathOf(each), join(repository, fileOf(each.sha256)));
+      const index = indexOf(packages);
+      await writeFile(join(repository, "Packages"), index);
+      const hash = createHash("sha256").update(index).digest("hex");
+      const release = [
+        `Suite: ${suite}`,
+        `Codename: ${suite}`,
+        // apt wants one; whatever changes in it would change what apt caches.
+        "Date: Sat, 01 Jan 2000 00:00:00 UTC",
+        "SHA256:",
+        ` ${hash} ${Buffer.byteLength(index)} Packages`,
+        "",
+      ];
+      await writeFile(join(repository, "Release"), release.join("\n"));
+      // apt still checks each file's hash by the index.
+      return `deb [trusted=yes] copy:${repository} ./`;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+
+/** One Debian package as an image has it. */
+export interface Package {
+  readonly name: string;
+  readonly version: string;
+  readonly architecture: string;
+  /** Of the .deb, hex: its name in the archive as well. */
+  readonly sha256: string;
+  readonly sizeBytes: number;
+  /** Its paragraph of the index, without where a mirror has it. */
+  readonly control: string;
+}
+
+/** A package, and where the mirror has it: a path below the mirror's address. */
+export interface OfferedPackage extends Package {
+  readonly path: string;
+}
+
+/** Paragraphs of a Packages index (deb822) that have all that is needed here; others are left out. */
+export function parseIndex(text: string): OfferedPackage[] {
+  return text
+    .split(/\n\n+/)
+    .map(parseParagraph)
+    .filter((each) => each !== undefined);
+}
+
+function parseParagraph(text: string): OfferedPackage | undefined {
+  const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1];
+  const [name, version, architecture] = [field("Package"), field("Version"), field("Architecture")];
+  const [sha256, size, path] = [field("SHA256"), field("Size"), field("Filename")];
+  if (name === undefined || version === undefined || architecture === undefined) return undefined;
+  if (sha256 === undefined || size === undefined || path === undefined) return undefined;
+  const control = text
+    .split("\n")
+    .filter((line) => !/^(Filename|Size|MD5sum|SHA1|SHA256|SHA512|Description-md5):/.test(line))
+    .join("\n");
+  return { name, version, architecture, sha256, sizeBytes: Number(size), control: control.trim(), path };
+}
+
+/** The index of these packages for apt, each a file named by its hash beside it. */
+export function indexOf(packages: readonly Package[]): string {
+  return packages
+    .map(({ control, sha256, sizeBytes }) =>
+      [control, `Filename: ./${fileOf(sha256)}`, `Size: ${sizeBytes}`, `SHA256: ${sha256}`, "", ""].join("\n"),
+    )
+    .join("");
+}
+
+/** Name of a package's file in the archive. */
+export function fileOf(sha256: string): string {
+  return `${sha256}.deb`;
+}
+
+/** What decides an image: the packages, and what is done to them. */
+export interface ImageContents {
+  readonly packages: readonly Package[];
+  /** Text of the script that makes a tree of them. */
+  readonly script: string;
+  /** Without root the packages' own scripts cannot run: they are only unpacked. */
+  readonly installed: boolean;
+}
+
+/** Hex, 16 digits; the same for the same contents, in whatever order. */
+export function digestOf({ packages, script, installed }: ImageContents): string {
+  const lines = packages.map(
+    ({ name, version, architecture, sha256 }) => `${name} ${version} ${architecture} ${sha256}`,
+  );
+  const hash = createHash("sha256").update(`${lines.sort().join("\n")}\n${installed ? "installed" : "unpacked"}\n`);
+  return hash.update(script).digest("hex").slice(0, 16);
+}
+
+/** `17.11` of `17.11-0+deb13u1`, `8.1.4` of `2:8.1.4+dfsg1-1`: what its makers call it. */
+export function upstreamVersion(version: string): string {
+  const withoutEpoch = version.replace(/^\d+:/, "");
+  const withoutRevision = withoutEpoch.replace(/-[^-]*$/, "");
+  return withoutRevision.replace(/[+~].*$/, "");
+}

@@ -1,0 +1,146 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ImageImpossible } from "./image-impossible.ts";
+import { type OfferedPackage, parseIndex } from "./package-set.ts";
+
+const run = promisify(execFile);
+
+/** A mirror's packages, as the apt of this host reaches them. */
+export interface PackageSource {
+  /** These packages with all that they need, as the mirror has them now: the same files for the same answer. */
+  resolve(suite: string, names: readonly string[], signal?: AbortSignal): Promise<ResolvedPackage[]>;
+  /** Fetches a file and checks its hash. */
+  fetch(files: readonly WantedFile[], signal?: AbortSignal): Promise<void>;
+}
+
+export interface ResolvedPackage extends Omit<OfferedPackage, "path"> {
+  readonly uri: string;
+}
+
+export interface WantedFile {
+  readonly uri: string;
+  readonly path: string;
+  readonly sha256: string;
+}
+
+const helper = "/usr/lib/apt/apt-helper";
+const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
+const outputMax = 64 << 20;
+
+/** Works in a directory of its own below this one, so that nothing of the host's apt changes; it goes with `close`. */
+export async function openPackageSource(below: string): Promise<PackageSource & { close(): Promise<void> }> {
+  const mirrors = await debianMirrors();
+  const transport = await transportOptions();
+  await mkdir(below, { recursive: true });
+  const directory = await mkdtemp(join(below, "apt-"));
+  const config = join(directory, "apt.conf");
+  const apt = async (command: string, args: readonly string[], signal: AbortSignal | undefined) => {
+    const env = { ...process.env, APT_CONFIG: config, LC_ALL: "C" };
+    const { stdout } = await run(command, args, { env, maxBuffer: outputMax, ...(signal && { signal }) });
+    return stdout;
+  };
+  for (const part of ["etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/dpkg"])
+    await mkdir(join(directory, part), { recursive: true });
+  for (const part of ["var/lib/apt/lists/partial", "var/cache/apt/archives/partial"])
+    await mkdir(join(directory, part), { recursive: true });
+  // Nothing is installed: whatever is needed is named.
+  await writeFile(join(directory, "var/lib/dpkg/status"), "");
+  const { stdout: architecture } = await run("dpkg", ["--print-architecture"]);
+  await writeFile(config, configOf(directory, architecture.trim(), transport));
+
+  async function update(suite: string, signal: AbortSignal | undefined): Promise<void> {
+    const options = `[signed-by=${keyring}]`;
+    const main = `deb ${options} ${mirrors.main} ${suite} main\n`;
+    const security = mirrors.security && `deb ${options} ${mirrors.security} ${suite}-security main\n`;
+    const list = join(directory, "etc/apt/sources.list");
+    if (security !== undefined) {
+      await writeFile(list, main + security);
+      try {
+        await apt("apt-get", ["-qq", "update", "--error-on=any"], signal);
+        return;
+      } catch {
+        // A suite without security updates of its own (sid), or a mirror without them: what main has is all there is.
+        signal?.throwIfAborted();
+      }
+    }
+    await writeFile(list, main);
+    await apt("apt-get", ["-qq", "update", "--error-on=any"], signal);
+  }
+
+  return {
+    async resolve(suite, names, signal) {
+      try {
+        await update(suite, signal);
+        // apt counts itself as essential; an image has no use for it.
+        const essential = "?and(?essential,?not(?exact-name(apt)))";
+        const offered = await apt("apt-get", ["-qq", "-y", "install", "--print-uris", essential, ...names], signal);
+        const uris = new Map(offered.split("\n").flatMap(parseOffer));
+        const shown = await apt("apt-cache", ["show", "--no-all-versions", ...uris.keys()], signal);
+        return parseIndex(shown).map(({ path: _path, ...each }) => {
+          const uri = uris.get(`${each.name}=${each.version}`);
+          if (uri === undefined) throw new Error(`${each.name} ${each.version} was not asked for`);
+          return { ...each, uri };
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw new ImageImpossible(`the packages of ${suite} could not be worked out: ${said(error)}`, { cause: error });
+      }
+    },
+    async fetch(files, signal) {
+      const words = files.flatMap(({ uri, path, sha256 }) => [uri, path, `SHA256:${sha256}`]);
+      try {
+        await apt(helper, ["download-file", ...words], signal);
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw new ImageImpossible(`packages could not be fetched: ${said(error)}`, { cause: error });
+      }
+    },
+    close: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+/** A line of `apt-get --print-uris`: address in quotes, file name, size, hash. */
+function parseOffer(line: string): [choice: string, uri: string][] {
+  const [, uri = "", file = ""] = /^'([^']+)' (\S+) /.exec(line) ?? [];
+  const [name, version] = file.split("_");
+  return name === undefined || version === undefined ? [] : [[`${name}=${decodeURIComponent(version)}`, uri]];
+}
+
+/** Debian's addresses as this machine's own apt has them: the mirror is the operator's choice, never ours. */
+export async function debianMirrors(): Promise<{ readonly main: string; readonly security: string | undefined }> {
+  const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
+  const uris = stdout.split("\n");
+  const main = uris.find((uri) => /\/debian\/?$/.test(uri));
+  if (main === undefined) throw new ImageImpossible("apt is set up with no Debian mirror (a URI that ends in /debian)");
+  return { main, security: uris.find((uri) => /\/debian-security\/?$/.test(uri)) };
+}
+
+/** Proxies and certificates that apt is set up with, one a line. */
+export async function transportOptions(): Promise<string[]> {
+  const { stdout } = await run("apt-config", ["dump"]);
+  return stdout.split("\n").filter((line) => /^Acquire::https?::\S+ "[^"]+";$/.test(line));
+}
+
+function configOf(directory: string, architecture: string, transport: readonly string[]): string {
+  const lines = [
+    `Dir "${directory}";`,
+    `Dir::State::status "${directory}/var/lib/dpkg/status";`,
+    'APT::Sandbox::User "";',
+    'APT::Install-Recommends "false";',
+    `APT::Architecture "${architecture}";`,
+    `APT::Architectures "${architecture}";`,
+    'Acquire::Languages "none";',
+    'Acquire::Check-Valid-Until "false";',
+    // Without root its locks would be refused; the directory is nobody else's.
+    'Debug::NoLocking "true";',
+    ...transport,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function said(error: unknown): string {
+  const text = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : "";
+  return text === "" ? (error instanceof Error ? error.message : String(error)) : text.slice(-1_000);
+}

@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { manifestOf, writeManifest } from "./image-manifest.ts";
+import { openImageUses } from "./image-uses.ts";
+import { setNewest } from "./node-image.ts";
+import type { Package } from "./package-set.ts";
+import { sweepImages } from "./sweep-images.ts";
+
+const dayMs = 86_400_000;
+const start = Date.now();
+let imagesDir: string;
+let holder: string;
+
+beforeEach(() => {
+  imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
+  holder = mkdtempSync(join(tmpdir(), "holdfast-holder-"));
+  mkdirSync(join(imagesDir, "packages"));
+});
+
+/** An image of these packages, with its tree. */
+async function made(...names: string[]): Promise<string> {
+  const packages = names.map(packageOf);
+  for (const { sha256 } of packages) writeFileSync(join(imagesDir, "packages", `${sha256}.deb`), "deb");
+  const manifest = manifestOf("trixie", { packages, script: "", installed: true });
+  await writeManifest(imagesDir, manifest);
+  mkdirSync(join(imagesDir, manifest.id, "usr"), { recursive: true });
+  return manifest.id;
+}
+
+function packageOf(name: string): Package {
+  return { name, version: "1", architecture: "all", sha256: `${name}${"0".repeat(60)}`, sizeBytes: 3, control: "" };
+}
+
+const sweepAfter = (days: number, options: { dryRun?: boolean } = {}) =>
+  sweepImages({ imagesDir, now: start + days * dayMs, ...options });
+const has = (id: string) => existsSync(join(imagesDir, id));
+const packagesLeft = () => readdirSync(join(imagesDir, "packages")).map((name) => name.replace(/0+\.deb$/, ""));
+
+test("what nothing needs goes after some days, and can be made again for some more", async () => {
+  const [old, newest] = [await made("a", "b"), await made("b", "c")];
+  await setNewest(imagesDir, "trixie", newest);
+  expect((await sweepAfter(0)).trees).toEqual([]);
+  expect((await sweepAfter(6)).trees).toEqual([]);
+  expect((await sweepAfter(8, { dryRun: true })).trees).toEqual([old]);
+  expect(has(old)).toBe(true);
+  expect((await sweepAfter(8)).trees).toEqual([old]);
+  expect([has(old), has(`${old}.json`), has(newest)]).toEqual([false, true, true]);
+  expect(packagesLeft()).toEqual(["a", "b", "c"]);
+  const last = await sweepAfter(31);
+  expect(last).toEqual({ trees: [], manifests: [old], packages: 1, packageBytes: 3 });
+  expect(packagesLeft()).toEqual(["b", "c"]);
+  expect([has(`${old}.json`), has(`${newest}.json`)]).toEqual([false, true]);
+});
+
+test("an image that one of two holders needs stays, until that one gives it up", async () => {
+  const [id, other] = [await made("a"), mkdtempSync(join(tmpdir(), "holdfast-holder-"))];
+  const [first, second] = [openImageUses(imagesDir, holder), openImageUses(imagesDir, other)];
+  first.add(id);
+  second.add(id);
+  for (const days of [0, 8]) expect((await sweepAfter(days)).trees).toEqual([]);
+  await first.keepOnly(new Set(), start + 8 * dayMs);
+  expect((await sweepAfter(16)).trees).toEqual([]);
+  await second.keepOnly(new Set([id]), start + 16 * dayMs);
+  expect((await sweepAfter(24)).trees).toEqual([]);
+  await second.keepOnly(new Set(), start + 24 * dayMs);
+  // Only from now on nobody needs it.
+  expect((await sweepAfter(24)).trees).toEqual([]);
+  expect((await sweepAfter(32)).trees).toEqual([id]);
+});
+
+test("a use is not taken back while what needs it may still be on its way", async () => {
+  const id = await made("a");
+  const uses = openImageUses(imagesDir, holder);
+  uses.add(id);
+  await uses.keepOnly(new Set(), Date.now());
+  for (const days of [0, 8]) expect((await sweepAfter(days)).trees).toEqual([]);
+});
+
+test("a holder whose directory is away counts for a week, then no more", async () => {
+  const id = await made("a");
+  openImageUses(imagesDir, holder).add(id);
+  rmSync(holder, { recursive: true });
+  for (const days of [0, 6]) expect((await sweepAfter(days)).trees).toEqual([]);
+  for (const days of [8, 14]) expect((await sweepAfter(days)).trees).toEqual([]);
+  expect((await sweepAfter(16)).trees).toEqual([id]);
+});
+
+test("a use whose tree is gone keeps what it can be made from", async () => {
+  const id = await made("a");
+  openImageUses(imagesDir, holder).add(id);
+  rmSync(join(imagesDir, id), { recursive: true });
+  for (const days of [0, 60]) expect((await sweepAfter(days)).manifests).toEqual([]);
+  expect(packagesLeft()).toEqual(["a"]);
+});
+
+test("what a making or a sweep that was killed has left goes after a day; what is young is somebody's", async () => {
+  const left = ["trixie-0000000000000001.partial", "trixie-0000000000000002.going", "trixie-0000000000000003.1.making"];
+  for (const name of left) mkdirSync(join(imagesDir, name));
+  mkdirSync(join(imagesDir, "packages", "fetching-1"));
+  writeFileSync(join(imagesDir, "packages", `${"f".repeat(64)}.deb`), "of no image");
+  await sweepAfter(0);
+  expect(left.every(has)).toBe(true);
+  expect(packagesLeft()).toHaveLength(2);
+  await sweepAfter(2);
+  expect(left.some(has)).toBe(false);
+  expect(packagesLeft()).toEqual([]);
+});
