@@ -1,5 +1,5 @@
 /**
- * Prints the pages that follow from tables in the code: life cycles, errors, settings, commands. `--check` writes nothing and fails
+ * Prints the pages that follow from tables in the code: life cycles, errors, settings, metrics, commands. `--check` writes nothing and fails
  * when a page is not what the tables say.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -15,6 +15,7 @@ import { machineLifecycle } from "../controller/src/machine/machine-lifecycle.ts
 import { authorityRotationLifecycle } from "../controller/src/pki/authority-rotation-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
 import { cliPage } from "./cli-page.ts";
+import { metricsPage } from "./metrics-page.ts";
 
 interface Table {
   readonly name: string;
@@ -118,6 +119,7 @@ const pages: Readonly<Record<string, string>> = {
   "cli.md": await cliPage(),
   "errors.md": errorsPage(),
   "events.md": eventsPage(),
+  "metrics.md": metricsPage(),
   "settings.md": settingsPage(),
 };
 

@@ -20,6 +20,7 @@ import { createMemoryWatch } from "./instance/memory-watch.ts";
 import { createProbes } from "./instance/probes.ts";
 import { createServerCertificate } from "./instance/server-certificate.ts";
 import { openJournal } from "./journal/journal.ts";
+import { createSampling } from "./samples/sampling.ts";
 import type { OutgoingFrame } from "./session/session.ts";
 import { createUplink, type Uplink } from "./session/uplink.ts";
 import { createAgentUpgrade } from "./upgrade/agent-upgrade.ts";
@@ -36,6 +37,8 @@ export interface AgentDeps {
   readonly controllers: readonly string[];
   readonly keeper: KeeperClient;
   readonly controlGroup: ControlGroup;
+  /** The interface that is the machine's alone; empty when it shares the host's network. */
+  readonly networkInterface: string;
   readonly code: ReceivedCode;
   /** The agent whose place this one takes; undefined when nobody is in charge yet but this one. */
   readonly predecessor: Predecessor | undefined;
@@ -96,6 +99,18 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const hurryProbes = probes.hurry;
   const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
 
+  const sampling = createSampling({
+    path: join(directories.stateDir, "samples"),
+    group: deps.controlGroup,
+    dataDir: directories.dataDir,
+    networkInterface: deps.networkInterface,
+    status,
+    send: (frame) => uplink.send(frame),
+    clock,
+    random,
+    log,
+  });
+
   /** Of the loops that hold the machine to its settings; undefined while they rest. */
   let loops: { readonly halt: AbortController; readonly done: Promise<unknown> } | undefined;
   let gapMs = 0;
@@ -105,7 +120,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   function takeUp(): void {
     const halt = new AbortController();
     const until = AbortSignal.any([ending.signal, halt.signal]);
-    const done = Promise.all([supervisor.run(until), probes.run(until)]);
+    const done = Promise.all([supervisor.run(until), probes.run(until), sampling.run(until)]);
     done.catch(broken.reject);
     loops = { halt, done };
   }
@@ -189,8 +204,14 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         sessionId,
         succeeds: predecessor?.sessionId ?? "",
       }),
-    handlers: { onTask: runner.accept, onCancel: runner.cancel, onResultAck: runner.acknowledged },
+    handlers: {
+      onTask: runner.accept,
+      onCancel: runner.cancel,
+      onResultAck: runner.acknowledged,
+      onSamplesAck: sampling.acknowledged,
+    },
     onOpen(session) {
+      sampling.opened(session.welcome);
       if (loops !== undefined) sendAll(session);
       else if (predecessor !== undefined) settled ??= settle(predecessor).catch(broken.reject);
     },

@@ -13,6 +13,11 @@ export const settings = {
     "Where the machine's own control group shows; empty where it has none",
     "/sys/fs/cgroup",
   ),
+  networkInterface: text(
+    "HOLDFAST_NETWORK_INTERFACE",
+    "Network interface that is the machine's alone; empty where it shares the host's network",
+    "",
+  ),
   softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
   engine: text(
     "HOLDFAST_ENGINE",

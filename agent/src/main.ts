@@ -59,6 +59,7 @@ const agent = await createAgent({
   controllers: config.controllers,
   keeper,
   controlGroup: createControlGroup(config.cgroupDir),
+  networkInterface: config.networkInterface,
   code,
   predecessor,
   driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine, runAsEngine) : undefined),

@@ -108,6 +108,7 @@ export const settings = {
     "Requests that one credential may make in a minute on each controller; 0 for no limit",
     600_000,
   ),
+  sampleIntervalMs: integer("HOLDFAST_SAMPLE_INTERVAL_MS", "Milliseconds between two samples of a machine", 15_000),
   leaseS: integer("HOLDFAST_CONTROLLER_LEASE_S", "Seconds after which another controller takes over", 5),
   machineCertificateS: integer(
     "HOLDFAST_MACHINE_CERTIFICATE_S",

@@ -32,6 +32,7 @@ import { createHostTrust } from "./host/host-trust.ts";
 import { createMachinePlacement } from "./host/machine-placement.ts";
 import { keepOwnHost } from "./host/own-host.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
+import { createSampleCollector } from "./metric/sample-collector.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
 import { createWaitingMachines } from "./machine/waiting-machines.ts";
 import { createDirectoryStore } from "./objects/directory-store.ts";
@@ -179,6 +180,7 @@ const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
 const zoneService = createZoneService({ installationId, feed, origin: config.domain, membership, log });
+const samples = createSampleCollector({ history, clock, random, log });
 const fleet = await createFleet({
   membership,
   installationId,
@@ -194,6 +196,8 @@ const fleet = await createFleet({
   port: agentPort,
   ...(agentAdvertise === "" ? {} : { advertise: agentAdvertise }),
   services: [zoneService, hostTrust.service],
+  samples,
+  limits: { sampleIntervalMs: config.sampleIntervalMs },
   storeMayBeBehind,
 });
 const verifier = createRecordVerifier(zoneService);
@@ -325,6 +329,7 @@ async function stop(): Promise<void> {
   await dispatcher.stop();
   await egress.close();
   await fleet.close();
+  await samples.close();
   shards.close();
   await membership.leave();
   await api.close(500);

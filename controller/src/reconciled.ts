@@ -64,7 +64,6 @@ export interface ReconciledDeps {
 }
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** Every reconciler, with where its keys come from and what wakes them. */
 export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
@@ -104,8 +103,10 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
     createPeriodic("credential-upkeep", hourMs, (signal) =>
       sweepCredentials({ ...collections, store: deps.snapshots.store, clock }, signal),
     ),
-    createPeriodic("history-upkeep", dayMs, async () => {
+    createPeriodic("history-upkeep", hourMs, async () => {
       await history.prepare(clock.now());
+      // Samples go once they are rolled up, not before.
+      await history.samples.rollUp(clock.now());
       if (holds.list("deletion").length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),

@@ -28,6 +28,7 @@ import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
 import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
 import { createServiceAccess } from "./managed-service/service-access.ts";
 import { createServiceLogs } from "./managed-service/service-logs.ts";
+import { createMetricApi } from "./metric/metric-api.ts";
 import { createOperationApi } from "./operation/operation-api.ts";
 import type { Outbox } from "./outbox/outbox.ts";
 import type { AuthorityFollowers } from "./pki/authority-followers.ts";
@@ -93,6 +94,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     createDatabaseApi({ ...deps, access, tasks: engineTasks }),
     createConfigurationApi({ ...deps, services, operations, access, patienceMs: engineTimeoutMs }),
     createEventApi({ ...deps, access }),
+    createMetricApi({ ...deps, access }),
     createWebhookApi({
       ...deps,
       organizations,

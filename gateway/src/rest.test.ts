@@ -49,6 +49,7 @@ describe("answers", () => {
       zones: [],
       default_allowed_cidrs: [],
       currency: "EUR",
+      metrics: [],
       limits: {
         storage_size_gb_min: 0,
         storage_size_gb_max: 0,

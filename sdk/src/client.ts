@@ -5,6 +5,7 @@ import { Databases } from "./databases.ts";
 import { DatabaseUsers } from "./database-users.ts";
 import { Events } from "./events.ts";
 import { Members } from "./members.ts";
+import { ServiceMetrics } from "./metrics.ts";
 import { Operations } from "./operations.ts";
 import { Organizations } from "./organizations.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
@@ -24,6 +25,7 @@ export interface Client {
   readonly databaseUsers: DatabaseUsers;
   readonly configuration: Configurations;
   readonly events: Events;
+  readonly metrics: ServiceMetrics;
   readonly webhooks: Webhooks;
   readonly organizations: Organizations;
   readonly members: Members;
@@ -61,6 +63,7 @@ export function createClient(options: TransportOptions): Client {
     databaseUsers: new DatabaseUsers(transport),
     configuration: new Configurations(transport),
     events: new Events(transport),
+    metrics: new ServiceMetrics(transport),
     webhooks: new Webhooks(transport),
     organizations: new Organizations(transport),
     members: new Members(transport),

@@ -9,6 +9,8 @@ export type * from "./event-types.ts";
 export type { Events } from "./events.ts";
 export type * from "./maintenance-types.ts";
 export type { Members } from "./members.ts";
+export type * from "./metric-types.ts";
+export type { ServiceMetrics } from "./metrics.ts";
 export type { Operations } from "./operations.ts";
 export type { Organizations } from "./organizations.ts";
 export type { List, ListOptions, Page } from "./pages.ts";

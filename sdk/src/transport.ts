@@ -35,9 +35,12 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+type QueryValue = string | number | boolean;
+
 /** What one request is made of beside its path. */
 export interface RequestOptions extends CallOptions {
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  /** A parameter with several values is there several times. */
+  readonly query?: Readonly<Record<string, QueryValue | readonly QueryValue[] | undefined>> | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** True for a change that no key protects: it is sent once. */
@@ -78,7 +81,9 @@ export function createTransport(options: TransportOptions): Transport {
     const signal = anyOf(own, ending);
     const url = new URL(baseUrl + path);
     for (const [name, value] of Object.entries(query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
+      for (const each of Array.isArray(value) ? value : [value]) {
+        if (each !== undefined) url.searchParams.append(name, String(each));
+      }
     }
     const init: RequestInit = {
       method: verb,

@@ -313,4 +313,16 @@ export interface Catalog {
   readonly default_allowed_cidrs: readonly string[];
   /** ISO 4217 code of every price. */
   readonly currency: string;
+  /** Every metric there is a name for. */
+  readonly metrics: readonly {
+    readonly name: string;
+    readonly unit: string;
+    /** Those that have it; empty means all. */
+    readonly engines: readonly string[];
+    /** "gauge" is what is at the time of a sample, "rate" what came since the sample before, by its time. */
+    readonly kind: string;
+    readonly meaning: string;
+    /** "machine" or "engine"; null for a metric that this version does not collect. */
+    readonly source: string | null;
+  }[];
 }

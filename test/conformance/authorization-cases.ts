@@ -58,6 +58,7 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.v1.ManagedServiceService.GetTaskSummary":           byId,
   "holdfast.v1.MaintenanceService.GetMaintenance":             ofService,
   "holdfast.v1.MaintenanceService.ApplyMaintenance":           ofService,
+  "holdfast.v1.MetricService.GetMetrics":                       object(({ serviceId }) => ({ service_id: serviceId, metric: ["cpu"] })),
   "holdfast.v1.EventService.ListEvents":                        own(() => ({})),
   "holdfast.v1.EventService.ListServiceEvents":                 ofService,
   "holdfast.v1.WebhookService.CreateWebhook":                   own(() => ({ url: "https://192.0.2.1/" })),

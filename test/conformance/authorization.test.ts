@@ -137,8 +137,13 @@ describe("authorization", () => {
         fields.delete(name);
         return encodeURIComponent(value);
       });
+      const api = platform.rest.as(authorizations[who]);
+      if (rest.verb === "GET") {
+        const query = new URLSearchParams([...fields].map(([name, value]): [string, string] => [name, String(value)]));
+        return (await api.get(`${path}?${query}`)).status;
+      }
       const body = fields.size === 0 ? {} : { body: Object.fromEntries(fields) };
-      return (await platform.rest.as(authorizations[who]).call(rest.verb, path, body)).status;
+      return (await api.call(rest.verb, path, body)).status;
     }
 
     it("the server lists the services that are walked here, and no other of ours", async () => {

@@ -21,6 +21,7 @@ import type {
   UpdateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import type { GetMetricsRequestSchema, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import type { CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
@@ -45,6 +46,7 @@ type Methods = (typeof ApiKeyService)["method"] &
   (typeof EventService)["method"] &
   (typeof MaintenanceService)["method"] &
   (typeof ManagedServiceService)["method"] &
+  (typeof MetricService)["method"] &
   (typeof OperationService)["method"] &
   (typeof OrganizationService)["method"] &
   (typeof TokenService)["method"] &
@@ -84,6 +86,8 @@ const calls = {
   resetPassword: (c) => c.databaseUsers.resetPassword("i", "u"),
   listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time }, page),
   listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time }, page),
+  getMetrics: (c) =>
+    c.metrics.get("i", { metric: ["cpu"], period: "1h", resolution: "1m", node_id: ["n"], start: time, end: time }),
   createManagedService: (c) => c.services.create({ ...service, ...choices, ...change }),
   listManagedServices: (c) =>
     c.services.list({ name: "n", status: "Running", database_type: "valkey", tag: "a:b" }, page),
@@ -189,6 +193,7 @@ interface Inputs {
   newService: SameInput<sdk.NewService, typeof CreateManagedServiceRequestSchema>;
   serviceChange: SameInput<sdk.ServiceChange, typeof UpdateManagedServiceRequestSchema>;
   serviceFilter: SameInput<sdk.ServiceFilter, typeof ListManagedServicesRequestSchema>;
+  metricQuery: SameInput<sdk.MetricQuery, typeof GetMetricsRequestSchema>;
   logFilter: SameInput<sdk.LogFilter, typeof ListLogsRequestSchema>;
   newToken: SameInput<sdk.NewToken, typeof CreateTokenRequestSchema>;
   newWebhook: SameInput<sdk.NewWebhook, typeof CreateWebhookRequestSchema>;

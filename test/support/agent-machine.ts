@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { makeDisk } from "@holdfast/controller/compute/host/data-disk.ts";
 import { detectGroups, limitMachine, removeGroups } from "@holdfast/controller/compute/host/control-groups.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
@@ -27,6 +28,8 @@ export interface AgentMachine {
   readonly directory: string;
   /** Why it is not held to its memory; undefined when it is. */
   readonly unlimited: string | undefined;
+  /** CPU time of the whole machine so far, as its host counts it; 0 where it does not. */
+  cpuUsedMs(): number;
   /** How users reach the engine, from its first certificate on. */
   readonly endpoint: EngineEndpoint;
   /** Kills the machine as a whole, and starts it again with a fresh enrolment. */
@@ -54,8 +57,13 @@ export interface AgentMachineOptions {
   readonly spec: SpecChange;
   /** The data disk is a file system of this size. */
   readonly diskBytes?: number;
-  /** The whole machine gets no more memory, where the host can hold it to that. */
+  /** Its data disk is a device of its own, and not memory. */
+  readonly diskIsDevice?: boolean;
+  /** The whole machine gets no more memory, and so many CPUs, where the host can hold it to that. */
   readonly memoryBytes?: number;
+  readonly vcpu?: number;
+  /** 15 s when absent. */
+  readonly sampleIntervalMs?: number;
 }
 
 /** Why there can be none here; undefined where there can. */
@@ -70,6 +78,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
   const { engine, version, diskBytes } = options;
   const root = findSoftware(imagesDirectory(process.env), engine, version)?.image.root ?? "";
   const controller = await startControllerEnd();
+  controller.sampleIntervalMs = options.sampleIntervalMs ?? controller.sampleIntervalMs;
   const directory = await mkdtemp(join(tmpdir(), "agent-"));
   await chmod(directory, 0o755);
   const [port = 0] = await freePorts(1);
@@ -84,11 +93,20 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     join(directory, "passwd"),
     `${passwd}engine:x:${uid}:${uid}::/:/bin/sh\nagent:x:${agentUid}:${uid}::/:/bin/sh\n`,
   );
+  const diskFile = join(directory, "disk.img");
+  if (options.diskIsDevice)
+    await makeDisk(
+      { diskFile, dataDirectory: data },
+      { kind: "loop", diskBytes: diskBytes ?? 0, uid: null, imageRoot: root, tierDirectory: undefined },
+    );
   const ability = await detectGroups();
   const groups =
     options.memoryBytes === undefined
       ? undefined
-      : await limitMachine(ability, basename(directory), { vcpu: 2, memoryBytes: options.memoryBytes });
+      : await limitMachine(ability, basename(directory), {
+          vcpu: options.vcpu ?? 2,
+          memoryBytes: options.memoryBytes,
+        });
   let keeper: ChildProcess | undefined;
   let generation = 0n;
 
@@ -131,7 +149,9 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
       `mount --bind ${directory}/passwd /etc/passwd`,
       ...(diskBytes === undefined
         ? []
-        : [`mount -t tmpfs -o size=${diskBytes},uid=${uid},gid=${uid},mode=0700 d ${data}`]),
+        : options.diskIsDevice
+          ? [`mount -t xfs -o loop,noatime ${diskFile} ${data}`]
+          : [`mount -t tmpfs -o size=${diskBytes},uid=${uid},gid=${uid},mode=0700 d ${data}`]),
       `exec ${process.execPath} ${main}`,
     ];
   }
@@ -145,6 +165,13 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
     controller,
     directory,
     unlimited: ability.version === "none" ? ability.reason : undefined,
+    cpuUsedMs() {
+      const counting = groups?.mounts.find(([, target]) => target.endsWith("cpuacct"))?.[0];
+      if (counting !== undefined) return Number(readFileSync(join(counting, "cpuacct.usage"), "utf8")) / 1e6;
+      const [group] = groups?.directories ?? [];
+      const text = group === undefined ? "" : readFileSync(join(group, "cpu.stat"), "utf8");
+      return Number(/^usage_usec (\d+)$/m.exec(text)?.[1] ?? 0) / 1e3;
+    },
     get endpoint() {
       const ca = readFileSync(join(state, "instance/tls/ca.crt"), "utf8");
       return { ca, serverName: "db.local.test", instance: { spec: { address: "127.0.0.1", port } } };

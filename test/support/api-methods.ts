@@ -17,6 +17,7 @@ import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { MaintenanceService as MaintenanceAdminService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
@@ -38,6 +39,7 @@ export const organizationServices: readonly DescService[] = [
   EventService,
   MaintenanceService,
   ManagedServiceService,
+  MetricService,
   OperationService,
   WebhookService,
 ];

@@ -28,6 +28,7 @@ import {
   type PayloadChunk,
   PayloadChunkSchema,
   type RenewCertificateRequest,
+  type Sample,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import {
   type PayloadRef,
@@ -52,6 +53,12 @@ export interface ControllerEnd {
   readonly results: TaskResult[];
   readonly observations: InstanceObservation[];
   readonly progress: { taskId: string; progressPct: number }[];
+  /** Samples in the order they came, also those that came again. */
+  readonly samples: Sample[];
+  /** False: samples are turned away, and come again soon. */
+  keepsSamples: boolean;
+  /** How far apart agents take samples that come from now on. */
+  sampleIntervalMs: number;
   /** Serial numbers of the client certificates that sessions came with. */
   readonly serials: string[];
   /** Life of the certificates that are issued from now on. */
@@ -197,7 +204,15 @@ export async function startControllerEnd(
         // An agent that only proves itself gets nothing but a welcome; one that took another's place gets all that comes.
         if (frame.value.standby) streams.delete(call);
         else self.hellos.push(frame.value);
-        write(call, { case: "welcome", value: { controllerId: "c-1", heartbeatIntervalMs: 500, controllers: [] } });
+        write(call, {
+          case: "welcome",
+          value: {
+            controllerId: "c-1",
+            heartbeatIntervalMs: 500,
+            controllers: [],
+            sampleIntervalMs: self.sampleIntervalMs,
+          },
+        });
         if (frame.value.succeeds !== "") goOn(call);
         return;
       case "heartbeat":
@@ -214,6 +229,11 @@ export async function startControllerEnd(
         waiting.delete(frame.value.taskId);
         if (self.acknowledges) write(call, { case: "resultAck", value: { taskId: frame.value.taskId } });
         return;
+      case "samples": {
+        const { batch, samples } = frame.value;
+        if (self.keepsSamples) self.samples.push(...samples);
+        return write(call, { case: "samplesAck", value: { batch, kept: self.keepsSamples, retryMs: 100 } });
+      }
       case undefined:
         throw new Error("a frame says nothing");
     }
@@ -243,6 +263,9 @@ export async function startControllerEnd(
     results: [],
     observations: [],
     progress: [],
+    samples: [],
+    keepsSamples: true,
+    sampleIntervalMs: 15_000,
     serials: [],
     lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
     losesEnrollments: false,

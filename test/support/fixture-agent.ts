@@ -26,6 +26,7 @@ const agent = await createAgent({
   controllers: config.controllers,
   keeper,
   controlGroup: createControlGroup(config.cgroupDir),
+  networkInterface: config.networkInterface,
   code: await openReceivedCode(stateDir, process.argv[1] ?? ""),
   predecessor: undefined,
   driverOf: async (engine) => (engine === "fixture" ? driver : undefined),

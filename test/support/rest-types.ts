@@ -20,6 +20,11 @@ interface KnownTexts {
   readonly "holdfast.v1.Me": { readonly kind: "user" | "api_key" | "token" };
   readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
   readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
+  readonly "holdfast.v1.GetMetricsRequest": {
+    readonly period: "15m" | "1h" | "6h" | "24h" | "7d";
+    readonly resolution: "1m" | "5m" | "1h";
+  };
+  readonly "holdfast.v1.Metrics": { readonly resolution: "1m" | "5m" | "1h" };
 }
 
 type Named = { readonly $typeName: string };
@@ -51,23 +56,25 @@ type Value<M, J, Empty> = M extends { readonly $typeName: "google.protobuf.Times
     ? string | null
     : M extends { readonly $typeName: `holdfast.v1.${string}List` }
       ? readonly string[]
-      : M extends Named
-        ? Shape<M, J, Empty>
-        : M extends readonly (infer E)[]
-          ? readonly Value<E, J extends readonly (infer F)[] ? F : never, Empty>[]
-          : M extends number
-            ? EnumOr<number, J>
-            : M extends bigint
-              ? number
-              : M extends string | boolean
-                ? M
-                : M extends Readonly<Record<string, infer E>>
-                  ? E extends Named
-                    ? Readonly<Record<string, Value<E, J extends Record<string, infer F> ? F : never, Empty>>>
-                    : E extends string
-                      ? Readonly<Record<string, string>>
-                      : Readonly<Record<string, unknown>>
-                  : never;
+      : M extends { readonly $typeName: "google.protobuf.ListValue" }
+        ? readonly [number, number, number, number]
+        : M extends Named
+          ? Shape<M, J, Empty>
+          : M extends readonly (infer E)[]
+            ? readonly Value<E, J extends readonly (infer F)[] ? F : never, Empty>[]
+            : M extends number
+              ? EnumOr<number, J>
+              : M extends bigint
+                ? number
+                : M extends string | boolean
+                  ? M
+                  : M extends Readonly<Record<string, infer E>>
+                    ? E extends Named
+                      ? Readonly<Record<string, Value<E, J extends Record<string, infer F> ? F : never, Empty>>>
+                      : E extends string
+                        ? Readonly<Record<string, string>>
+                        : Readonly<Record<string, unknown>>
+                    : never;
 
 type EnumOr<T, J> = [J] extends [string] ? Exclude<J, `${string}_UNSPECIFIED`> : T;
 

@@ -5,6 +5,8 @@ export interface DiskSpace {
   readonly totalBytes: number;
   readonly usedBytes: number;
   readonly freeBytes: number;
+  /** Nothing else is on its disk. */
+  readonly own: boolean;
 }
 
 /** A file system up to this much larger than what was asked for is a disk of its own. */
@@ -19,11 +21,12 @@ export async function measureDisk(path: string, storageBytes: number, signal: Ab
   const totalBytes = disk.blocks * disk.bsize;
   const availableBytes = disk.bavail * disk.bsize;
   if (storageBytes === 0 || totalBytes <= storageBytes * slack) {
-    return { totalBytes, usedBytes: totalBytes - availableBytes, freeBytes: availableBytes };
+    return { totalBytes, usedBytes: totalBytes - availableBytes, freeBytes: availableBytes, own: true };
   }
   const usedBytes = await countBytes(path, signal);
   const freeBytes = Math.max(0, Math.min(storageBytes - usedBytes, availableBytes));
-  return { totalBytes: storageBytes, usedBytes: Math.max(usedBytes, storageBytes - freeBytes), freeBytes };
+  const usedOrLost = Math.max(usedBytes, storageBytes - freeBytes);
+  return { totalBytes: storageBytes, usedBytes: usedOrLost, freeBytes, own: false };
 }
 
 async function countBytes(directory: string, signal: AbortSignal): Promise<number> {

@@ -25,9 +25,13 @@ export interface InstanceStatus {
   /** What a look found. One that began before another that is told already is old; one without an answer tells no settings. */
   observed(observation: EngineObservation, look: number): void;
   measured(dataBytes: number, freeBytes: number): void;
+  /** Metrics that cannot be told here, each with the reason. */
+  cannotTell(metrics: Readonly<Record<string, string>>): void;
   /** The engine shows a certificate that was issued by authorities of this generation. */
   showsCertificate(authorityGeneration: number): void;
   readonly pendingRestart: readonly string[];
+  /** Storage that was asked for; undefined until an instance was. */
+  readonly storageBytes: number | undefined;
   /** Undefined until an instance was asked for. */
   message(): InstanceObservation | undefined;
 }
@@ -45,6 +49,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let newestLook = 0;
   let bytes = { dataBytes: 0, freeBytes: 0 };
   let certificateGeneration = 0;
+  let absentMetrics: Readonly<Record<string, string>> = {};
   let told = "";
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
@@ -61,6 +66,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       engine?.pendingRestart,
       engine?.effectiveParameters,
       certificateGeneration,
+      absentMetrics,
       [...checks.values()],
     ]);
     if (material === told) return;
@@ -104,12 +110,19 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     measured(dataBytes, freeBytes) {
       bytes = { dataBytes, freeBytes };
     },
+    cannotTell(metrics) {
+      absentMetrics = metrics;
+      settle();
+    },
     showsCertificate(authorityGeneration) {
       certificateGeneration = authorityGeneration;
       settle();
     },
     get pendingRestart() {
       return engine?.pendingRestart ?? [];
+    },
+    get storageBytes() {
+      return spec === undefined ? undefined : Number(spec.storageBytes);
     },
     message() {
       if (spec === undefined) return undefined;
@@ -132,6 +145,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         freeBytes: BigInt(Math.round(bytes.freeBytes)),
         engineVersion: engine?.version ?? "",
         certificateGeneration: BigInt(certificateGeneration),
+        absentMetrics: { ...absentMetrics },
       });
     },
   };

@@ -4,6 +4,7 @@ import {
   AgentFrameSchema,
   type ControllerFrame,
   type Hello,
+  type SamplesAck,
   type Welcome,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -36,6 +37,7 @@ export interface SessionHandlers {
   onTask(task: Task): void;
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
+  onSamplesAck(ack: SamplesAck): void;
   /** Welcomed again: controllers or authorities changed. */
   onNews(welcome: Welcome): void;
   /** The controller at this host:port has fewer agents. */
@@ -143,6 +145,8 @@ export function openSession(
         return gate.pass(() => handlers.onCancel(frame.value.taskId));
       case "resultAck":
         return handlers.onResultAck(frame.value.taskId);
+      case "samplesAck":
+        return handlers.onSamplesAck(frame.value);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
       case "redirect":

@@ -38,6 +38,7 @@ export async function proveSelf({ stateDir, controllers, hello, monotonicMs }: P
         onTask: nothing,
         onCancel: nothing,
         onResultAck: nothing,
+        onSamplesAck: nothing,
         onNews: nothing,
         onRedirect: nothing,
       };

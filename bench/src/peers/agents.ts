@@ -94,6 +94,7 @@ function start(machine: Machine): void {
       },
       onCancel: () => undefined,
       onResultAck: () => undefined,
+      onSamplesAck: () => undefined,
     },
     onOpen() {
       openedAt.set(machine.id, now());

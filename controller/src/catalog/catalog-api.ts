@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
+import { metricCatalogue } from "@holdfast/common/metric-catalogue.ts";
 import { type Catalog, CatalogSchema, CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
@@ -45,6 +46,14 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
     zones: catalog.zones.map((zone) => ({ ...zone })),
     limits: { ...catalog.limits },
     defaultAllowedCidrs: [...defaultAllowedCidrs],
+    metrics: metricCatalogue.map(({ name, unit, engines: having, kind, meaning, source }) => ({
+      name,
+      unit,
+      engines: [...having],
+      kind,
+      meaning,
+      ...(source === null ? {} : { source }),
+    })),
   });
 }
 

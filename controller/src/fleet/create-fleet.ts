@@ -29,6 +29,7 @@ import { probeTransfer } from "./probe-transfer.ts";
 import { RpcFailure } from "./rpc-status.ts";
 import { type Session, unreachable } from "./session.ts";
 import { createSessions } from "./sessions.ts";
+import { acknowledgeSamples, type SampleSink } from "./sample-sink.ts";
 import { createStanding } from "./standing.ts";
 import { createStoredMessages } from "./stored-messages.ts";
 import { createTaskDispatch, quickPrefix } from "./task-dispatch.ts";
@@ -58,6 +59,8 @@ export interface FleetDeps {
   readonly limits?: Partial<FleetLimits>;
   /** True while the store may know less than the agents do, after a restore. Default: never. */
   readonly storeMayBeBehind?: () => boolean;
+  /** Takes what machines were like; without it they keep their samples. */
+  readonly samples?: SampleSink;
   /** Other services on the same listener, such as the zone's. */
   readonly services?: readonly { definition: ServiceDefinition; implementation: UntypedServiceImplementation }[];
 }
@@ -157,6 +160,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
         changed(session.machineId);
       },
       result: (session, result) => void dispatch.result(session, result),
+      samples(session, batch) {
+        if (deps.samples !== undefined) void acknowledgeSamples(deps.samples, session, batch);
+      },
       closed: (session) => presence.leave(session),
     },
   });

@@ -3,6 +3,8 @@ import type { Rate } from "./token-bucket.ts";
 /** What one agent may ask of a controller, and how long anything may take. */
 export interface FleetLimits {
   readonly heartbeatIntervalMs: number;
+  /** How far apart agents take samples. */
+  readonly sampleIntervalMs: number;
   /**
    * A stream that says nothing for so long is cut. An agent that hears nothing any more, but is heard, sends one more
    * heartbeat before its kernel waits for an answer to that one: so a machine is known to be unreachable after this time and
@@ -38,6 +40,7 @@ export interface FleetLimits {
 
 export const usualLimits: FleetLimits = {
   heartbeatIntervalMs: 4_000,
+  sampleIntervalMs: 15_000,
   silenceMs: 9_000,
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },

@@ -1,7 +1,7 @@
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { InstanceObservation, TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { InstanceObservation, Samples, TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
 import type { FleetLimits } from "./fleet-limits.ts";
@@ -20,6 +20,7 @@ export interface SessionEvents {
   observation(session: Session, instance: InstanceObservation): void;
   progress(session: Session, progress: TaskProgress): void;
   result(session: Session, result: TaskResult): void;
+  samples(session: Session, samples: Samples): void;
   closed(session: Session): void;
 }
 
@@ -145,6 +146,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (value.instance !== undefined) events.observation(session, value.instance);
     } else if (kind === "taskProgress") events.progress(session, value);
     else if (kind === "taskResult") events.result(session, value);
+    else if (kind === "samples") events.samples(session, value);
     // A frame of a kind that came later than this controller's version means nothing to it.
   }
 
@@ -186,9 +188,15 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
 
   function greet(session: Session): void {
-    const { heartbeatIntervalMs } = limits;
+    const { heartbeatIntervalMs, sampleIntervalMs } = limits;
     const authorityGeneration = BigInt(deps.authorityGeneration());
-    const value = { controllerId, heartbeatIntervalMs, controllers: [...controllers()], authorityGeneration };
+    const value = {
+      controllerId,
+      heartbeatIntervalMs,
+      sampleIntervalMs,
+      controllers: [...controllers()],
+      authorityGeneration,
+    };
     session.send({ case: "welcome", value });
   }
 

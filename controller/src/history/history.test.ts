@@ -9,7 +9,6 @@ import { startTestPostgresql, type TestPostgresql } from "../../../test/support/
 import type { AuditEntry, EventEntry } from "../outbox/outbox-entry.ts";
 import { scramSha256Verifier } from "../secrets/passwords.ts";
 import { createHistory, type History } from "./history.ts";
-import { monthOf } from "./partitions.ts";
 
 let postgresql: TestPostgresql;
 let history: History;
@@ -102,6 +101,7 @@ test("several controllers that started together migrated once", async () => {
     "0001-events-audit-task-log.sql",
     "0002-webhook-deliveries.sql",
     "0003-deliveries-with-their-events.sql",
+    "0004-samples.sql",
   ]);
 });
 
@@ -148,12 +148,4 @@ test("the password comes from its file, also when it changed there", async () =>
   await guarded.ready;
   await guarded.close();
   await rm(directory, { recursive: true });
-});
-
-test.each([
-  ["2026-01-31T23:59:59.999Z", 1, "2026_02", "2026-02-01", "2026-03-01"],
-  ["2026-12-01T00:00:00Z", 0, "2026_12", "2026-12-01", "2027-01-01"],
-  ["2026-11-30T00:00:00Z", 2, "2027_01", "2027-01-01", "2027-02-01"],
-])("%s and %d months later is the month %s", (time, offset, suffix, from, to) => {
-  expect(monthOf(Date.parse(time), offset)).toEqual({ suffix, from, to });
 });

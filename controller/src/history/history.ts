@@ -7,8 +7,9 @@ import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.t
 import { migrate } from "./migrate.ts";
 import { dropOldPartitions, makePartitions } from "./partitions.ts";
 import { insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
+import { createSamples, type Samples } from "./samples.ts";
 
-/** What happened: events and audit, in a PostgreSQL database. Only this folder knows that. */
+/** What happened: events, audit, and what machines were like, in a PostgreSQL database. Only this folder knows that. */
 export interface History {
   /**
    * They are in the history for good when it resolves; what is there already stays as it is, and brings no delivery. In the
@@ -19,9 +20,11 @@ export interface History {
   audit(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<AuditEntry>>;
   /** What webhook endpoints have to get, and what they got. */
   readonly deliveries: Deliveries;
-  /** Makes the coming months' partitions. */
+  /** What machines were like. */
+  readonly samples: Samples;
+  /** Makes the coming partitions. */
   prepare(now: number): Promise<void>;
-  /** Drops the months that are older than their table keeps. */
+  /** Drops the partitions that are older than their table keeps. */
   forget(now: number): Promise<string[]>;
   /** For snapshots of the control plane. */
   readonly database: Database;
@@ -76,9 +79,10 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
     events: async (filter, page) => listEvents(whenReady(), filter, page),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),
     deliveries: createDeliveries(whenReady),
+    samples: createSamples(whenReady),
     async prepare(time) {
       const skipped = await whenReady().session((client) => makePartitions(client, time));
-      if (skipped.length > 0) log.warn("history months stay in the default partition", { skipped });
+      if (skipped.length > 0) log.warn("history partitions not made", { skipped });
     },
     forget: (time) => whenReady().session((client) => dropOldPartitions(client, time)),
     database,

@@ -35,7 +35,7 @@ function wellKnownSchema(typeName: string): JsonSchema | undefined {
     case "google.protobuf.Struct":
       return { type: "object" };
     case "google.protobuf.ListValue":
-      return { type: "array" };
+      return { type: "array", items: {} };
     case "google.protobuf.Value":
       return {};
     default:

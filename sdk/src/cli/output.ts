@@ -13,6 +13,10 @@ export interface Output {
   say(text: string): void;
   /** A result that is a text of its own, in every format. */
   print(text: string): void;
+  /** Makes room for what is shown anew, on a terminal. */
+  clear(): void;
+  /** Width of the terminal; undefined where there is none. */
+  readonly columns: number | undefined;
 }
 
 /** Values of `--output`. */
@@ -36,7 +40,8 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
   };
   const write = (text: string) => void screen.write(text);
-  const common = { format, print: (text: string) => write(`${text}\n`) };
+  const clear = () => (isTerminal && format === "table" ? write("\u001b[H\u001b[2J") : undefined);
+  const common = { format, columns: style.columns, clear, print: (text: string) => write(`${text}\n`) };
   if (format === "table") {
     return {
       ...common,

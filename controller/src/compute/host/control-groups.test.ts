@@ -20,7 +20,7 @@ describe("control groups", () => {
   });
 
   it("have the plan's limits in the words of their version", () => {
-    expect(limitsOf({ version: 1, cpu: "/c", memory: "/m" }, "one", plan)).toEqual([
+    expect(limitsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct: "/a" }, "one", plan)).toEqual([
       ["/c/holdfast-one", "cpu.cfs_period_us", "100000"],
       ["/c/holdfast-one", "cpu.cfs_quota_us", "200000"],
       ["/m/holdfast-one", "memory.limit_in_bytes", "4294967296"],
@@ -34,7 +34,17 @@ describe("control groups", () => {
     expect(limitsOf({ version: "none", reason: "" }, "one", plan)).toEqual([]);
   });
 
-  it("are one where both controllers are mounted as one tree", () => {
-    expect(groupsOf({ version: 1, cpu: "/both", memory: "/both" }, "one").directories).toEqual(["/both/holdfast-one"]);
+  it("count CPU time in a tree of its own, in that of the limit, or not at all", () => {
+    const directoriesWith = (cpuacct: string | undefined) =>
+      groupsOf({ version: 1, cpu: "/c", memory: "/m", cpuacct }, "one").directories;
+    expect(directoriesWith("/a")).toEqual(["/c/holdfast-one", "/m/holdfast-one", "/a/holdfast-one"]);
+    expect(directoriesWith("/c")).toEqual(["/c/holdfast-one", "/m/holdfast-one"]);
+    expect(directoriesWith(undefined)).toEqual(["/c/holdfast-one", "/m/holdfast-one"]);
+  });
+
+  it("are one where all controllers are mounted as one tree", () => {
+    const { directories, mounts } = groupsOf({ version: 1, cpu: "/all", memory: "/all", cpuacct: "/all" }, "one");
+    expect(directories).toEqual(["/all/holdfast-one"]);
+    expect(mounts).toContainEqual(["/all/holdfast-one", "/sys/fs/cgroup/cpuacct"]);
   });
 });

@@ -6,7 +6,13 @@ import { hasCode } from "./atomic-file.ts";
 
 /** Whether this host lets us make control groups: version 1 has a tree for each controller, version 2 one for all. */
 export type GroupAbility =
-  | { readonly version: 1; readonly cpu: string; readonly memory: string }
+  | {
+      readonly version: 1;
+      readonly cpu: string;
+      readonly memory: string;
+      /** Where CPU time is counted; undefined where nothing counts it. It may be the tree of `cpu`. */
+      readonly cpuacct: string | undefined;
+    }
   | { readonly version: 2; readonly parent: string }
   | { readonly version: "none"; readonly reason: string };
 
@@ -59,9 +65,12 @@ export function groupTrees(mountinfo: string, cgroup: string): GroupTrees {
 }
 
 async function judge(trees: GroupTrees): Promise<GroupAbility> {
-  const [cpu, memory, unified] = ["cpu", "memory", ""].map((controller) => trees.get(controller));
+  const [cpu, memory, cpuacct, unified] = ["cpu", "memory", "cpuacct", ""].map((controller) => trees.get(controller));
   if (cpu !== undefined && memory !== undefined) {
-    if ((await canMake(cpu)) && (await canMake(memory))) return { version: 1, cpu, memory };
+    if ((await canMake(cpu)) && (await canMake(memory))) {
+      const counts = cpuacct !== undefined && (await canMake(cpuacct));
+      return { version: 1, cpu, memory, cpuacct: counts ? cpuacct : undefined };
+    }
     return { version: "none", reason: "only root can make control groups here" };
   }
   if (unified === undefined) return { version: "none", reason: "this host has no control groups" };
@@ -73,6 +82,8 @@ async function judge(trees: GroupTrees): Promise<GroupAbility> {
   } catch {
     return { version: "none", reason: `the controllers cpu and memory are not delegated to ${unified}` };
   }
+  // It limits nothing, and counts what machines do to disks that they share.
+  await writeFile(join(unified, "cgroup.subtree_control"), "+io").catch(() => undefined);
   return { version: 2, parent: unified };
 }
 
@@ -125,15 +136,12 @@ export function groupsOf(ability: GroupAbility, id: string): MachineGroups {
   const name = `holdfast-${id}`;
   switch (ability.version) {
     case 1: {
-      const [cpu, memory] = [join(ability.cpu, name), join(ability.memory, name)];
-      // Both may be one tree.
-      return {
-        directories: [...new Set([cpu, memory])],
-        mounts: [
-          [cpu, "/sys/fs/cgroup/cpu"],
-          [memory, "/sys/fs/cgroup/memory"],
-        ],
-      };
+      const trees = { cpu: ability.cpu, memory: ability.memory, cpuacct: ability.cpuacct };
+      const mounts = Object.entries(trees).flatMap(([controller, tree]) =>
+        tree === undefined ? [] : [[join(tree, name), `/sys/fs/cgroup/${controller}`] as const],
+      );
+      // Several may be one tree.
+      return { directories: [...new Set(mounts.map(([directory]) => directory))], mounts };
     }
     case 2: {
       const directory = join(ability.parent, name);

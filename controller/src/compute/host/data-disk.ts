@@ -25,7 +25,10 @@ export interface DiskRequest {
 }
 
 /** Makes an empty data disk; what was there goes. */
-export async function makeDisk(paths: MachinePaths, request: DiskRequest): Promise<void> {
+export async function makeDisk(
+  paths: Pick<MachinePaths, "diskFile" | "dataDirectory">,
+  request: DiskRequest,
+): Promise<void> {
   const { kind, diskBytes, uid, imageRoot, tierDirectory } = request;
   if (kind === "directory") {
     await removePlaced(paths.dataDirectory);

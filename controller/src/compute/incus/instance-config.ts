@@ -70,6 +70,7 @@ export function instanceConfig(spec: InstanceSpec) {
         LANG: "C.UTF-8",
         HOLDFAST_MACHINE_ID: machineId,
         HOLDFAST_ADDRESS: spec.address,
+        HOLDFAST_NETWORK_INTERFACE: "eth0",
         HOLDFAST_MACHINE_UID: String(inside.engine),
         HOLDFAST_AGENT_UID: String(inside.agent),
         HOLDFAST_AGENT_MAIN: `${codeInside}/main.mjs`,
@@ -125,6 +126,8 @@ function rawLxc(command: readonly string[]): string {
     // LXC leaves them to an init like systemd; the agent reads there what the kernel ended for want of memory.
     "lxc.mount.auto=cgroup:ro:force",
     ...mounts.map((mount) => `lxc.mount.entry=${mount} 0 0`),
+    // Its own groups, for reading: systemd would have mounted them.
+    "lxc.mount.auto=cgroup:ro:force",
     "",
   ].join("\n");
 }

@@ -15,7 +15,7 @@ echo "init ${stat%% *} $(set -- $after_name; echo "${20}")" >>"$MACHINE_RUN"
 root=$MACHINE_DIR/root
 mount -t tmpfs -o mode=755 machine "$root"
 cd "$root"
-mkdir -p usr etc proc dev sys/fs/cgroup/cpu sys/fs/cgroup/memory run/holdfast var/lib/holdfast data holdfast/checkout holdfast/node holdfast/code
+mkdir -p usr etc proc dev sys/fs/cgroup/cpu sys/fs/cgroup/memory sys/fs/cgroup/cpuacct run/holdfast var/lib/holdfast data holdfast/checkout holdfast/node holdfast/code
 mkdir -m 1777 dev/shm tmp var/tmp
 ln -s usr/bin usr/sbin usr/lib usr/lib64 .
 : >dev/null >dev/zero >dev/full >dev/random >dev/urandom

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/catalog.proto.
  */
 export const file_holdfast_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCKIAgoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEh0KFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCRIQCghjdXJyZW5jeRgHIAEoCSLQAQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHBvcnQYAyABKAUSLAoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uEhcKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCRIwCgpwYXJhbWV0ZXJzGAYgAygLMhwuaG9sZGZhc3QudjEuRW5naW5lUGFyYW1ldGVyEhIKCmV4dGVuc2lvbnMYByADKAkiUwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBAUIJCgdfcmVhc29uIv0BCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIRCgR1bml0GAggASgJSAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIQCgh2ZXJzaW9ucxgKIAMoCUIKCghfZGVmYXVsdEIKCghfbWluaW11bUIKCghfbWF4aW11bUIHCgVfdW5pdCJQCgRQbGFuEhEKCXBsYW5fbmFtZRgBIAEoCRIMCgR2Y3B1GAIgASgFEhEKCW1lbW9yeV9nYhgDIAEoBRIUCgxtb250aGx5X2Nvc3QYBCABKAEiXQoLU3RvcmFnZVRpZXISFAoMc3RvcmFnZV90aWVyGAEgASgJEg4KBm1lZGl1bRgCIAEoCRILCgN1c2UYAyABKAkSGwoTbW9udGhseV9jb3N0X3Blcl9nYhgEIAEoASIjCgRab25lEgwKBHpvbmUYASABKAkSDQoFdGl0bGUYAiABKAkipAEKDUNhdGFsb2dMaW1pdHMSGwoTc3RvcmFnZV9zaXplX2diX21pbhgBIAEoBRIbChNzdG9yYWdlX3NpemVfZ2JfbWF4GAIgASgFEhUKDXR0bF9ob3Vyc19taW4YAyABKAUSFQoNdHRsX2hvdXJzX21heBgEIAEoBRIZChFhbGxvd2VkX2NpZHJzX21heBgFIAEoBRIQCgh0YWdzX21heBgGIAEoBTJ7Cg5DYXRhbG9nU2VydmljZRJpCgpHZXRDYXRhbG9nEh4uaG9sZGZhc3QudjEuR2V0Q2F0YWxvZ1JlcXVlc3QaFC5ob2xkZmFzdC52MS5DYXRhbG9nIiWquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAgoSCC9jYXRhbG9nYgZwcm90bzM", [file_google_api_annotations, file_holdfast_v1_options]);
+  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCK1AgoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEh0KFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCRIQCghjdXJyZW5jeRgHIAEoCRIrCgdtZXRyaWNzGAggAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ01ldHJpYyLQAQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHBvcnQYAyABKAUSLAoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uEhcKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCRIwCgpwYXJhbWV0ZXJzGAYgAygLMhwuaG9sZGZhc3QudjEuRW5naW5lUGFyYW1ldGVyEhIKCmV4dGVuc2lvbnMYByADKAkiUwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBAUIJCgdfcmVhc29uIv0BCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIRCgR1bml0GAggASgJSAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIQCgh2ZXJzaW9ucxgKIAMoCUIKCghfZGVmYXVsdEIKCghfbWluaW11bUIKCghfbWF4aW11bUIHCgVfdW5pdCJQCgRQbGFuEhEKCXBsYW5fbmFtZRgBIAEoCRIMCgR2Y3B1GAIgASgFEhEKCW1lbW9yeV9nYhgDIAEoBRIUCgxtb250aGx5X2Nvc3QYBCABKAEiXQoLU3RvcmFnZVRpZXISFAoMc3RvcmFnZV90aWVyGAEgASgJEg4KBm1lZGl1bRgCIAEoCRILCgN1c2UYAyABKAkSGwoTbW9udGhseV9jb3N0X3Blcl9nYhgEIAEoASIjCgRab25lEgwKBHpvbmUYASABKAkSDQoFdGl0bGUYAiABKAkipAEKDUNhdGFsb2dMaW1pdHMSGwoTc3RvcmFnZV9zaXplX2diX21pbhgBIAEoBRIbChNzdG9yYWdlX3NpemVfZ2JfbWF4GAIgASgFEhUKDXR0bF9ob3Vyc19taW4YAyABKAUSFQoNdHRsX2hvdXJzX21heBgEIAEoBRIZChFhbGxvd2VkX2NpZHJzX21heBgFIAEoBRIQCgh0YWdzX21heBgGIAEoBSJ7Cg1DYXRhbG9nTWV0cmljEgwKBG5hbWUYASABKAkSDAoEdW5pdBgCIAEoCRIPCgdlbmdpbmVzGAMgAygJEgwKBGtpbmQYBCABKAkSDwoHbWVhbmluZxgFIAEoCRITCgZzb3VyY2UYBiABKAlIAIgBAUIJCgdfc291cmNlMnsKDkNhdGFsb2dTZXJ2aWNlEmkKCkdldENhdGFsb2cSHi5ob2xkZmFzdC52MS5HZXRDYXRhbG9nUmVxdWVzdBoULmhvbGRmYXN0LnYxLkNhdGFsb2ciJaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCChIIL2NhdGFsb2diBnByb3RvMw", [file_google_api_annotations, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.GetCatalogRequest
@@ -77,6 +77,13 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
    * @generated from field: string currency = 7;
    */
   currency: string;
+
+  /**
+   * Every metric there is a name for.
+   *
+   * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
+   */
+  metrics: CatalogMetric[];
 };
 
 /**
@@ -121,6 +128,13 @@ export type CatalogJson = {
    * @generated from field: string currency = 7;
    */
   currency?: string;
+
+  /**
+   * Every metric there is a name for.
+   *
+   * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
+   */
+  metrics?: CatalogMetricJson[];
 };
 
 /**
@@ -636,6 +650,99 @@ export type CatalogLimitsJson = {
  */
 export const CatalogLimitsSchema: GenMessage<CatalogLimits, {jsonType: CatalogLimitsJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_catalog, 8);
+
+/**
+ * @generated from message holdfast.v1.CatalogMetric
+ */
+export type CatalogMetric = Message<"holdfast.v1.CatalogMetric"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count".
+   *
+   * @generated from field: string unit = 2;
+   */
+  unit: string;
+
+  /**
+   * Values of database_type that have it; empty means all.
+   *
+   * @generated from field: repeated string engines = 3;
+   */
+  engines: string[];
+
+  /**
+   * "gauge" is what is at the time of a sample, "rate" what came since the sample before, by its time.
+   *
+   * @generated from field: string kind = 4;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string meaning = 5;
+   */
+  meaning: string;
+
+  /**
+   * "machine" or "engine": who tells it. Null for a metric that this version does not collect.
+   *
+   * @generated from field: optional string source = 6;
+   */
+  source?: string | undefined;
+};
+
+/**
+ * @generated from message holdfast.v1.CatalogMetric
+ */
+export type CatalogMetricJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count".
+   *
+   * @generated from field: string unit = 2;
+   */
+  unit?: string;
+
+  /**
+   * Values of database_type that have it; empty means all.
+   *
+   * @generated from field: repeated string engines = 3;
+   */
+  engines?: string[];
+
+  /**
+   * "gauge" is what is at the time of a sample, "rate" what came since the sample before, by its time.
+   *
+   * @generated from field: string kind = 4;
+   */
+  kind?: string;
+
+  /**
+   * @generated from field: string meaning = 5;
+   */
+  meaning?: string;
+
+  /**
+   * "machine" or "engine": who tells it. Null for a metric that this version does not collect.
+   *
+   * @generated from field: optional string source = 6;
+   */
+  source?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.CatalogMetric.
+ * Use `create(CatalogMetricSchema)` to create a new message.
+ */
+export const CatalogMetricSchema: GenMessage<CatalogMetric, {jsonType: CatalogMetricJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_catalog, 9);
 
 /**
  * @generated from service holdfast.v1.CatalogService

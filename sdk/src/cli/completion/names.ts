@@ -93,6 +93,9 @@ const sources: Readonly<Record<string, Source>> = {
   scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
   profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
   type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),
+  metric: fromCatalog(({ metrics }) =>
+    metrics.filter(({ source }) => source !== null).map(({ name: value, meaning: about }) => ({ value, about })),
+  ),
   plan: fromCatalog(({ plans }) =>
     plans.map(({ plan_name: value, vcpu, memory_gb: memory }) => ({ value, about: `${vcpu} vCPU, ${memory} GB` })),
   ),

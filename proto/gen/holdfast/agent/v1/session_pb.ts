@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/session.proto.
  */
 export const file_holdfast_agent_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCI8Ch1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIqwCCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAQgcKBWZyYW1lIp8CCgVIZWxsbxISCgptYWNoaW5lX2lkGAEgASgJEhUKDWFnZW50X3ZlcnNpb24YAiABKAkSDwoHYm9vdF9pZBgDIAEoCRIyCgV0ZXJtcxgEIAMoCzIjLmhvbGRmYXN0LmFnZW50LnYxLkhlbGxvLlRlcm1zRW50cnkSEgoKb3Blbl90YXNrcxgFIAMoCRISCgpzZXNzaW9uX2lkGAYgASgJEhQKDGFnZW50X2RpZ2VzdBgHIAEoCRIXCg9rZWVwZXJfcHJvdG9jb2wYCCABKAUSDwoHc3RhbmRieRgJIAEoCBIQCghzdWNjZWVkcxgKIAEoCRosCgpUZXJtc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiCwoJSGVhcnRiZWF0InEKC09ic2VydmF0aW9uEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKCGluc3RhbmNlGAIgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbiKTBQoTSW5zdGFuY2VPYnNlcnZhdGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDQoFc3RhdGUYAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgFIAEoCRISCgpnZW5lcmF0aW9uGAYgASgDEgwKBHRlcm0YByABKAMSFQoNcmVzdGFydF9jb3VudBgIIAEoAxIoCgZjaGVja3MYCSADKAsyGC5ob2xkZmFzdC5hZ2VudC52MS5DaGVjaxIXCg9wZW5kaW5nX3Jlc3RhcnQYCiADKAkSWwoTcmVqZWN0ZWRfcGFyYW1ldGVycxgLIAMoCzI+LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uUmVqZWN0ZWRQYXJhbWV0ZXJzRW50cnkSXQoUZWZmZWN0aXZlX3BhcmFtZXRlcnMYDCADKAsyPy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLkVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRISCgpkYXRhX2J5dGVzGA0gASgDEhIKCmZyZWVfYnl0ZXMYDiABKAMSFgoOZW5naW5lX3ZlcnNpb24YDyABKAkSHgoWY2VydGlmaWNhdGVfZ2VuZXJhdGlvbhgQIAEoAxo5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImAKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBCABKAkiQwoMVGFza1Byb2dyZXNzEg8KB3Rhc2tfaWQYASABKAkSDAoEc3RlcBgCIAEoCRIUCgxwcm9ncmVzc19wY3QYAyABKAUi9gIKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIAEIHCgVmcmFtZSJyCgdXZWxjb21lEhUKDWNvbnRyb2xsZXJfaWQYASABKAkSHQoVaGVhcnRiZWF0X2ludGVydmFsX21zGAIgASgFEhMKC2NvbnRyb2xsZXJzGAMgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIiAKDEhlYXJ0YmVhdEFjaxIQCghzZXF1ZW5jZRgBIAEoBCIdCgpDYW5jZWxUYXNrEg8KB3Rhc2tfaWQYASABKAkiHAoJUmVzdWx0QWNrEg8KB3Rhc2tfaWQYASABKAkiLgoHR29vZGJ5ZRIOCgZyZWFzb24YASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkiHgoIUmVkaXJlY3QSEgoKY29udHJvbGxlchgBIAEoCSIgChJSZWFkUGF5bG9hZFJlcXVlc3QSCgoCaWQYASABKAkiHAoMUGF5bG9hZENodW5rEgwKBGRhdGEYASABKAwyZwoRRW5yb2xsbWVudFNlcnZpY2USUgoGRW5yb2xsEiAuaG9sZGZhc3QuYWdlbnQudjEuRW5yb2xsUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2Uy5wMKDEFnZW50U2VydmljZRJmChBSZW5ld0NlcnRpZmljYXRlEiouaG9sZGZhc3QuYWdlbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlEnIKFklzc3VlU2VydmVyQ2VydGlmaWNhdGUSMC5ob2xkZmFzdC5hZ2VudC52MS5Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2USUAoHU2Vzc2lvbhIdLmhvbGRmYXN0LmFnZW50LnYxLkFnZW50RnJhbWUaIi5ob2xkZmFzdC5hZ2VudC52MS5Db250cm9sbGVyRnJhbWUoATABElcKC1JlYWRQYXlsb2FkEiUuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFBheWxvYWRSZXF1ZXN0Gh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rMAESUAoMV3JpdGVQYXlsb2FkEh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rGh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZigBYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_agent_v1_task]);
+  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCI8Ch1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDItsCCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSABCBwoFZnJhbWUinwIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEhAKCHN1Y2NlZWRzGAogASgJGiwKClRlcm1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASILCglIZWFydGJlYXQicQoLT2JzZXJ2YXRpb24SKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoIaW5zdGFuY2UYAiABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uIpwGChNJbnN0YW5jZU9ic2VydmF0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAUgASgJEhIKCmdlbmVyYXRpb24YBiABKAMSDAoEdGVybRgHIAEoAxIVCg1yZXN0YXJ0X2NvdW50GAggASgDEigKBmNoZWNrcxgJIAMoCzIYLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrEhcKD3BlbmRpbmdfcmVzdGFydBgKIAMoCRJbChNyZWplY3RlZF9wYXJhbWV0ZXJzGAsgAygLMj4uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5SZWplY3RlZFBhcmFtZXRlcnNFbnRyeRJdChRlZmZlY3RpdmVfcGFyYW1ldGVycxgMIAMoCzI/LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EhIKCmRhdGFfYnl0ZXMYDSABKAMSEgoKZnJlZV9ieXRlcxgOIAEoAxIWCg5lbmdpbmVfdmVyc2lvbhgPIAEoCRIeChZjZXJ0aWZpY2F0ZV9nZW5lcmF0aW9uGBAgASgDElEKDmFic2VudF9tZXRyaWNzGBEgAygLMjkuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5BYnNlbnRNZXRyaWNzRW50cnkaOQoXUmVqZWN0ZWRQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo6ChhFZmZlY3RpdmVQYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo0ChJBYnNlbnRNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJgCgVDaGVjaxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRIpCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAQgASgJIkMKDFRhc2tQcm9ncmVzcxIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAkSFAoMcHJvZ3Jlc3NfcGN0GAMgASgFIkQKB1NhbXBsZXMSDQoFYmF0Y2gYASABKAQSKgoHc2FtcGxlcxgCIAMoCzIZLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZSI4CgZTYW1wbGUSDwoHdGltZV9tcxgBIAEoAxINCgVzbG90cxgCIAMoDRIOCgZ2YWx1ZXMYAyADKAEiXAoKU2FtcGxlc0FjaxINCgViYXRjaBgBIAEoBBIMCgRrZXB0GAIgASgIEhAKCHJldHJ5X21zGAMgASgNEg8KB3JlZnVzZWQYBCABKA0SDgoGcmVhc29uGAUgASgJIqwDCg9Db250cm9sbGVyRnJhbWUSLQoHd2VsY29tZRgBIAEoCzIaLmhvbGRmYXN0LmFnZW50LnYxLldlbGNvbWVIABInCgR0YXNrGAIgASgLMhcuaG9sZGZhc3QuYWdlbnQudjEuVGFza0gAEjQKC2NhbmNlbF90YXNrGAMgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuQ2FuY2VsVGFza0gAEjIKCnJlc3VsdF9hY2sYBCABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5SZXN1bHRBY2tIABItCgdnb29kYnllGAUgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuR29vZGJ5ZUgAEjgKDWhlYXJ0YmVhdF9hY2sYBiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRBY2tIABIvCghyZWRpcmVjdBgHIAEoCzIbLmhvbGRmYXN0LmFnZW50LnYxLlJlZGlyZWN0SAASNAoLc2FtcGxlc19hY2sYCCABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzQWNrSABCBwoFZnJhbWUijgEKB1dlbGNvbWUSFQoNY29udHJvbGxlcl9pZBgBIAEoCRIdChVoZWFydGJlYXRfaW50ZXJ2YWxfbXMYAiABKAUSEwoLY29udHJvbGxlcnMYAyADKAkSHAoUYXV0aG9yaXR5X2dlbmVyYXRpb24YBCABKAMSGgoSc2FtcGxlX2ludGVydmFsX21zGAUgASgFIiAKDEhlYXJ0YmVhdEFjaxIQCghzZXF1ZW5jZRgBIAEoBCIdCgpDYW5jZWxUYXNrEg8KB3Rhc2tfaWQYASABKAkiHAoJUmVzdWx0QWNrEg8KB3Rhc2tfaWQYASABKAkiLgoHR29vZGJ5ZRIOCgZyZWFzb24YASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkiHgoIUmVkaXJlY3QSEgoKY29udHJvbGxlchgBIAEoCSIgChJSZWFkUGF5bG9hZFJlcXVlc3QSCgoCaWQYASABKAkiHAoMUGF5bG9hZENodW5rEgwKBGRhdGEYASABKAwyZwoRRW5yb2xsbWVudFNlcnZpY2USUgoGRW5yb2xsEiAuaG9sZGZhc3QuYWdlbnQudjEuRW5yb2xsUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2Uy5wMKDEFnZW50U2VydmljZRJmChBSZW5ld0NlcnRpZmljYXRlEiouaG9sZGZhc3QuYWdlbnQudjEuUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlEnIKFklzc3VlU2VydmVyQ2VydGlmaWNhdGUSMC5ob2xkZmFzdC5hZ2VudC52MS5Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBomLmhvbGRmYXN0LmFnZW50LnYxLkNlcnRpZmljYXRlUmVzcG9uc2USUAoHU2Vzc2lvbhIdLmhvbGRmYXN0LmFnZW50LnYxLkFnZW50RnJhbWUaIi5ob2xkZmFzdC5hZ2VudC52MS5Db250cm9sbGVyRnJhbWUoATABElcKC1JlYWRQYXlsb2FkEiUuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFBheWxvYWRSZXF1ZXN0Gh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rMAESUAoMV3JpdGVQYXlsb2FkEh8uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZENodW5rGh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZigBYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.agent.v1.EnrollRequest
@@ -242,6 +242,12 @@ export type AgentFrame = Message<"holdfast.agent.v1.AgentFrame"> & {
      */
     value: TaskResult;
     case: "taskResult";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.Samples samples = 7;
+     */
+    value: Samples;
+    case: "samples";
   } | { case: undefined; value?: undefined };
 };
 
@@ -280,6 +286,11 @@ export type AgentFrameJson = {
    * @generated from field: holdfast.agent.v1.TaskResult task_result = 6;
    */
   taskResult?: TaskResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.Samples samples = 7;
+   */
+  samples?: SamplesJson;
 };
 
 /**
@@ -599,6 +610,13 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
    * @generated from field: int64 certificate_generation = 16;
    */
   certificateGeneration: bigint;
+
+  /**
+   * Metrics of the catalogue that this machine cannot tell, each with the reason.
+   *
+   * @generated from field: map<string, string> absent_metrics = 17;
+   */
+  absentMetrics: { [key: string]: string };
 };
 
 /**
@@ -696,6 +714,13 @@ export type InstanceObservationJson = {
    * @generated from field: int64 certificate_generation = 16;
    */
   certificateGeneration?: string;
+
+  /**
+   * Metrics of the catalogue that this machine cannot tell, each with the reason.
+   *
+   * @generated from field: map<string, string> absent_metrics = 17;
+   */
+  absentMetrics?: { [key: string]: string };
 };
 
 /**
@@ -818,6 +843,199 @@ export const TaskProgressSchema: GenMessage<TaskProgress, {jsonType: TaskProgres
   messageDesc(file_holdfast_agent_v1_session, 10);
 
 /**
+ * Figures of the machine at some times, oldest first. The agent keeps them until they are acknowledged, and sends no others
+ * before that.
+ *
+ * @generated from message holdfast.agent.v1.Samples
+ */
+export type Samples = Message<"holdfast.agent.v1.Samples"> & {
+  /**
+   * Counts up by one in a session.
+   *
+   * @generated from field: uint64 batch = 1;
+   */
+  batch: bigint;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.Sample samples = 2;
+   */
+  samples: Sample[];
+};
+
+/**
+ * Figures of the machine at some times, oldest first. The agent keeps them until they are acknowledged, and sends no others
+ * before that.
+ *
+ * @generated from message holdfast.agent.v1.Samples
+ */
+export type SamplesJson = {
+  /**
+   * Counts up by one in a session.
+   *
+   * @generated from field: uint64 batch = 1;
+   */
+  batch?: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.Sample samples = 2;
+   */
+  samples?: SampleJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Samples.
+ * Use `create(SamplesSchema)` to create a new message.
+ */
+export const SamplesSchema: GenMessage<Samples, {jsonType: SamplesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 11);
+
+/**
+ * All figures of one moment. History has them once for each machine and time.
+ *
+ * @generated from message holdfast.agent.v1.Sample
+ */
+export type Sample = Message<"holdfast.agent.v1.Sample"> & {
+  /**
+   * Milliseconds since 1970 by the machine's clock: a multiple of the interval of samples.
+   *
+   * @generated from field: int64 time_ms = 1;
+   */
+  timeMs: bigint;
+
+  /**
+   * Places in the catalogue of metrics; a metric without a value at this time is left out.
+   *
+   * @generated from field: repeated uint32 slots = 2;
+   */
+  slots: number[];
+
+  /**
+   * One for each slot.
+   *
+   * @generated from field: repeated double values = 3;
+   */
+  values: number[];
+};
+
+/**
+ * All figures of one moment. History has them once for each machine and time.
+ *
+ * @generated from message holdfast.agent.v1.Sample
+ */
+export type SampleJson = {
+  /**
+   * Milliseconds since 1970 by the machine's clock: a multiple of the interval of samples.
+   *
+   * @generated from field: int64 time_ms = 1;
+   */
+  timeMs?: string;
+
+  /**
+   * Places in the catalogue of metrics; a metric without a value at this time is left out.
+   *
+   * @generated from field: repeated uint32 slots = 2;
+   */
+  slots?: number[];
+
+  /**
+   * One for each slot.
+   *
+   * @generated from field: repeated double values = 3;
+   */
+  values?: (number | "NaN" | "Infinity" | "-Infinity")[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Sample.
+ * Use `create(SampleSchema)` to create a new message.
+ */
+export const SampleSchema: GenMessage<Sample, {jsonType: SampleJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 12);
+
+/**
+ * What became of a batch.
+ *
+ * @generated from message holdfast.agent.v1.SamplesAck
+ */
+export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
+  /**
+   * @generated from field: uint64 batch = 1;
+   */
+  batch: bigint;
+
+  /**
+   * History has them for good, but for those refused; false: send them again after retry_ms.
+   *
+   * @generated from field: bool kept = 2;
+   */
+  kept: boolean;
+
+  /**
+   * @generated from field: uint32 retry_ms = 3;
+   */
+  retryMs: number;
+
+  /**
+   * So many were not taken, and never will be: their times cannot be right, or are too long ago.
+   *
+   * @generated from field: uint32 refused = 4;
+   */
+  refused: number;
+
+  /**
+   * Why, when any were.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+};
+
+/**
+ * What became of a batch.
+ *
+ * @generated from message holdfast.agent.v1.SamplesAck
+ */
+export type SamplesAckJson = {
+  /**
+   * @generated from field: uint64 batch = 1;
+   */
+  batch?: string;
+
+  /**
+   * History has them for good, but for those refused; false: send them again after retry_ms.
+   *
+   * @generated from field: bool kept = 2;
+   */
+  kept?: boolean;
+
+  /**
+   * @generated from field: uint32 retry_ms = 3;
+   */
+  retryMs?: number;
+
+  /**
+   * So many were not taken, and never will be: their times cannot be right, or are too long ago.
+   *
+   * @generated from field: uint32 refused = 4;
+   */
+  refused?: number;
+
+  /**
+   * Why, when any were.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SamplesAck.
+ * Use `create(SamplesAckSchema)` to create a new message.
+ */
+export const SamplesAckSchema: GenMessage<SamplesAck, {jsonType: SamplesAckJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 13);
+
+/**
  * @generated from message holdfast.agent.v1.ControllerFrame
  */
 export type ControllerFrame = Message<"holdfast.agent.v1.ControllerFrame"> & {
@@ -868,6 +1086,12 @@ export type ControllerFrame = Message<"holdfast.agent.v1.ControllerFrame"> & {
      */
     value: Redirect;
     case: "redirect";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.SamplesAck samples_ack = 8;
+     */
+    value: SamplesAck;
+    case: "samplesAck";
   } | { case: undefined; value?: undefined };
 };
 
@@ -911,6 +1135,11 @@ export type ControllerFrameJson = {
    * @generated from field: holdfast.agent.v1.Redirect redirect = 7;
    */
   redirect?: RedirectJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SamplesAck samples_ack = 8;
+   */
+  samplesAck?: SamplesAckJson;
 };
 
 /**
@@ -918,7 +1147,7 @@ export type ControllerFrameJson = {
  * Use `create(ControllerFrameSchema)` to create a new message.
  */
 export const ControllerFrameSchema: GenMessage<ControllerFrame, {jsonType: ControllerFrameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 11);
+  messageDesc(file_holdfast_agent_v1_session, 14);
 
 /**
  * @generated from message holdfast.agent.v1.Welcome
@@ -948,6 +1177,13 @@ export type Welcome = Message<"holdfast.agent.v1.Welcome"> & {
    * @generated from field: int64 authority_generation = 4;
    */
   authorityGeneration: bigint;
+
+  /**
+   * How far apart samples are to be taken; 0 leaves it as it is.
+   *
+   * @generated from field: int32 sample_interval_ms = 5;
+   */
+  sampleIntervalMs: number;
 };
 
 /**
@@ -978,6 +1214,13 @@ export type WelcomeJson = {
    * @generated from field: int64 authority_generation = 4;
    */
   authorityGeneration?: string;
+
+  /**
+   * How far apart samples are to be taken; 0 leaves it as it is.
+   *
+   * @generated from field: int32 sample_interval_ms = 5;
+   */
+  sampleIntervalMs?: number;
 };
 
 /**
@@ -985,7 +1228,7 @@ export type WelcomeJson = {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome, {jsonType: WelcomeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 12);
+  messageDesc(file_holdfast_agent_v1_session, 15);
 
 /**
  * @generated from message holdfast.agent.v1.HeartbeatAck
@@ -1012,7 +1255,7 @@ export type HeartbeatAckJson = {
  * Use `create(HeartbeatAckSchema)` to create a new message.
  */
 export const HeartbeatAckSchema: GenMessage<HeartbeatAck, {jsonType: HeartbeatAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 13);
+  messageDesc(file_holdfast_agent_v1_session, 16);
 
 /**
  * @generated from message holdfast.agent.v1.CancelTask
@@ -1039,7 +1282,7 @@ export type CancelTaskJson = {
  * Use `create(CancelTaskSchema)` to create a new message.
  */
 export const CancelTaskSchema: GenMessage<CancelTask, {jsonType: CancelTaskJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 14);
+  messageDesc(file_holdfast_agent_v1_session, 17);
 
 /**
  * @generated from message holdfast.agent.v1.ResultAck
@@ -1066,7 +1309,7 @@ export type ResultAckJson = {
  * Use `create(ResultAckSchema)` to create a new message.
  */
 export const ResultAckSchema: GenMessage<ResultAck, {jsonType: ResultAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 15);
+  messageDesc(file_holdfast_agent_v1_session, 18);
 
 /**
  * The controller stops or lost its lease: dial another one.
@@ -1107,7 +1350,7 @@ export type GoodbyeJson = {
  * Use `create(GoodbyeSchema)` to create a new message.
  */
 export const GoodbyeSchema: GenMessage<Goodbye, {jsonType: GoodbyeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 16);
+  messageDesc(file_holdfast_agent_v1_session, 19);
 
 /**
  * Another controller has fewer agents: open a session there, and end this one once that is welcomed.
@@ -1142,7 +1385,7 @@ export type RedirectJson = {
  * Use `create(RedirectSchema)` to create a new message.
  */
 export const RedirectSchema: GenMessage<Redirect, {jsonType: RedirectJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 17);
+  messageDesc(file_holdfast_agent_v1_session, 20);
 
 /**
  * @generated from message holdfast.agent.v1.ReadPayloadRequest
@@ -1169,7 +1412,7 @@ export type ReadPayloadRequestJson = {
  * Use `create(ReadPayloadRequestSchema)` to create a new message.
  */
 export const ReadPayloadRequestSchema: GenMessage<ReadPayloadRequest, {jsonType: ReadPayloadRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 18);
+  messageDesc(file_holdfast_agent_v1_session, 21);
 
 /**
  * @generated from message holdfast.agent.v1.PayloadChunk
@@ -1196,7 +1439,7 @@ export type PayloadChunkJson = {
  * Use `create(PayloadChunkSchema)` to create a new message.
  */
 export const PayloadChunkSchema: GenMessage<PayloadChunk, {jsonType: PayloadChunkJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 19);
+  messageDesc(file_holdfast_agent_v1_session, 22);
 
 /**
  * @generated from service holdfast.agent.v1.EnrollmentService

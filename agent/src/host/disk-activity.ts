@@ -1,0 +1,29 @@
+import { readFile, stat } from "node:fs/promises";
+
+/**
+ * Reads and writes that the device below a path has completed, whoever asked for them: also those of the kernel, which
+ * writes back later what was written to files. Undefined for a file system that is on no device of its own.
+ */
+export async function diskOperations(path: string): Promise<number | undefined> {
+  const [{ dev }, table] = await Promise.all([stat(path, { bigint: true }), readFile("/proc/diskstats", "utf8")]);
+  return operationsOf(table, dev);
+}
+
+/** Pure: reads /proc/diskstats (Documentation/admin-guide/iostats.rst). */
+export function operationsOf(table: string, device: bigint): number | undefined {
+  const { major, minor } = numbersOf(device);
+  const line = table.split("\n").find((each) => {
+    const [first, second] = each.trim().split(/\s+/, 2);
+    return first === major && second === minor;
+  });
+  if (line === undefined) return undefined;
+  const [, , , reads, , , , writes] = line.trim().split(/\s+/);
+  return Number(reads) + Number(writes);
+}
+
+/** As the C library packs them: gnu_dev_makedev. */
+function numbersOf(device: bigint): { major: string; minor: string } {
+  const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & 0xfffff000n);
+  const minor = (device & 0xffn) | ((device >> 12n) & 0xffffff00n);
+  return { major: String(major), minor: String(minor) };
+}

@@ -1,0 +1,98 @@
+import { availableParallelism } from "node:os";
+import type { ControlGroup } from "../host/control-group.ts";
+import { diskOperations } from "../host/disk-activity.ts";
+import { measureDisk } from "../host/disk-space.ts";
+import { networkTraffic } from "../host/network-traffic.ts";
+import { createRate } from "./rate.ts";
+import type { SampleSource } from "./sample-source.ts";
+
+export interface MachineSourcesDeps {
+  readonly group: ControlGroup;
+  readonly dataDir: string;
+  /** The storage that was asked for; undefined while nothing was. */
+  readonly storageBytes: () => number | undefined;
+  /** The interface that is the machine's alone; empty when it shares the host's network. */
+  readonly networkInterface: string;
+  readonly monotonicMs: () => number;
+}
+
+const noGroup = "This host gives machines no control groups, so what this machine alone uses is not counted.";
+const sharedNetwork =
+  "The machine shares its host's network, which counts the traffic of all machines together and of none alone.";
+const sharedDisk =
+  "The data is on a disk of its host that others use too, and nothing counts what this machine does there.";
+const mostCpus = availableParallelism();
+/** Looks further apart than this make no rate: what came meanwhile may have come at any time in between. */
+const longestMs = 60_000;
+
+/** What the machine itself is like, each part from a source of its own. */
+export function createMachineSources(deps: MachineSourcesDeps): SampleSource[] {
+  return [processorAndMemory(deps), disk(deps), network(deps)];
+}
+
+function processorAndMemory({ group, monotonicMs }: MachineSourcesDeps): SampleSource {
+  const used = createRate(longestMs);
+  return {
+    async read() {
+      const [usedUs, limit, needed, most] = await Promise.all([
+        group.cpuUsedUs(),
+        group.cpuLimit(),
+        group.memoryNeededBytes(),
+        group.memoryLimitBytes(),
+      ]);
+      const usPerSecond = used.next(usedUs, monotonicMs());
+      // More CPUs than the host has are nobody's.
+      const cpus = Math.min(limit ?? mostCpus, mostCpus);
+      const isLimited = needed !== undefined && most !== undefined && Number.isFinite(most);
+      return {
+        values: {
+          cpu: usPerSecond === undefined ? undefined : shareOf(usPerSecond, cpus * 1_000_000),
+          memory: isLimited ? shareOf(needed, most) : undefined,
+        },
+        absent: {
+          ...(usedUs === undefined && { cpu: noGroup }),
+          ...(!isLimited && { memory: noGroup }),
+        },
+      };
+    },
+  };
+}
+
+function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps): SampleSource {
+  const completed = createRate(longestMs);
+  return {
+    async read(signal) {
+      const { usedBytes, totalBytes, own } = await measureDisk(dataDir, storageBytes() ?? 0, signal);
+      const operations = (own ? await diskOperations(dataDir) : undefined) ?? (await group.diskOperations());
+      return {
+        values: {
+          disk: totalBytes === 0 ? undefined : shareOf(usedBytes, totalBytes),
+          disk_iops: completed.next(operations, monotonicMs()),
+        },
+        absent: operations === undefined ? { disk_iops: sharedDisk } : {},
+      };
+    },
+  };
+}
+
+function network({ networkInterface, monotonicMs }: MachineSourcesDeps): SampleSource {
+  const [received, sent] = [createRate(longestMs), createRate(longestMs)];
+  return {
+    async read() {
+      const traffic = networkInterface === "" ? undefined : await networkTraffic(networkInterface);
+      const atMs = monotonicMs();
+      return {
+        values: {
+          network_in: received.next(traffic?.receivedBytes, atMs),
+          network_out: sent.next(traffic?.sentBytes, atMs),
+        },
+        absent: networkInterface === "" ? { network_in: sharedNetwork, network_out: sharedNetwork } : {},
+      };
+    },
+  };
+}
+
+/** Percent. What is a little more than all is the clock's doing. */
+function shareOf(part: number, whole: number): number {
+  return Math.min(100, (part / whole) * 100);
+}

@@ -1,0 +1,61 @@
+import type { MetricPoint } from "../metric-types.ts";
+
+/** Where a chart is drawn. */
+export interface ChartArea {
+  /** Seconds since 1970. */
+  readonly fromS: number;
+  readonly toS: number;
+  /** Characters that the chart has across, and lines. */
+  readonly width: number;
+  readonly height: number;
+}
+
+const levels = ["\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"];
+
+/**
+ * Pure: lines of a bar chart from 0 to `top`, the highest first. A column shows the highest average of its time, and nothing
+ * where there is none.
+ */
+export function drawChart(
+  points: readonly MetricPoint[],
+  top: number,
+  { fromS, toS, width, height }: ChartArea,
+): string[] {
+  const columns = Array.from({ length: width }, (): number | undefined => undefined);
+  for (const [timeS, average] of points) {
+    const column = Math.floor(((timeS - fromS) / (toS - fromS)) * width);
+    if (column >= 0 && column < width) columns[column] = Math.max(columns[column] ?? 0, average);
+  }
+  const filled = columns.map((value) => {
+    if (value === undefined) return 0;
+    // What is there shows, however little it is.
+    return Math.max(1, Math.round((top <= 0 ? 0 : Math.min(value / top, 1)) * height * levels.length));
+  });
+  return Array.from({ length: height }, (_, line) => {
+    const below = (height - 1 - line) * levels.length;
+    return filled.map((eighths) => levels[Math.min(eighths - below, levels.length) - 1] ?? " ").join("");
+  });
+}
+
+const scales: readonly (readonly [number, string])[] = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** Pure: three digits and a unit. */
+export function shortFigure(value: number, unit: string): string {
+  const short = {
+    percent: "%",
+    "per second": "/s",
+    "per minute": "/min",
+    "bytes per second": "B/s",
+    bytes: "B",
+    seconds: "s",
+  };
+  const [scale, letter] = scales.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
+  const scaled = value / scale;
+  const digits = Math.abs(scaled) >= 100 || Number.isInteger(scaled) ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
+  return `${scaled.toFixed(digits)}${letter === "" ? "" : ` ${letter}`}${short[unit as keyof typeof short] ?? ""}`;
+}

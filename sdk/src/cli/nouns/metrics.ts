@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Option } from "commander";
+import type { MetricPeriod, MetricResolution, Metrics, MetricSeries } from "../../metric-types.ts";
+import type { ManagedService } from "../../types.ts";
+import { drawChart, shortFigure } from "../chart.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { given, several } from "../flag-values.ts";
+
+interface MetricFlags {
+  readonly metric?: readonly string[];
+  readonly period: MetricPeriod;
+  readonly resolution?: MetricResolution;
+  readonly node?: readonly string[];
+  readonly watch?: boolean;
+}
+
+const periods = { "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800 } as const;
+const stepsS = { "1m": 60, "5m": 300, "1h": 3_600 } as const;
+const again = 5_000;
+const height = 4;
+const widest = 120;
+
+export function addMetrics(metrics: CliCommand): void {
+  metrics
+    .argument("<service>")
+    .option("--metric <metric>", "only this one; may be repeated", several)
+    .addOption(new Option("--period <period>", "how far back").choices(Object.keys(periods)).default("1h"))
+    .addOption(new Option("--resolution <time>", "what one point stands for").choices(Object.keys(stepsS)))
+    .option("--node <id>", "only of this node; may be repeated", several)
+    .option("--watch", "draw again every 5 seconds, until Ctrl-C")
+    .example("metrics orders")
+    .example("metrics orders --metric cpu --metric memory --period 24h --watch")
+    .example("metrics orders --metric disk_iops --output json")
+    .does(async (context, name: string, flags: MetricFlags) => {
+      const service = await context.service(name);
+      const metric = flags.metric ?? (await collectedOf(context, service));
+      const { period, resolution, node } = flags;
+      const query = { metric, period, ...given({ resolution, node_id: node }) };
+      const ask = () => context.client.metrics.get(service.id, query, { signal: context.signal });
+      for (;;) {
+        const answer = await ask();
+        if (flags.watch === true) context.output.clear();
+        show(context, answer, periods[period]);
+        if (flags.watch !== true) return;
+        await sleep(again, undefined, { signal: context.signal });
+      }
+    });
+}
+
+/** All that can be told of this engine now. */
+async function collectedOf({ client }: Context, { database_type: engine }: ManagedService): Promise<string[]> {
+  const { metrics } = await client.catalog();
+  const theirs = metrics.filter(({ engines }) => engines.length === 0 || engines.includes(engine));
+  return theirs.filter(({ source }) => source !== null).map(({ name }) => name);
+}
+
+function show({ output }: Context, metrics: Metrics, periodS: number): void {
+  if (output.format !== "table") return output.show(metrics);
+  const stepS = stepsS[metrics.resolution];
+  const toS = (Math.floor(Date.now() / 1_000 / stepS) + 1) * stepS;
+  const several = new Set(metrics.series.map(({ node_id: node }) => node)).size > 1;
+  const width = Math.min(widest, Math.max(20, (output.columns ?? 80) - 2), Math.round(periodS / stepS));
+  const area = { fromS: toS - periodS, toS, width, height };
+  for (const series of metrics.series) {
+    output.say(headOf(series, several));
+    for (const line of drawChart(series.points, topOf(series), area)) output.say(`  ${line.trimEnd()}`);
+  }
+  for (const { metric, reason } of metrics.absent) output.say(`${metric}: ${reason}`);
+}
+
+function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, several: boolean): string {
+  const name = several ? `${metric} of ${role} ${node}` : metric;
+  const last = points.at(-1);
+  if (last === undefined) return `${name}: no samples in this time`;
+  const least = Math.min(...points.map(([, , minimum]) => minimum));
+  const most = Math.max(...points.map(([, , , maximum]) => maximum));
+  return `${name}: ${shortFigure(last[1], unit)} (${shortFigure(least, unit)} to ${shortFigure(most, unit)})`;
+}
+
+/** A percentage is of 100; all else is drawn up to its highest average. */
+function topOf({ unit, points }: MetricSeries): number {
+  return unit === "percent" ? 100 : Math.max(0, ...points.map(([, average]) => average));
+}

@@ -1,0 +1,154 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { metricCatalogue } from "@holdfast/common/metric-catalogue.ts";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/clients.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import type { ProblemJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface MetricsJson {
+  readonly period: string | null;
+  readonly resolution: string;
+  readonly series: readonly {
+    readonly metric: string;
+    readonly unit: string;
+    readonly node_id: string;
+    readonly role: string;
+    readonly points: readonly (readonly [number, number, number, number])[];
+  }[];
+  readonly absent: readonly { readonly metric: string; readonly node_id: string; readonly reason: string }[];
+}
+
+describe("the metrics of services", () => {
+  let platform: Platform;
+  let services: Services;
+  let orders: RunningService;
+  let cache: RunningService;
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" } });
+    services = createServices(platform);
+    [orders, cache] = await Promise.all([
+      services.createRunning("orders"),
+      services.createRunning("cache", { database_type: "valkey" }),
+    ]);
+  });
+  afterAll(() => platform?.remove());
+
+  async function metricsOf({ service }: RunningService, query: string): Promise<MetricsJson> {
+    const path = `/managed-services/${service.id}/metrics?${query}`;
+    return expectStatus(await platform.rest.get<MetricsJson>(path), 200).json;
+  }
+
+  async function refused({ service }: RunningService, query: string, status: number): Promise<ProblemJson> {
+    const path = `/managed-services/${service.id}/metrics?${query}`;
+    return expectStatus(await platform.rest.get<ProblemJson>(path), status).json;
+  }
+
+  it("come from each machine within a moment, for every engine", async () => {
+    for (const [running, own] of [
+      [orders, "metric=pg_locks"],
+      [cache, "metric=valkey_used_memory"],
+    ] as const) {
+      const metrics = "metric=disk_iops&metric=disk&metric=memory&metric=network_in";
+      const answer = await waitUntil("both have told rates", async () => {
+        const told = await metricsOf(running, `${metrics}&${own}&period=15m`);
+        return told.series.some(({ metric, points }) => metric === "disk_iops" && points.length > 0) ? told : undefined;
+      });
+      expect(answer).toMatchObject({ period: "15m", resolution: "1m" });
+      const [node] = running.service.nodes;
+      const disk = answer.series.find(({ metric }) => metric === "disk");
+      expect(disk).toMatchObject({ unit: "percent", node_id: node?.id, role: "primary" });
+      const [time = 0, average = 0, minimum = 0, maximum = 0] = disk?.points.at(-1) ?? [];
+      expect(time % 60).toBe(0);
+      expect([minimum > 0, minimum <= average, average <= maximum, maximum < 100]).toEqual([true, true, true, true]);
+      // Its machine shares the host's network; figures of engines are of a later version.
+      expect(answer.series.map(({ metric }) => metric)).not.toContain("network_in");
+      const absent = Object.fromEntries(answer.absent.map(({ metric, reason }) => [metric, reason]));
+      expect(absent["network_in"]).toMatch(/shares its host's network/);
+      expect(absent[own.slice("metric=".length)]).toBe("This version does not collect it.");
+    }
+  });
+
+  it("have names that the catalogue lists, and refuse others with what was meant", async () => {
+    const { metrics } = (await platform.rest.get<{ metrics: { name: string; source: string | null }[] }>("/catalog"))
+      .json;
+    expect(metrics.map(({ name }) => name)).toEqual(metricCatalogue.map(({ name }) => name));
+    const unknown = await refused(orders, "metric=cpus&metric=zzzzzzzz&period=7d&resolution=1m", 400);
+    expect(unknown.errors.map(({ field, pointer }) => [field, pointer])).toEqual([
+      ["metric", null],
+      ["metric", null],
+      ["resolution", null],
+    ]);
+    expect(unknown.detail).toMatch(/did you mean cpu\?.*GET \/catalog.*allowed is 5m, 1h/);
+    expect((await refused(orders, "period=1h", 400)).errors[0]?.field).toBe("metric");
+    expect((await refused(orders, "metric=cpu&period=2h", 400)).errors[0]?.field).toBe("period");
+    expect((await refused(orders, "metric=valkey_used_memory", 422)).code).toBe("not_supported");
+    expect((await refused(orders, `metric=cpu&node_id=${cache.service.nodes[0]?.id}`, 404)).code).toBe(
+      "object_not_found",
+    );
+  });
+
+  it("show what a query did to the disk and the processor", async () => {
+    const before = Date.now();
+    const client = await openPostgresql(platform, orders.connection, { password: orders.password });
+    await client.query(
+      "CREATE TABLE filled AS SELECT repeat(md5(i::text), 8) AS line FROM generate_series(1, 200000) AS i",
+    );
+    await client.end();
+    const start = new Date(before - 5_000).toISOString();
+    const query = `metric=cpu&metric=disk_iops&metric=disk&start=${start}`;
+    const answer = await waitUntil("the disk's figure has moved", async () => {
+      const told = await metricsOf(orders, query);
+      const [low = 0, high = 0] = [2, 3].map((index) => {
+        const values = told.series.at(-1)?.points.map((point) => point[index] ?? 0) ?? [];
+        return index === 2 ? Math.min(...values) : Math.max(...values);
+      });
+      return high > low + 2 ? told : undefined;
+    });
+    expect(answer.period).toBeNull();
+    const mostOf = (name: string) =>
+      Math.max(0, ...(answer.series.find(({ metric }) => metric === name)?.points ?? []).map(([, , , most]) => most));
+    expect(mostOf("disk_iops")).toBeGreaterThan(1);
+    // Where the host has no control groups for machines, cpu is absent.
+    const cpuIsThere = !answer.absent.some(({ metric }) => metric === "cpu");
+    if (cpuIsThere) expect(mostOf("cpu")).toBeGreaterThan(1);
+  });
+
+  it("lose nothing while the control plane is away", async () => {
+    const node = orders.service.nodes[0]?.id ?? "";
+    const spool = join(platform.directory, "machines", node, "state", "samples");
+    const held = () =>
+      readFileSync(spool, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => Number(JSON.parse(line.slice(9)).t));
+    await platform.killControlPlane();
+    const away = Date.now();
+    await waitUntil("samples wait on the machine", () => held().filter((time) => time > away).length > 3);
+    const waiting = held();
+    await platform.start();
+    const { ports } = JSON.parse(readFileSync(join(platform.directory, "installation.json"), "utf8"));
+    const password = readFileSync(join(platform.directory, "keys", "history-password"), "utf8").trim();
+    const place = { host: "127.0.0.1", port: ports.history, user: "holdfast", database: "holdfast" };
+    const kept = async () => {
+      const history = new Client({ ...place, password, ssl: { rejectUnauthorized: false } });
+      try {
+        await history.connect();
+        const sql = "SELECT extract(epoch FROM time) * 1000 AS time FROM sample WHERE machine_id = $1";
+        const { rows } = await history.query<{ time: string }>(sql, [node]);
+        return new Set(rows.map(({ time }) => Number(time)));
+      } finally {
+        await history.end();
+      }
+    };
+    const missing = await waitUntil("they are in the history", async () => {
+      const times = await kept();
+      return times.has(waiting.at(-1) ?? 0) ? waiting.filter((time) => !times.has(time)) : undefined;
+    });
+    expect(missing).toEqual([]);
+  });
+});
