@@ -19,6 +19,8 @@ export interface Installation {
   readonly provider?: ProviderName;
   /** Socket of the Incus daemon that it uses; absent when it runs one of its own. */
   readonly incus_socket?: string;
+  /** Address or name by which other machines reach the controllers; absent when none is to. */
+  readonly advertise?: string;
 }
 
 /** What the user asks of an installation at a start; what is absent stays, or gets its default. */
@@ -26,6 +28,7 @@ export interface Wishes {
   readonly ports: Partial<Ports>;
   readonly provider?: ProviderName;
   readonly incusSocket?: string;
+  readonly advertise?: string;
 }
 
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
@@ -36,7 +39,11 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)
-      : { ...existing, ports: { ...existing.ports, ...wished.ports } };
+      : {
+          ...existing,
+          ports: { ...existing.ports, ...wished.ports },
+          ...(wished.advertise && { advertise: wished.advertise }),
+        };
   if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
     const own = providerOf(installation);
     throw new UserError(
@@ -61,7 +68,7 @@ export function providerOf({ provider }: Pick<Installation, "provider">): Provid
 }
 
 async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
-  const { ports, provider, incusSocket } = wished;
+  const { ports, provider, incusSocket, advertise } = wished;
   const block = await registry.claim(layout.root, async (candidate) => {
     // Busy ports of the user's own choice are the user's to hear about; others only rule the block out.
     const busy = await busyPorts(portsOf(candidate));
@@ -74,5 +81,6 @@ async function newInstallation(layout: Layout, registry: BlockRegistry, wished: 
     loopback_block: block,
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
+    ...(advertise && { advertise }),
   };
 }

@@ -10,12 +10,19 @@ test.each([
     { HOLDFAST_DATA: "/d" },
     { dataDir: "/f", ports: { etcd_peer: 2 } },
   ],
+  [
+    "an address for others",
+    ["--advertise", "192.0.2.1"],
+    {},
+    { dataDir: "/code/.holdfast", ports: {}, advertise: "192.0.2.1" },
+  ],
 ])("with %s the options are as expected", (_, args, environment, expected) => {
   expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
 });
 
 test.each([
   [["up", "--api-port", "many"], "--api-port: many is not a port"],
+  [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
   [["up", "--colour", "red"], "usage:"],
   [["down"], "usage:"],
 ])("%j is refused", (args, message) => {

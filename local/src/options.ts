@@ -15,12 +15,14 @@ export interface Options {
   readonly provider?: ProviderName;
   /** Socket of an Incus daemon that is there already. */
   readonly incusSocket?: string;
+  /** Address or name of this machine by which other machines reach its controllers; they are not reached from elsewhere without. */
+  readonly advertise?: string;
 }
 
 export const usage = [
   "usage: npm start -- [--data DIR] [--provider process|incus] [--incus-socket PATH]",
   "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
-  "                    [--etcd-peer-port N] [--history-port N]",
+  "                    [--etcd-peer-port N] [--history-port N] [--advertise ADDRESS]",
   "       npm run clean -- [--data DIR]",
   "       npm start -- host ...                 makes this machine a host of an installation that runs elsewhere",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
@@ -45,11 +47,21 @@ export function readOptions(
   if (provider !== undefined && !isProvider(provider))
     throw new UserError(`--provider: ${provider} is neither ${providers.join(" nor ")}`);
   const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
-  return { command, dataDir, ports, ...(provider && { provider }), ...(incusSocket && { incusSocket }) };
+  const advertise = flags["advertise"] ?? environment["HOLDFAST_ADVERTISE"];
+  if (advertise !== undefined && !/^([0-9A-Za-z.-]+|[0-9A-Fa-f:]+)$/.test(advertise))
+    throw new UserError(`--advertise: ${advertise} is neither an address nor a name; a port has its own flag`);
+  return {
+    command,
+    dataDir,
+    ports,
+    ...(provider && { provider }),
+    ...(incusSocket && { incusSocket }),
+    ...(advertise && { advertise }),
+  };
 }
 
 function parse(args: readonly string[]): Record<string, string | undefined> {
-  const names = ["data", "provider", "incus-socket", ...Object.values(portPlans).map(({ flag }) => flag)];
+  const names = ["data", "provider", "incus-socket", "advertise", ...Object.values(portPlans).map(({ flag }) => flag)];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   try {
     return parseArgs({ args: [...args], options }).values;

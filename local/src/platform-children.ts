@@ -52,8 +52,7 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
     HOLDFAST_API_LISTEN: `127.0.0.1:${ports.api}`,
     HOLDFAST_BASE_URL: baseUrlOf(installation),
-    HOLDFAST_AGENT_LISTEN: `${machineHost.address}:${ports.agents}`,
-    HOLDFAST_AGENT_ADVERTISE: `${machineHost.address}:${ports.agents}`,
+    ...agentListener(machineHost, installation),
     HOLDFAST_DOMAIN: domain,
     HOLDFAST_OBJECTS: pathToFileURL(layout.objects).href,
     HOLDFAST_PROCESS_DIR: layout.root,
@@ -64,6 +63,17 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
     HOLDFAST_CA_FILE: layout.authority,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
     HOLDFAST_DEFAULT_ALLOWED_CIDRS: machineHost.allowedCidrs.join(","),
+  };
+}
+
+/** Where agents, hosts and other controllers find this one: on this machine alone, unless others are to reach it. */
+function agentListener({ address }: MachineHost, { ports, advertise }: Installation) {
+  const own = `${address}:${ports.agents}`;
+  if (advertise === undefined) return { HOLDFAST_AGENT_LISTEN: own, HOLDFAST_AGENT_ADVERTISE: own };
+  const isV6 = advertise.includes(":");
+  return {
+    HOLDFAST_AGENT_LISTEN: `${isV6 ? "[::]" : "0.0.0.0"}:${ports.agents}`,
+    HOLDFAST_AGENT_ADVERTISE: `${isV6 ? `[${advertise}]` : advertise}:${ports.agents}`,
   };
 }
 

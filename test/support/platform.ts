@@ -55,7 +55,7 @@ export interface PlatformOptions {
   readonly flags?: readonly string[];
 }
 
-const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
+export const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
 const watchdog = join(import.meta.dirname, "watchdog.sh");
 const startWithinMs = 60_000;
 /** What runs ahead of demand is in the way of tests that count machines; those that want it ask for it. */
@@ -191,7 +191,7 @@ async function answers(admin: AdminFile): Promise<boolean> {
 }
 
 /** The test runner's own settings are none of the platform's business. */
-function childEnvironment(): Record<string, string> {
+export function childEnvironment(): Record<string, string> {
   const kept = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
   return Object.fromEntries(
     kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),

@@ -68,7 +68,8 @@ export async function startSecondController(
   };
 }
 
-function settingsOf(pid: number | undefined): Record<string, string> {
+/** The environment that a process was started with. */
+export function settingsOf(pid: number | undefined): Record<string, string> {
   const entries = argumentsAndEnvironment(pid ?? 0)
     .environ.split("\0")
     .filter((entry) => entry.includes("="));

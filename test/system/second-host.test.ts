@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queryOnce } from "../support/clients.ts";
+import { resolveName } from "../support/dns-query.ts";
+import { inviteHost } from "../support/host-invitation.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { lastLogLines, logFiles } from "../support/platform-logs.ts";
+import { isAlive, killAtOnce } from "../support/platform-processes.ts";
+import { newSecondHost, type SecondHost } from "../support/second-host.ts";
+import { createServices, type RunningService } from "../support/services.ts";
+import { freePorts } from "../support/temporary-process.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("a second host that joined by a file", () => {
+  let platform: Platform;
+  let host: SecondHost;
+  let database: RunningService;
+  let token = "";
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    host = newSecondHost();
+    const [port] = await freePorts(1);
+    const file = await inviteHost(platform, "second", "east", `127.0.0.1:${port}`);
+    ({ token } = file);
+    await host.start(file);
+    await waitUntil("the host is ready", said('"host":"second","from":"joining","event":"answered"', 1));
+    database = await createServices(platform).createRunning("far", { zone: "east" });
+  });
+  afterAll(async () => {
+    await host?.remove();
+    await platform?.remove();
+  });
+
+  const count = async () => {
+    const sql = "INSERT INTO written DEFAULT VALUES RETURNING (SELECT count(*)::int FROM written) AS before";
+    const [row] = await queryOnce<{ before: number }>(platform, database.connection, database, sql);
+    return row?.before;
+  };
+
+  it("runs the services of its zone, reached by name with the certificate verified, on addresses of its own", async () => {
+    await queryOnce(platform, database.connection, database, "CREATE TABLE written (at timestamptz DEFAULT now())");
+    expect(await count()).toBe(0);
+    expect(host.processes().machines).toHaveLength(1);
+    expect(platform.processes().machines).toHaveLength(0);
+    const { loopback_block: block } = JSON.parse(readFileSync(join(host.directory, "installation.json"), "utf8"));
+    const [address] = await resolveName(platform.admin.dns_server, database.connection.host);
+    expect(address?.startsWith(`${block}.`)).toBe(true);
+  });
+
+  it("keeps its machines when its program is killed, and adopts them when it is back", async () => {
+    const before = host.program();
+    const [machine] = host.processes().machines;
+    killAtOnce(before ?? 0);
+    expect(await count()).toBe(1);
+    await waitUntil("another program serves", () => {
+      const now = host.program();
+      return now !== undefined && now !== before;
+    });
+    await waitUntil("controllers have it again", said('"msg":"host connected"', 2), {
+      describe: () => lastLogLines(platform.directory, 20, "host"),
+    });
+    expect(await count()).toBe(2);
+    const [after] = host.processes().machines;
+    expect(after).toEqual(machine);
+    expect(isAlive(machine?.engine ?? 0)).toBe(true);
+  });
+
+  it("goes on where it was after it was stopped, without a token", async () => {
+    await host.stop();
+    expect(host.processes().machines).toEqual([]);
+    await host.start();
+    await waitUntil("the service answers", count, { everyMs: 200, describe: () => lastLogLines(host.directory, 20) });
+    expect(await count()).toBe(4);
+  });
+
+  it("leaves its token in no log", () => {
+    for (const file of [...logFiles(platform.directory), ...logFiles(host.directory)])
+      expect(readFileSync(file, "utf8")).not.toContain(token);
+    expect(host.output).not.toContain(token);
+  });
+
+  /** Has the controller's log this so often? */
+  function said(what: string, times: number) {
+    return () => {
+      const log = readFileSync(join(platform.directory, "log", "controller.log"), "utf8");
+      return log.split(what).length > times;
+    };
+  }
+});
