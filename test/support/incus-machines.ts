@@ -60,7 +60,7 @@ export async function incusMissing(): Promise<string | undefined> {
 }
 
 /** A number that no installation has, and no other test at the same time. */
-function claimNumber(): string {
+export function claimIncusNumber(): string {
   for (let number = 20; number < 70; number += 1) {
     const directory = incusDirectory(String(number));
     mkdirSync(dirname(directory), { recursive: true });
@@ -81,7 +81,7 @@ export async function startTestIncus(
     readonly tiers?: readonly string[];
   },
 ): Promise<TestIncus> {
-  const number = claimNumber();
+  const number = claimIncusNumber();
   const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
   const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
   const layout = layoutOf(directory);
@@ -167,20 +167,24 @@ export async function startTestIncus(
 
 /** Where a platform with machines of Incus listens. */
 export function listeners({ directory }: Pick<Platform, "directory">) {
-  const { ports, loopback_block } = JSON.parse(readFileSync(join(directory, "installation.json"), "utf8"));
+  const { ports, loopback_block, incus_socket } = JSON.parse(
+    readFileSync(join(directory, "installation.json"), "utf8"),
+  );
   return {
     host_address: `${addressBlockOf(loopback_block)}.0.1`,
     agents_port: Number(ports.agents),
     dns_port: Number(ports.dns),
     api_port: Number(ports.api),
     number: String(loopback_block).split(".")[1] ?? "",
+    /** Of the daemon; its own when the platform was given none. */
+    incus_socket: incus_socket as string | undefined,
   };
 }
 
 /** The Incus of a platform, to do what accidents do. */
 export function openIncusOf(platform: Pick<Platform, "directory">): IncusClient {
-  const { number } = listeners(platform);
-  return createIncusClient({ socket: incusSocket(incusDirectory(number)) }, `holdfast-${number}`);
+  const { number, incus_socket: socket = incusSocket(incusDirectory(number)) } = listeners(platform);
+  return createIncusClient({ socket }, `holdfast-${number}`);
 }
 
 /** The keeper of a machine, as this host sees it. */

@@ -1,30 +1,57 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
+import { addressOf, openPostgresql, openValkey, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
+import { type ForeignIncus, startForeignIncus } from "../support/foreign-incus.ts";
 import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
+import { environmentsIn, filesWith, runInside } from "../support/machine-inside.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { type Attempt, connectFrom, makePlace, type NetworkPlace } from "../support/network-place.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
+const run = promisify(execFile);
 const missing = await incusMissing();
 
+/** One that is there already and has others' things in it; the tests of faults have one of the platform's own. */
 describe.skipIf(missing !== undefined)(
   `a platform with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
+    let daemon: ForeignIncus;
+    let before: Record<string, unknown>;
     let platform: Platform;
+    let removed = false;
     let services: Services;
     let main: RunningService;
 
     beforeAll(async () => {
-      platform = await startPlatform({ flags: ["--provider", "incus"] });
+      daemon = await startForeignIncus();
+      before = await daemon.everything();
+      platform = await startPlatform({ flags: ["--provider", "incus", "--incus-socket", daemon.socket] });
       services = createServices(platform);
       // The very first machine waits for the image.
       const { id } = await services.create("main");
       await services.settled(id, "Running", 150_000);
       main = await services.open(id);
     });
-    afterAll(() => platform?.remove());
+    afterAll(async () => {
+      if (!removed) await platform?.remove();
+      await daemon?.close();
+    });
+
+    async function pidOf({ service }: RunningService): Promise<number> {
+      const incus = openIncusOf(platform);
+      try {
+        return await firstProcessOf(incus, service.nodes[0]?.id ?? "");
+      } finally {
+        await incus.close();
+      }
+    }
 
     it("answers a query over TLS with the certificate verified against its name, at the machine's own address", async () => {
       const [row] = await queryOnce<{ address: string; tls: boolean }>(
@@ -64,18 +91,143 @@ describe.skipIf(missing !== undefined)(
       }
     });
 
-    it("lets a machine reach the controllers and the names, and neither the host nor another machine", async () => {
-      const other = await services.createRunning("other");
+    it("has a Valkey that answers by name over TLS, keeps its values over a stop, and is no PostgreSQL's to reach", async () => {
+      const cache = await services.createRunning("cache", { database_type: "valkey" });
+      const ask = async (command: string, ...args: string[]) => {
+        const client = await openValkey(platform, cache.connection, { password: cache.password });
+        try {
+          return await client.call(command, ...args);
+        } finally {
+          client.disconnect();
+        }
+      };
+      expect(await ask("SET", "greeting", "hello")).toBe("OK");
+      await expect(
+        openValkey(platform, cache.connection, { password: cache.password, verify: "address" }),
+      ).rejects.toThrow();
+      await services.verb(cache.service.id, "stop");
+      await services.verb(cache.service.id, "start");
+      expect(await ask("GET", "greeting")).toBe("hello");
+
+      // A machine and its peers, its controllers and the names: nothing else.
       const { host_address: host, agents_port, dns_port, api_port } = listeners(platform);
-      const incus = openIncusOf(platform);
-      const pid = await firstProcessOf(incus, main.service.nodes[0]?.id ?? "");
-      await incus.close();
+      const [pid, pidOfCache] = [await pidOf(main), await pidOf(cache)];
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
       expect(await connectFrom(pid, host, dns_port)).toBe("open");
       expect(await connectFrom(pid, host, api_port)).toBe("refused");
-      expect(await connectFrom(pid, await addressOf(platform, other.connection.host), 5432)).toBe("refused");
-      expect(await connectFrom(pid, await addressOf(platform, main.connection.host), 5432)).toBe("open");
-      await services.delete(other.service.id);
+      const addressOfCache = await addressOf(platform, cache.connection.host);
+      expect(await connectFrom(pid, addressOfCache, cache.connection.port)).toBe("refused");
+
+      // Each is root of other users of the host, and knows nothing of the other.
+      const [own, others] = [
+        await runInside(pid, "cat", "/proc/1/uid_map"),
+        readFileSync(`/proc/${pidOfCache}/uid_map`, "utf8"),
+      ];
+      const [ofMain = 0, ofCache = 0] = [readFileSync(`/proc/${pid}/uid_map`, "utf8"), others].map((map) =>
+        Number(map.trim().split(/\s+/)[1]),
+      );
+      expect(own).toMatch(/^\s*0\s/);
+      expect(ofMain).toBeGreaterThanOrEqual(100_000);
+      expect(ofCache).not.toBe(ofMain);
+      const id = cache.service.nodes[0]?.id ?? "none";
+      expect(await filesWith(pidOfCache, [id])).not.toEqual([]);
+      expect(await filesWith(pid, [id])).toEqual([]);
+      expect(readFileSync(`/proc/${pid}/mountinfo`, "utf8")).not.toContain(id);
+      await services.delete(cache.service.id);
+    });
+
+    it("keeps a machine from the host's other ports by either family, and from speaking with another's address", async () => {
+      const pid = await pidOf(main);
+      const { host_address: host, agents_port, number } = listeners(platform);
+      const address = await addressOf(platform, main.connection.host);
+      const listener = createServer((socket) => socket.destroy()).listen(0, "::");
+      try {
+        await new Promise((resolve) => listener.once("listening", resolve));
+        const { port } = listener.address() as { port: number };
+        expect(await connectFrom(process.pid, host, port)).toBe("open");
+        expect(await connectFrom(pid, host, port)).toBe("refused");
+        const link = await linkOf(address);
+        const ofLink = (networkInterfaces()[link] ?? []).filter(({ family }) => family === "IPv6");
+        for (const each of ofLink) {
+          expect(await connectFrom(process.pid, `${each.address}%${link}`, port)).toBe("open");
+          expect(await connectFrom(pid, `${each.address}%eth0`, port)).not.toBe("open");
+        }
+        // By no family is there a way on from the host.
+        expect(readFileSync(`/proc/sys/net/ipv6/conf/${link}/forwarding`, "utf8").trim()).toBe("0");
+      } finally {
+        listener.close();
+      }
+      // Its neighbour is known, so that it need not ask by a name that nobody answers.
+      const stranger = `10.${number}.200.7`;
+      const link = await linkOf(address);
+      const neighbour = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
+      const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
+      await ip("address", "add", `${stranger}/32`, "dev", "eth0");
+      await ip("neighbour", "replace", host, "lladdr", neighbour, "dev", "eth0", "nud", "permanent");
+      await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
+      const spoofed = await countPackets("hf_test_spoof", `ip saddr ${stranger}`);
+      try {
+        expect(await connectFrom(pid, host, agents_port)).toBe("silent");
+        const { arrived, passed } = await spoofed.read();
+        expect(arrived).toBeGreaterThan(0);
+        expect(passed).toBe(0);
+      } finally {
+        await spoofed.close();
+      }
+      await ip("route", "replace", `${host}/32`, "dev", "eth0");
+      await ip("address", "delete", `${stranger}/32`, "dev", "eth0");
+      expect(await connectFrom(pid, host, agents_port)).toBe("open");
+    });
+
+    it("leaves others' rules of the host alone, and has its own in one table", async () => {
+      const theirs = "hf_test_theirs";
+      const nft = async (...args: string[]) => (await run("nft", args)).stdout;
+      await nft("add", "table", "inet", theirs);
+      try {
+        await nft(
+          "add",
+          "chain",
+          "inet",
+          theirs,
+          "forward",
+          "{ type filter hook forward priority 10; policy accept; }",
+        );
+        await nft("add", "rule", "inet", theirs, "forward", "ip", "saddr", "192.0.2.1", "drop");
+        const rules = await nft("list", "table", "inet", theirs);
+        const path = `/managed-services/${main.service.id}`;
+        const place = "198.51.100.9/32";
+        const own = `holdfast_${listeners(platform).number}`;
+        const allowed_cidrs = [...main.service.allowed_cidrs, place];
+        expectStatus(await platform.rest.patch(path, { allowed_cidrs }), 200);
+        await waitUntil("the rule is there", async () =>
+          (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
+        );
+        expect(await nft("list", "table", "inet", theirs)).toBe(rules);
+        expectStatus(await platform.rest.patch(path, { allowed_cidrs: main.service.allowed_cidrs }), 200);
+      } finally {
+        await nft("delete", "table", "inet", theirs);
+      }
+    });
+
+    it("has no credential of the platform, of its store or of Incus on a machine", async () => {
+      const pid = await pidOf(main);
+      const keys = join(platform.directory, "keys");
+      const { admin } = platform;
+      const secrets = [admin.password, admin.api_key_secret, admin.token];
+      for (const name of readdirSync(keys)) {
+        const text = readFileSync(join(keys, name), "utf8").trim();
+        secrets.push(...(name.endsWith(".json") ? (text.match(/[A-Za-z0-9+/_=-]{24,}/g) ?? []) : [text]));
+      }
+      const socket = listeners(platform).incus_socket ?? "";
+      expect(await filesWith(pid, [main.service.nodes[0]?.id ?? "none"])).not.toEqual([]);
+      expect(await filesWith(pid, [...secrets.filter((each) => !each.includes("\n")), socket])).toEqual([]);
+      const environments = await environmentsIn(pid);
+      expect(environments).toContain("HOLDFAST_MACHINE_ID");
+      expect([...secrets, socket].filter((each) => environments.includes(each))).toEqual([]);
+      // What Incus could give a container to speak to it by.
+      expect(
+        await runInside(pid, "sh", "-c", "ls -d /dev/incus /dev/lxd /var/lib/incus 2>/dev/null || echo none"),
+      ).toBe("none");
     });
 
     it("keeps its data over a stop of the service and a restart of the platform", async () => {
@@ -89,5 +241,37 @@ describe.skipIf(missing !== undefined)(
       const rows = await queryOnce(platform, main.connection, access, "SELECT value FROM kept");
       expect(rows).toEqual([{ value: 42 }]);
     });
+
+    it("takes all that is its own from the daemon with clean, and nothing else", async () => {
+      expect(await daemon.everything()).not.toEqual(before);
+      removed = true;
+      await platform.remove();
+      expect(await daemon.everything()).toEqual(before);
+    });
   },
 );
+
+/** Counts packets as they arrive at the host, before anybody's rules, and as they come to its programs. */
+async function countPackets(table: string, matching: string) {
+  const nft = async (text: string) => (await run("nft", text.split(" "))).stdout;
+  await run("nft", [
+    `table inet ${table} {
+      chain arrived { type filter hook prerouting priority -400; ${matching} counter; }
+      chain passed { type filter hook input priority -200; ${matching} counter; }
+    }`,
+  ]);
+  return {
+    async read() {
+      const of = async (chain: string) =>
+        Number(/packets (\d+)/.exec(await nft(`list chain inet ${table} ${chain}`))?.[1] ?? Number.NaN);
+      return { arrived: await of("arrived"), passed: await of("passed") };
+    },
+    close: () => nft(`delete table inet ${table}`),
+  };
+}
+
+/** The host's end of a machine's network. */
+async function linkOf(address: string): Promise<string> {
+  const { stdout } = await run("ip", ["-json", "route", "get", address]);
+  return (JSON.parse(stdout) as { dev: string }[])[0]?.dev ?? "";
+}

@@ -47,7 +47,7 @@ export async function ownerOf(
 ): Promise<string | undefined> {
   const owner = await lookFor(incus, `/1.0/projects/${project}`, signal);
   if (owner !== undefined && owner.config[ownerKey] === undefined) throw new NotOurs(`project ${project}`);
-  const storage = await lookFor(incus, `/1.0/storage-pools/${pool}`, signal);
+  const storage = await lookFor(incus, poolPath(pool), signal);
   // Pools did not say whose they are once; then the project speaks for both.
   if (storage !== undefined && (storage.config[ownerKey] ?? owner?.config[ownerKey]) === undefined)
     throw new NotOurs(`storage pool ${pool}`);
@@ -77,7 +77,7 @@ export async function makeEstate(
   const pool = { name: estate.pool, driver: "btrfs", config: { size: `${estate.poolBytes}B`, [ownerKey]: owner } };
   if ((await lookFor(incus, `/1.0/projects/${estate.project}`, signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/projects", signal, project));
-  if ((await lookFor(incus, `/1.0/storage-pools/${estate.pool}`, signal)) === undefined)
+  if ((await lookFor(incus, poolPath(estate.pool), signal)) === undefined)
     await unlessThere(incus.call("POST", "/1.0/storage-pools", signal, pool));
 }
 
@@ -116,8 +116,8 @@ export async function removeEstate(incus: IncusClient, estate: IncusEstate, sign
       await incus.run("DELETE", path.split("?")[0] ?? "", signal);
     await incus.call("DELETE", `/1.0/projects/${estate.project}`, signal);
   }
-  if ((await lookFor(incus, `/1.0/storage-pools/${estate.pool}`, signal)) !== undefined)
-    await incus.call("DELETE", `/1.0/storage-pools/${estate.pool}`, signal);
+  if ((await lookFor(incus, poolPath(estate.pool), signal)) !== undefined)
+    await incus.call("DELETE", poolPath(estate.pool), signal);
 }
 
 async function instances(incus: IncusClient, signal: AbortSignal): Promise<Instance[]> {
@@ -127,6 +127,11 @@ async function instances(incus: IncusClient, signal: AbortSignal): Promise<Insta
 
 async function statusOf(incus: IncusClient, name: string, signal: AbortSignal): Promise<string> {
   return (await incus.call<Instance>("GET", `/1.0/instances/${name}`, signal)).status;
+}
+
+/** Pools are of no project; asked for by way of one that is not there, none is either. */
+function poolPath(pool: string): string {
+  return `/1.0/storage-pools/${pool}?project=default`;
 }
 
 /** What is at this path; undefined when nothing is. */

@@ -52,10 +52,10 @@ export interface IncusEndpoint {
   readonly dispatcher: Dispatcher;
 }
 
-/** URL of a path in the project. */
+/** URL of a path in the project, if the path itself does not name another. */
 export function incusUrl(path: string, { origin, project }: IncusEndpoint): URL {
   const url = new URL(path, origin);
-  url.searchParams.set("project", project);
+  if (!url.searchParams.has("project")) url.searchParams.set("project", project);
   return url;
 }
 

@@ -1,0 +1,39 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Runs a program among the mounts, processes and networks of the machine whose process this is, as its root; what it says. */
+export async function runInside(pid: number, ...argv: string[]): Promise<string> {
+  const { stdout } = await run("nsenter", ["--target", String(pid), "--mount", "--pid", "--net", "--user", ...argv]);
+  return stdout.trim();
+}
+
+/** Everything that can be read in a machine and is not the host's code: files that have any of these texts. */
+export async function filesWith(pid: number, texts: readonly string[]): Promise<string[]> {
+  const root = `/proc/${pid}/root`;
+  const places = ["data", "etc", "run", "tmp", "var", "root", "home", "holdfast/code"].map((name) => `${root}/${name}`);
+  const patterns = texts.flatMap((text) => ["-e", text]);
+  const { stdout } = await run("grep", ["-rlsF", ...patterns, "--", ...places], { maxBuffer: 1 << 24 }).catch(
+    (error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }),
+  );
+  return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.slice(root.length)]));
+}
+
+/** Environments of all processes of the machine. */
+export async function environmentsIn(pid: number): Promise<string> {
+  const own = await readlink(`/proc/${pid}/ns/user`);
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const texts = await Promise.all(
+    pids.map(async (each) => {
+      try {
+        return (await readlink(`/proc/${each}/ns/user`)) === own ? await readFile(`/proc/${each}/environ`, "utf8") : "";
+      } catch {
+        // It ended.
+        return "";
+      }
+    }),
+  );
+  return texts.join("\n");
+}
