@@ -262,6 +262,8 @@ const gateway = createGateway({
     egress,
     orphans,
     waiting,
+    hostTrust,
+    overcommit: { memory: config.memoryOvercommit, disk: config.diskOvercommit === 0 ? null : config.diskOvercommit },
     control: {
       members: membership.members,
       drain: drains.ask,

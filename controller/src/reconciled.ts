@@ -70,7 +70,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
   const { collections, fleet, orphans, keptAnswers, history, holds, clock } = deps;
   const { services, machines, operations } = collections;
   return [
-    createHostWork({ ...deps, hosts: collections.hosts }),
+    createHostWork({ ...deps, hosts: collections.hosts, machines }),
     managedServices(deps),
     createMachineWork({
       ...deps,

@@ -7,6 +7,7 @@ import { createAuditLog } from "./admin/audit-log.ts";
 import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";
 import { createAuthorityApi } from "./admin/authority-api.ts";
 import { createFleetApi } from "./admin/fleet-api.ts";
+import { createHostApi, type HostApiDeps } from "./admin/host-api.ts";
 import { createMaintenanceApi as createMaintenanceAdminApi } from "./admin/maintenance-api.ts";
 import { createOperatorApi } from "./admin/operator-api.ts";
 import { createOrganizationApi } from "./admin/organization-api.ts";
@@ -49,6 +50,8 @@ export interface ServicesDeps {
   readonly authority: InstallationAuthority;
   readonly followers: AuthorityFollowers;
   readonly waiting: WaitingMachines;
+  readonly hostTrust: HostApiDeps["hostTrust"];
+  readonly overcommit: HostApiDeps["overcommit"];
   readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
@@ -88,6 +91,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
       trustBundle,
     }),
     createMaintenanceApi({ ...deps, ...maintenance, services, operations, access }),
+    createHostApi({ ...deps, hosts: collections.hosts, machines }),
     createMaintenanceAdminApi({ ...deps, ...maintenance, services, operations }),
     createOperationApi({ ...deps, operations, access }),
     createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),

@@ -7,6 +7,7 @@ import {
   OperatorService,
   OrganizationService as OrganizationAdminService,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
@@ -49,6 +50,7 @@ export const platformServices: readonly DescService[] = [
   AuthorityService,
   FleetService,
   ControlService,
+  HostService,
   MaintenanceAdminService,
   OrganizationAdminService,
   OperatorService,

@@ -3,6 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import type { ImageFacts } from "../compute/compute-provider.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
+import type { MachineObject } from "../machine/machine.ts";
 import { again, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
@@ -14,6 +15,7 @@ import type { HostLinks } from "./host-links.ts";
 
 export interface HostWorkDeps {
   readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
   readonly links: HostLinks;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -24,6 +26,7 @@ export interface HostWorkDeps {
 
 const askEveryMs = 4_000;
 const askAgainMs = 1_000;
+const forgetAgainMs = 5_000;
 const answerWithinMs = 3_000;
 /** No answer for so long: what is shown of its machines within 15 s rests on this. */
 const silentAfterMs = 4_000;
@@ -53,7 +56,7 @@ export function createHostWork(deps: HostWorkDeps): Reconciled {
             deps,
             signal,
           );
-          return settled;
+          return (await forgetEmpty(id, deps, signal)) ? settled : again(forgetAgainMs, "what was on it");
         }
         const everyMs = deps.askEveryMs ?? askEveryMs;
         try {
@@ -95,6 +98,19 @@ export function createHostWork(deps: HostWorkDeps): Reconciled {
     },
     concurrency: 32,
   };
+}
+
+/** A destroyed host is forgotten with the last object of what was on it. True when it is. */
+async function forgetEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
+  const host = await hosts.fresh(id, signal);
+  if (host === undefined) return true;
+  await machines.reached(host.modRevision, 5_000);
+  for (const { object } of machines.values()) if (object.spec.hostId === id) return false;
+  const unit = begin();
+  unit.remove("host", host);
+  await unit.commit(signal);
+  log.info("host forgotten", { host: id });
+  return true;
 }
 
 interface HostAnswer {

@@ -95,7 +95,15 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       session: (id) => sessions.get(id),
       onSession: () => ({ close() {} }),
     });
-    const probes = createHostWork({ hosts, links, begin, clock: systemClock, log: silentLog, askEveryMs: 100 });
+    const probes = createHostWork({
+      hosts,
+      machines,
+      links,
+      begin,
+      clock: systemClock,
+      log: silentLog,
+      askEveryMs: 100,
+    });
     open.push(machines, hosts, links);
     const runner = createRunner({
       reconciled: [work, probes],
@@ -362,5 +370,6 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await becomes(free, undefined);
     await remove(owned);
     await becomes(owned, undefined);
+    await expect.poll(() => one.hosts.get("b"), { timeout: 30_000 }).toBeUndefined();
   });
 });

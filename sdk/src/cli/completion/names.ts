@@ -90,6 +90,14 @@ const sources: Readonly<Record<string, Source>> = {
       ({ user_id: id }) => id,
       ({ role }) => role,
     ),
+  // For operators; others have no hosts to name.
+  host: async ({ client }) => {
+    const { hosts = [] } = await client.admin<{ hosts?: { id: string; zone: string; state: string }[] }>(
+      "HostService",
+      "ListHosts",
+    );
+    return hosts.map(({ id, zone, state }) => ({ value: id, about: `${zone}, ${state}` }));
+  },
   scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
   profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
   type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),

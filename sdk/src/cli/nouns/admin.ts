@@ -1,4 +1,5 @@
 import type { CliCommand } from "../command.ts";
+import { addAdminHosts } from "./admin-hosts.ts";
 import { addAdminLists } from "./admin-lists.ts";
 import { addAdminMaintenance } from "./admin-maintenance.ts";
 import { addAuthority } from "./admin-authority.ts";
@@ -51,5 +52,6 @@ export function addAdmin(admin: CliCommand): void {
   addOperators(admin);
   addAuthority(admin);
   addAdminMaintenance(admin);
+  addAdminHosts(admin);
   addRecovery(admin);
 }

@@ -1,0 +1,53 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import type { HostObject } from "../host/host.ts";
+import type { MachineObject } from "../machine/machine.ts";
+
+/** A host as operators see it, with what of it is promised to these machines. */
+export function hostMessage(
+  { metadata, spec, status }: HostObject,
+  machines: Iterable<MachineObject>,
+): MessageInitShape<typeof HostSchema> {
+  const here = Iterator.from(machines)
+    .filter((machine) => machine.spec.hostId === metadata.id)
+    .toArray();
+  const owned = here.filter((machine) => machine.spec.owner !== null);
+  const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
+  const { facts, drain, certificate } = status;
+  return {
+    id: metadata.id,
+    zone: spec.zone,
+    address: spec.address,
+    state: status.state,
+    since: timestampFromMs(status.since),
+    reason: status.reason,
+    cordoned: spec.cordoned,
+    drain: {
+      state: drain.state,
+      ...(drain.state !== "none" && { since: timestampFromMs(drain.since) }),
+      stopSingleNodes: spec.drain?.stopSingleNodes === true,
+      machines: drain.machines,
+      left: drain.left,
+      waitsFor: [...drain.waitsFor],
+    },
+    ...(facts !== null && {
+      provider: facts.provider,
+      memoryTotalBytes: BigInt(facts.memoryTotalBytes),
+      memoryFreeBytes: BigInt(facts.memoryFreeBytes),
+      diskTotalBytes: BigInt(facts.diskTotalBytes),
+      diskFreeBytes: BigInt(facts.diskFreeBytes),
+      storageTiers: facts.tiers.map(({ name }) => name),
+      version: facts.version,
+    }),
+    memoryPromisedBytes: sum((machine) => machine.spec.memoryBytes),
+    memoryOvercommit: spec.memoryOvercommit ?? 0,
+    diskPromisedBytes: sum((machine) => machine.spec.diskBytes),
+    diskOvercommit: spec.diskOvercommit ?? 0,
+    engines: status.images.filter(({ available }) => available).map(({ engine, version }) => `${engine} ${version}`),
+    machines: owned.length,
+    waitingMachines: here.length - owned.length,
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
+  };
+}

@@ -1,0 +1,48 @@
+import type { MachineObject } from "../machine/machine.ts";
+import type { HostObject } from "./host.ts";
+
+/** Why a host cannot be removed: what stands against it, or which field of the request does. */
+export interface RemovalRefusal {
+  readonly field?: "lost_services";
+  readonly detail: string;
+}
+
+const mostNamed = 20;
+
+/** Pure: why not, with what to do; undefined when it can be. `here`: the machines that are on it by their objects. */
+export function hostRemovalRefusal(
+  { metadata: { id }, spec, status }: HostObject,
+  here: readonly MachineObject[],
+  destroyed: boolean,
+  lostServices: readonly string[],
+): RemovalRefusal | undefined {
+  if (spec.address === "")
+    return { detail: `Host ${id} is the controllers' own: it can be cordoned and drained, not removed.` };
+  if (!destroyed) {
+    if (lostServices.length > 0)
+      return { field: "lost_services", detail: "is for a host that is destroyed; this one keeps its data" };
+    if (here.length === 0) return undefined;
+    const services = servicesOf(here);
+    const waiting = here.length - here.filter(({ spec: { owner } }) => owner !== null).length;
+    const owned = services.length === 0 ? "" : ` Delete the services ${named(services)} first.`;
+    const free = waiting === 0 ? "" : ` ${waiting} that wait for an owner go when it is cordoned.`;
+    return { detail: `${here.length} machines are on host ${id}.${owned}${free}` };
+  }
+  if (status.state === "ready") return { detail: `Host ${id} answers, so it is not destroyed: drain it.` };
+  const services = servicesOf(here);
+  const missing = services.filter((service) => !lostServices.includes(service));
+  if (missing.length > 0)
+    return { field: "lost_services", detail: `must name every service whose data is lost, also ${named(missing)}` };
+  const others = lostServices.filter((service) => !services.includes(service));
+  if (others.length > 0) return { field: "lost_services", detail: `${named(others)} is not on host ${id}` };
+  return undefined;
+}
+
+function servicesOf(machines: readonly MachineObject[]): string[] {
+  return [...new Set(machines.flatMap(({ spec }) => (spec.owner === null ? [] : [spec.owner.id])))].sort();
+}
+
+function named(services: readonly string[]): string {
+  const more = services.length > mostNamed ? ` and ${services.length - mostNamed} more` : "";
+  return `${services.slice(0, mostNamed).join(", ")}${more}`;
+}
