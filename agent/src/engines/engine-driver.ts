@@ -38,6 +38,7 @@ export interface EngineDriver {
   explainFailure(output: string): EngineFailure;
   readonly users?: UsersFacet;
   readonly databases?: DatabasesFacet;
+  readonly collations?: CollationsFacet;
 }
 
 /** A second process of an engine, as a component of its own. */
@@ -133,6 +134,21 @@ export interface DatabasesFacet {
   list(instance: Instance, signal: AbortSignal): Promise<EngineDatabase[]>;
   create(instance: Instance, name: string, owner: string, signal: AbortSignal): Promise<{ created: boolean }>;
   drop(instance: Instance, name: string, signal: AbortSignal): Promise<{ existed: boolean }>;
+}
+
+/** Orders of text that come from a library of the image, where an engine's data depends on one. */
+export interface CollationsFacet {
+  /** Every one that data of users depends on; those that come with the engine itself are left out. */
+  uses(instance: Instance, signal: AbortSignal): Promise<CollationUse[]>;
+}
+
+export interface CollationUse {
+  readonly database: string;
+  readonly collation: string;
+  readonly library: "libc" | "ICU";
+  /** Version of the library's order when the data was made, and of the one that is here; empty when it is gone. */
+  readonly recorded: string;
+  readonly actual: string;
 }
 
 /** The engine said no, in words that a user can read. */

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type EngineDriver, type EngineFailure, EngineRefused, type Instance } from "../engines/engine-driver.ts";
+import { checkCollations } from "./collation-check.ts";
 import { syncConfigFiles } from "./config-files.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { Applied, InstanceFiles } from "./instance-files.ts";
@@ -62,7 +63,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
 
   async function halt(driver: EngineDriver, instance: Instance): Promise<void> {
     ready = undefined;
-    status.dropChecks("liveness", "storage", "memory", "certificate", "configuration");
+    status.dropChecks("liveness", "storage", "memory", "certificate", "configuration", "collation");
     if (!process.isEmpty) status.become("stopping");
     await process.stop(driver, instance);
     status.become("stopped");
@@ -81,6 +82,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     signals: RoundSignals,
   ): Promise<void> {
     ready = undefined;
+    const isNew = applied === undefined;
     status.become("preparing", status.state === "failed" ? "" : undefined);
     const instance = instanceOf(driver, spec, before);
     const { paths } = instance;
@@ -107,7 +109,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     await process.accompany(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });
     try {
-      await becomeReady({ driver, instance }, signals.changed);
+      await becomeReady({ driver, instance }, isNew, signals.changed);
     } catch (error) {
       if (!process.isEmpty || signals.urgent.aborted) throw error;
       const words = await wordsSince(mark);
@@ -149,7 +151,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
   }
 
   /** Waits as long as the engine lives: one that recovers is never hurried. */
-  async function becomeReady(driven: DrivenInstance, changed: AbortSignal): Promise<void> {
+  async function becomeReady(driven: DrivenInstance, isNew: boolean, changed: AbortSignal): Promise<void> {
     const lifetime = process.lifetime();
     const limit = AbortSignal.any([changed, lifetime]);
     for (;;) {
@@ -165,6 +167,9 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     }
     ready = { lifetime, driven };
     await observe(driven, changed);
+    // Before it is called running: whoever put another image under the data waits for this verdict.
+    const collation = isNew ? undefined : await checkCollations(driven.driver, driven.instance, changed);
+    if (collation !== undefined) status.checked(collation);
     status.become("running");
     status.checked({ name: "liveness", status: "healthy", reason: "" });
   }
@@ -203,7 +208,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       status.become("starting");
       log.info("engine adopted", { service: spec.serviceId, pid: process.status?.pid });
       try {
-        await becomeReady({ driver, instance }, signals.changed);
+        await becomeReady({ driver, instance }, false, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;
         // It ended on its way up, perhaps for its settings: a start of our own finds out, and takes them back.

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import { measureDisk } from "../host/disk-space.ts";
+import { checkCollations } from "./collation-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
@@ -29,6 +30,8 @@ const missesUntilUnhealthy = 2;
 const storageEveryMs = 10_000;
 const memoryEveryMs = 5_000;
 const certificateEveryMs = 5_000;
+/** Libraries change with the image only; users may come to depend on one at any time. */
+const collationsEveryMs = 300_000;
 
 export function createProbes({ status, target, certificate, memory }: ProbesDeps): Probes {
   let misses = 0;
@@ -90,6 +93,13 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
     if (target() !== undefined) status.checked(certificate.check());
   }
 
+  async function lookAtCollations(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine === undefined) return;
+    const check = await checkCollations(engine.driver, engine.instance, signal);
+    if (check !== undefined && target() !== undefined) status.checked(check);
+  }
+
   async function every(ms: number, look: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await look(signal);
@@ -105,6 +115,7 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
         every(storageEveryMs, lookAtDisk, signal),
         every(memoryEveryMs, lookAtMemory, signal),
         every(certificateEveryMs, lookAtCertificate, signal),
+        every(collationsEveryMs, lookAtCollations, signal),
       ]);
     },
     hurry() {

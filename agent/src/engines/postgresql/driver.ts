@@ -1,6 +1,7 @@
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../run-program.ts";
 import { bootstrap } from "./bootstrap.ts";
+import { collations } from "./collations.ts";
 import { command } from "./command.ts";
 import { databases } from "./databases.ts";
 import { explainFailure, parseLog } from "./log.ts";
@@ -30,6 +31,7 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     explainFailure,
     users,
     databases,
+    collations,
   };
 }
 

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { collationCheck } from "../../instance/collation-check.ts";
+import { collations } from "./collations.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { platform } from "./layout.ts";
+import { withSession } from "./session.ts";
+
+describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depends on", () => {
+  let machine: EngineMachine;
+  beforeAll(async () => {
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17");
+    await machine.bootstrap();
+    await machine.writeConfig();
+    await machine.start();
+    await machine.driver.ready(machine.instance, machine.signal);
+  });
+  afterAll(() => machine?.remove());
+
+  const uses = () => collations.uses(machine.instance, machine.signal);
+  const inPlatform = (sql: string) => withSession(machine.instance, machine.signal, (session) => session.rows(sql));
+
+  it("are none by default: the order of new databases comes with PostgreSQL itself", async () => {
+    expect(await uses()).toEqual([]);
+  });
+
+  it("are told when a column or a database has another one, and when its library is not the one of then", async () => {
+    await inPlatform(`CREATE TABLE public.names (name text COLLATE "de-x-icu")`);
+    await inPlatform(`CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C.UTF-8'`);
+    const found = await uses();
+    expect(found.map(({ database, library }) => `${database} ${library}`).sort()).toEqual([
+      `${platform} ICU`,
+      "sorted ICU",
+    ]);
+    expect(found.every(({ recorded, actual }) => recorded !== "" && recorded === actual)).toBe(true);
+    expect(collationCheck(found).status).toBe("healthy");
+
+    // As after an image with another library: what is recorded is of the one before.
+    await inPlatform("UPDATE pg_database SET datcollversion = '1.0' WHERE datname = 'sorted'");
+    await inPlatform("UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'de-x-icu'");
+    const after = collationCheck(await uses());
+    expect(after.status).toBe("degraded");
+    expect(after.reason).toMatch(/in database sorted \(ICU 1\.0, now \d/);
+    expect(after.reason).toMatch(/de-x-icu in database holdfast \(ICU 1\.0, now \d/);
+  });
+});

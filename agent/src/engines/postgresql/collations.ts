@@ -1,0 +1,54 @@
+import type { CollationsFacet, CollationUse, Instance } from "../engine-driver.ts";
+import { withSession } from "./session.ts";
+
+const statementMs = 3_000;
+
+/** Of databases, as the catalogue that they share has them. Those of the builtin provider depend on no library. */
+const defaultsOfDatabases = `
+  SELECT datname AS database, datcollate AS collation, datlocprovider AS provider,
+    datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual
+  FROM pg_database
+  WHERE datallowconn AND datlocprovider IN ('c', 'i') AND datcollversion IS NOT NULL`;
+
+/** Of what users made inside a database: columns of tables and of indexes that name a collation. */
+const namedInDatabase = `
+  SELECT DISTINCT current_database() AS database, c.collname AS collation, c.collprovider AS provider,
+    c.collversion AS recorded, pg_collation_actual_version(c.oid) AS actual
+  FROM pg_attribute a
+    JOIN pg_class r ON r.oid = a.attrelid AND r.relkind IN ('r', 'p', 'm', 'i', 'I')
+    JOIN pg_collation c ON c.oid = a.attcollation AND c.collprovider IN ('c', 'i')
+  WHERE r.oid >= 16384 AND c.collversion IS NOT NULL`;
+
+interface Row {
+  readonly database: string;
+  readonly collation: string;
+  readonly provider: "c" | "i";
+  readonly recorded: string;
+  readonly actual: string | null;
+}
+
+/** Which orders of text the data depends on, by the version of the library that made them and of the one that is here. */
+export const collations: CollationsFacet = {
+  async uses(instance, signal) {
+    const { databases, defaults } = await withSession(
+      instance,
+      signal,
+      async (session) => ({
+        databases: await session.rows<{ name: string }>("SELECT datname AS name FROM pg_database WHERE datallowconn"),
+        defaults: await session.rows<Row>(defaultsOfDatabases),
+      }),
+      { statementMs },
+    );
+    const found = [...defaults];
+    for (const { name } of databases) found.push(...(await namedIn(instance, name, signal)));
+    return found.map(useOf);
+  },
+};
+
+function namedIn(instance: Instance, database: string, signal: AbortSignal): Promise<Row[]> {
+  return withSession(instance, signal, (session) => session.rows<Row>(namedInDatabase), { database, statementMs });
+}
+
+function useOf({ database, collation, provider, recorded, actual }: Row): CollationUse {
+  return { database, collation, library: provider === "i" ? "ICU" : "libc", recorded, actual: actual ?? "" };
+}
