@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { ComputeFailure } from "@holdfast/controller/compute/compute-failure.ts";
 import type { MachineSpec } from "@holdfast/controller/compute/compute-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -31,21 +31,69 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     engine: "postgresql",
     version: "17",
   });
+  /** Resolves at the next that the daemon begins. */
+  const operationBegun = () =>
+    new Promise<void>((resolve) => {
+      const events = machines.incus.events.subscribe({
+        event({ type }) {
+          if (type !== "operation") return;
+          events.close();
+          resolve();
+        },
+        opened: () => undefined,
+      });
+    });
   const instances = async () =>
     (await machines.incus.call<string[]>("GET", "/1.0/instances", signal)).map((path) => path.split(/[/?]/)[3]);
 
   it("makes one machine when its daemon is killed while it is made, and leaves no stray", async () => {
     const asked = [spec(), spec(), spec()];
     const first = asked.map((each) =>
-      machines.provider.create(each, AbortSignal.timeout(60_000)).catch(() => undefined),
+      machines.provider.create(each, AbortSignal.timeout(60_000)).catch((error: unknown) => error),
     );
-    await sleep(100);
+    await operationBegun();
     await machines.killDaemon();
-    await Promise.all(first);
-    for (const each of asked) expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
+    for (const end of await Promise.all(first)) expect(end).not.toBeInstanceOf(ComputeFailure);
+    for (const each of asked) {
+      expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
+      // It is there as a whole, not by its name alone.
+      await machines.provider.start(each.id, enrollment, signal);
+    }
     expect((await instances()).sort()).toEqual(asked.map(({ id }) => instanceName(id)).sort());
     for (const { id } of asked) await machines.provider.destroy(id, signal);
     expect(await instances()).toEqual([]);
+  });
+
+  it("removes all of a machine when its daemon is killed while it is removed", async () => {
+    const asked = [spec(), spec(), spec()];
+    for (const each of asked) {
+      await machines.provider.create(each, signal);
+      await machines.provider.start(each.id, enrollment, signal);
+    }
+    const first = asked.map(({ id }) =>
+      machines.provider.destroy(id, AbortSignal.timeout(60_000)).catch(() => undefined),
+    );
+    await operationBegun();
+    await machines.killDaemon();
+    await Promise.all(first);
+    for (const { id } of asked) await machines.provider.destroy(id, signal);
+    expect(await instances()).toEqual([]);
+    expect(await machines.provider.list(signal)).toEqual([]);
+  });
+
+  it("takes a start for no failure when its daemon is killed meanwhile", async () => {
+    const asked = [spec(), spec(), spec()];
+    for (const each of asked) await machines.provider.create(each, signal);
+    const start = ({ id }: MachineSpec) => machines.provider.start(id, enrollment, signal);
+    const first = asked.map((each) => start(each).catch((error: unknown) => error));
+    await operationBegun();
+    await machines.killDaemon();
+    for (const end of await Promise.all(first)) expect(end).not.toBeInstanceOf(ComputeFailure);
+    for (const each of asked) {
+      await start(each);
+      expect(await machines.provider.get(each.id, signal)).toMatchObject({ state: "running" });
+      await machines.provider.destroy(each.id, signal);
+    }
   });
 
   it("makes no twin of a machine whose creation nobody waited for", async () => {

@@ -18,6 +18,8 @@ export interface MachineRecord {
   /** The one before, and when it was replaced, milliseconds since 1970: its owner may want it back. */
   readonly previousImage?: { readonly id: string; readonly replacedAt: number };
   readonly starts: number;
+  /** What the machine runs in is being made; if nobody is at it any more, it is made anew. Absent once it is there. */
+  readonly unfinished?: true;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
 }

@@ -126,7 +126,7 @@ async function lookUp(id: string, send: IncusTransport): Promise<OperationState>
   } catch (error) {
     if (!(error instanceof IncusError) || error.status !== 404) throw error;
     // Incus forgets operations soon after their end, and all of them when it is restarted.
-    return { id, status_code: 400, err: "Incus has lost sight of what it was doing", resources: null, metadata: null };
+    return { id, status_code: 410, err: "Incus has lost sight of what it was doing", resources: null, metadata: null };
   }
 }
 

@@ -271,7 +271,7 @@ function factsOf(id: string, instance: Instance | undefined, record: MachineReco
   return {
     id,
     state: isUp(instance) ? "running" : "stopped",
-    address: instance === undefined ? "" : (record?.address ?? ""),
+    address: instance === undefined || record?.unfinished ? "" : (record?.address ?? ""),
     diskBytes,
     plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
     image: record?.image ?? "",

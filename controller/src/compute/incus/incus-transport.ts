@@ -5,7 +5,7 @@ import { localHostId } from "../hosts/hosts-provider.ts";
 /** What Incus answered when it did not do what was asked; the message is Incus's own. */
 export class IncusError extends Error {
   override readonly name = "IncusError";
-  /** As in HTTP: 404 not found, 409 there already, 400 for an operation that failed. */
+  /** As in HTTP: 404 not found, 409 there already, 400 for an operation that failed, 410 for one that Incus has forgotten. */
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -19,6 +19,11 @@ export function isThereAlready(error: unknown): boolean {
   return (
     error instanceof IncusError && (error.status === 409 || /already exists|UNIQUE constraint/i.test(error.message))
   );
+}
+
+/** Incus was started anew while it worked: what came of it is for whoever looks again, and no failure of what was asked. */
+export function isForgotten(error: unknown): boolean {
+  return error instanceof IncusError && error.status === 410;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

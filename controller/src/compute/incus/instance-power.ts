@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { IncusError, isForgotten, isThereAlready } from "./incus-transport.ts";
 import { instanceName } from "./instance-config.ts";
 
 /** What Incus says of an instance. */
@@ -91,7 +91,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
         await incus.run("POST", "/1.0/instances", signal, config);
       } catch (error) {
         if (isThereAlready(error)) return incus.settled(config.name, signal);
-        if (!(error instanceof IncusError)) throw error;
+        if (!(error instanceof IncusError) || isForgotten(error)) throw error;
         throw new ComputeFailure(`Incus could not make the machine: ${error.message}`, { cause: error });
       }
     },
@@ -99,7 +99,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
       try {
         await change(id, { action: "start" }, signal);
       } catch (error) {
-        if (!(error instanceof IncusError)) throw error;
+        if (!(error instanceof IncusError) || isForgotten(error)) throw error;
         const reason = await reasonOf(id, error, signal);
         throw new ComputeFailure(`The machine could not be started: ${reason}`, { cause: error });
       }

@@ -73,9 +73,9 @@ export function createInstances(deps: InstancesDeps): Instances {
         incus.settled(instanceName(spec.id), signal),
       ]);
       // An instance that Incus has lost is made again around the disk that it had.
-      const record = before ?? (await deps.makeMachine(spec, image));
+      const known = before ?? (await deps.makeMachine(spec, image));
       await mountDisk(paths);
-      await fillDisk(paths, record);
+      const { unfinished, ...record } = await fillDisk(paths, known);
       const instance = instanceConfig({
         ...made,
         nodeImage: image.id,
@@ -90,7 +90,13 @@ export function createInstances(deps: InstancesDeps): Instances {
         node,
         command: deps.command ?? keeper,
       });
-      if ((await power.look(spec.id, signal)) === undefined) await power.create(instance, signal);
+      const there = await power.look(spec.id, signal);
+      if (there !== undefined && !unfinished) return;
+      // A daemon that was killed while it made it knows its name and has no root for it.
+      if (there !== undefined) await incus.run("DELETE", `/1.0/instances/${instance.name}`, signal);
+      await writeRecord(paths.record, { ...record, unfinished: true });
+      await power.create(instance, signal);
+      await writeRecord(paths.record, record);
     },
     async launch(id, record, instance, signal) {
       const paths = layout.machine(id);
@@ -108,9 +114,11 @@ export function createInstances(deps: InstancesDeps): Instances {
 }
 
 /** The file system of a disk that was made ahead is smaller than the disk. */
-async function fillDisk(paths: MachinePaths, record: MachineRecord): Promise<void> {
+async function fillDisk(paths: MachinePaths, record: MachineRecord): Promise<MachineRecord> {
   const { diskBytes, formattedBytes } = record;
-  if (formattedBytes >= diskBytes) return;
+  if (formattedBytes >= diskBytes) return record;
   await growMountedDisk(paths, diskBytes);
-  await writeRecord(paths.record, { ...record, formattedBytes: diskBytes });
+  const filled = { ...record, formattedBytes: diskBytes };
+  await writeRecord(paths.record, filled);
+  return filled;
 }
