@@ -219,6 +219,7 @@ const runner = createRunner({
     followers,
     collections,
     begin,
+    membership,
     fleet,
     provider,
     placement: createMachinePlacement({ hosts, machines, provider, begin, storeMayBeBehind }),

@@ -30,6 +30,7 @@ import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
 import { createReachWork } from "./reachability/reach-reconciler.ts";
 import { createPeriodic } from "./runtime/periodic.ts";
 import type { Reconciled } from "./runtime/runner.ts";
+import type { Membership } from "./runtime/membership.ts";
 import type { Sealer } from "./secrets/sealer.ts";
 import type { KeptAnswers } from "./store/kept-answers.ts";
 import type { UnitOfWork } from "./store/unit-of-work.ts";
@@ -38,6 +39,7 @@ import type { ZoneRecords } from "./zone/zone-records.ts";
 export interface ReconciledDeps {
   readonly collections: Collections;
   readonly begin: () => UnitOfWork;
+  readonly membership: Membership;
   readonly fleet: RunningFleet;
   readonly provider: HostsProvider;
   readonly placement: MachinePlacement;
@@ -110,7 +112,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       if (holds.list("deletion").length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
-    createReachWork({ edges: deps.provider.edges, services, machines }),
+    createReachWork({ ...deps, edges: deps.provider.edges, services, machines }),
     createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
   ];
 }

@@ -39,11 +39,11 @@ export interface MachineEdge {
   apply(rules: readonly ReachRule[], signal: AbortSignal): Promise<void>;
 }
 
-/** Lets these networks open connections to a machine. */
+/** Lets these networks open connections to a machine; or machines to a controller, where `to` is that one's address. */
 export interface ReachRule {
   /** The object that the rule belongs to, and goes with. */
   readonly owner: { readonly kind: string; readonly id: string };
-  /** Address of the machine. */
+  /** Address of the machine, or of the controller. */
   readonly to: string;
   /** TCP port; null for all that the machine serves. */
   readonly port: number | null;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { MachineObject } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { reachRulesOf } from "./reach-rules.ts";
+import { controllerRulesOf, reachRulesOf } from "./reach-rules.ts";
 
 const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
   ({
@@ -54,4 +54,18 @@ test.each([
 ])("%s", (_, given, expected) => {
   const rules = reachRulesOf([given], "here", (id) => machines[id]);
   expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual(expected);
+});
+
+test("machines may call every controller that listens at an address, also one that drains", () => {
+  const member = (id: string, address: string, draining = false) => ({ id, address, startedAt: 0, draining });
+  const members = [
+    member("one", "10.1.0.1:8444"),
+    member("two", "[2001:db8::2]:9000", true),
+    member("named", "controllers.example:8444"),
+    member("starting", ""),
+  ];
+  expect(controllerRulesOf(members)).toEqual([
+    { owner: { kind: "controller", id: "one" }, to: "10.1.0.1", port: 8444, from: ["0.0.0.0/0"] },
+    { owner: { kind: "controller", id: "two" }, to: "2001:db8::2", port: 9000, from: ["::/0"] },
+  ]);
 });

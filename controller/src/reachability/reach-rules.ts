@@ -1,6 +1,9 @@
+import { isIP } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { ReachRule } from "../compute/compute-provider.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { Member } from "../runtime/membership.ts";
 
 /** Pure: who may reach which machine of a host, from wherever its peers are. What no rule allows is denied; a machine without an owner has none. */
 export function reachRulesOf(
@@ -32,5 +35,20 @@ function rulesOfService(
       { owner, to, port: spec.port, from: spec.allowedCidrs },
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
     ];
+  });
+}
+
+/**
+ * Pure: every machine may call every controller that listens, wherever that is, also one that drains. One that is known by
+ * a name is reached where it is the host's own.
+ */
+export function controllerRulesOf(members: readonly Member[]): ReachRule[] {
+  return members.flatMap(({ id, address }) => {
+    if (address === "") return [];
+    const { host: to, port } = endpointOf(address);
+    const family = isIP(to);
+    return family === 0
+      ? []
+      : [{ owner: { kind: "controller", id }, to, port, from: [family === 4 ? "0.0.0.0/0" : "::/0"] }];
   });
 }

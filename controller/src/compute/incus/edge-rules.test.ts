@@ -46,3 +46,21 @@ test("peers reach all that a machine serves", () => {
   const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] }]);
   expect(linesOfChain(text, "to_10_77_0_2")).toEqual(['ip saddr { 10.77.0.3/32 } accept comment "managed-service s"']);
 });
+
+test("machines may call where a rule says that somebody else listens, and nobody more can call them for it", () => {
+  const controller = { kind: "controller", id: "c-2" };
+  const text = edgeRuleset(place, [
+    { owner: controller, to: "10.77.0.1", port: 9001, from: ["0.0.0.0/0"] },
+    { owner: controller, to: "192.0.2.9", port: 8444, from: ["0.0.0.0/0"] },
+    { owner: controller, to: "2001:db8::9", port: 8444, from: ["::/0"] },
+  ]);
+  expect(linesOfChain(text, "from_machine").slice(3)).toEqual([
+    'ip daddr 10.77.0.1 ip saddr { 0.0.0.0/0 } tcp dport 9001 accept comment "controller c-2"',
+    'ip daddr 192.0.2.9 ip saddr { 0.0.0.0/0 } tcp dport 8444 accept comment "controller c-2"',
+    'ip6 daddr 2001:db8::9 ip6 saddr { ::/0 } tcp dport 8444 accept comment "controller c-2"',
+    "goto refused",
+  ]);
+  expect(linesOfChain(text, "to_machine")).toContain("goto refused");
+  expect(text).not.toContain("vmap");
+  expect(linesOfChain(text, "forward").at(-1)).toBe('iifname "hf77-*" goto from_machine');
+});

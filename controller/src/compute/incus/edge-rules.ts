@@ -1,3 +1,4 @@
+import { BlockList, isIP } from "node:net";
 import type { ReachRule } from "../compute-provider.ts";
 
 /** What the rules of an installation's machines stand on. */
@@ -16,11 +17,12 @@ export interface EdgePlace {
 /**
  * Pure: the whole table, as nft(8) reads it, which replaces the one before in one transaction. Replies pass; everything
  * else to a machine needs a rule, for each of its packets: a session is cut when its rule goes. A machine itself begins
- * nothing but what a rule of another machine allows, and calls to the host's ports.
+ * nothing but what a rule of another machine or of a controller allows, and calls to the host's ports.
  */
 export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
   const { table, network, links, hostAddress, hostPorts } = place;
-  const machines = [...new Set(rules.map(({ to }) => to))].sort();
+  const [toMachines, toOthers] = splitRules(place, rules);
+  const machines = [...new Set(toMachines.map(({ to }) => to))].sort();
   const chainOf = (address: string) => `to_${address.replaceAll(".", "_")}`;
   const verdicts = machines.map((address) => `${address} : jump ${chainOf(address)}`);
   return [
@@ -30,7 +32,7 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
       `ip daddr ${network} goto to_machine`,
-      `iifname "${links}*" ct direction original goto refused`,
+      `iifname "${links}*" goto from_machine`,
     ]),
     ...chain("output", [
       "type filter hook output priority filter; policy accept;",
@@ -51,6 +53,9 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
       "ct direction reply accept",
       `ip daddr ${hostAddress} tcp dport { ${hostPorts.join(", ")} } accept`,
       `ip daddr ${hostAddress} udp dport { ${hostPorts.join(", ")} } accept`,
+      ...toOthers.flatMap((rule) =>
+        linesOf(rule).map((line) => `${isIP(rule.to) === 4 ? "ip" : "ip6"} daddr ${rule.to} ${line}`),
+      ),
       "goto refused",
     ]),
     // A refusal is told at once; a machine that merely does not answer looks as if it were down.
@@ -58,12 +63,24 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
     ...machines.flatMap((address) =>
       chain(
         chainOf(address),
-        rules.filter(({ to }) => to === address).flatMap((rule) => linesOf(rule)),
+        toMachines.filter(({ to }) => to === address).flatMap((rule) => linesOf(rule)),
       ),
     ),
     "}",
     "",
   ].join("\n");
+}
+
+/** Those to machines of this network, and those to whom machines may call elsewhere. */
+function splitRules(
+  { network, hostAddress }: EdgePlace,
+  rules: readonly ReachRule[],
+): [toMachines: ReachRule[], toOthers: ReachRule[]] {
+  const own = new BlockList();
+  const [address = "", bits] = network.split("/");
+  own.addSubnet(address, Number(bits), "ipv4");
+  const isMachine = ({ to }: ReachRule) => to !== hostAddress && isIP(to) === 4 && own.check(to, "ipv4");
+  return [rules.filter(isMachine), rules.filter((rule) => !isMachine(rule))];
 }
 
 function linesOf({ owner, port, from }: ReachRule): string[] {
