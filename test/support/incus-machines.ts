@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
@@ -157,9 +157,8 @@ export async function startTestIncus(
       await host.remove();
       await Promise.all(opened.map((each) => each.close()));
       await daemon.stop();
-      rmSync(directory, { recursive: true, force: true });
       images.close();
-      host.forget();
+      // The number is free last: whoever took it sooner would be ended with what is left here.
       for (const guard of guards) await guard.end();
     },
   };

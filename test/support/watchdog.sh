@@ -1,7 +1,8 @@
 #!/bin/sh
 # Ends an installation of a test when its test ends, by whatever: standard input is a pipe from the test's process.
 # Kills every process that names the data directory in arguments or environment, then removes the directory; and the same
-# for the directory of its Incus, with what that has on the host's network.
+# for the directory of its Incus, with what that has on the host's network. That directory goes last: it is what keeps the
+# number from others.
 read -r _ || :
 
 end_all_of() {
@@ -14,7 +15,6 @@ end_all_of() {
     sleep 0.1
   done
   for mount in $(grep -F " $1" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
-  rm -rf "$1"
 }
 
 case $1 in
@@ -23,12 +23,14 @@ case $1 in
     sed -n '/"provider": "incus"/s/.*"loopback_block": "127\.\([0-9]*\)".*/\1/p') ;;
 esac
 end_all_of "$1"
+[ "$1" = "/var/lib/holdfast/incus-$number" ] || rm -rf "$1"
 [ -n "$number" ] || exit 0
 end_all_of "/var/lib/holdfast/incus-$number/"
-rmdir "/var/lib/holdfast/incus-$number" 2>/dev/null
 for link in /sys/class/net/hf"$number"-*; do
   [ ! -e "$link" ] || ip link delete "${link##*/}"
 done
 ip address delete "10.$number.0.1/32" dev lo 2>/dev/null
 for table in "holdfast_$number" "holdfast_cut_$number"; do nft delete table inet "$table" 2>/dev/null; done
+rm -rf "/var/lib/holdfast/incus-$number"
+rmdir /var/lib/holdfast 2>/dev/null
 exit 0
