@@ -9,6 +9,9 @@ import { edgeTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
 import { incusDirectory } from "@holdfast/local/incus-daemon.ts";
 import { addressBlockOf } from "@holdfast/local/incus-host.ts";
 import { expect } from "vitest";
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { asOperator } from "../support/organizations.ts";
+import { startSecondController } from "../support/second-controller.ts";
 import { daemonOf, firstProcessOf, listeners } from "../support/incus-machines.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
 import { expectStatus } from "../support/services.ts";
@@ -65,6 +68,8 @@ export async function fillPool(ground: FaultGround, bystander: WrittenService): 
   const before = await instancesOf(ground);
   const { bavail, bsize } = await statfs(pool);
   await run("fallocate", ["--length", `${Math.floor((bavail * bsize) / mib) - 64}MiB`, filler]);
+  // What is allocated counts from the file system's next transaction on.
+  await run("sync", ["--file-system", pool]);
   let id: string;
   try {
     const at = Date.now();
@@ -92,6 +97,29 @@ export async function fillPool(ground: FaultGround, bystander: WrittenService): 
   figures.note("storage pool with room again", { backMs: Date.now() - at });
   await services.delete(id);
   expect(await instancesOf(ground)).toEqual(before);
+}
+
+/** Machines follow from a controller that drains to one that is new, and back when that one leaves. */
+export async function changeController(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
+  const { platform, figures } = ground;
+  const second = await startSecondController(platform);
+  const held = async (controllerId: string) =>
+    waitUntil(`${controllerId} has all streams`, async () => {
+      const { controllers } = await asOperator(platform, ControlService, (rpcs) => rpcs.listControllers({}));
+      return controllers.find(({ id }) => id === controllerId)?.sessions === all.length;
+    });
+  try {
+    const at = Date.now();
+    await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
+    await held("controller-2");
+    figures.note("controller drains, another is there", { backMs: Date.now() - at });
+    // Started anew, it drains no more.
+    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    await waitUntil("the first one is back", async () => (await platform.rest.get("/catalog")).status === 200);
+  } finally {
+    await second.stop();
+  }
+  await held("controller-1");
 }
 
 /** All controllers there were are gone, and the new one listens elsewhere. */
@@ -145,6 +173,7 @@ async function losePlaces(directories: readonly string[]): Promise<void> {
   const { stdout } = await run("losetup", ["--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
   for (const line of stdout.split("\n")) {
     const [device = "", file = ""] = line.trim().split(/\s+/);
-    if (isOurs(file)) await run("losetup", ["--detach", device]);
+    // Those that nothing holds any more go by themselves.
+    if (isOurs(file)) await run("losetup", ["--detach", device]).catch(() => undefined);
   }
 }

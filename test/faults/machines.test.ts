@@ -5,7 +5,7 @@ import { asOperator } from "../support/organizations.ts";
 import { crashesOf } from "../support/platform-logs.ts";
 import { type SlowNetwork, slowNetwork } from "../support/slow-network.ts";
 import { type FaultGround, openFaultGround, type WrittenService } from "./fault-ground.ts";
-import { fillPool, killDaemonAtWork, moveController, rebootHosts } from "./host-faults.ts";
+import { changeController, fillPool, killDaemonAtWork, moveController, rebootHosts } from "./host-faults.ts";
 import { exhaustMemory, fillDisk, killMachine, pauseMachine } from "./machine-faults.ts";
 import { cutNetwork, slowDown } from "./network-faults.ts";
 
@@ -13,8 +13,9 @@ const missing = await incusMissing();
 const why = missing === undefined ? "" : ` (skipped: ${missing})`;
 const slow = missing === undefined ? await slowNetwork() : missing;
 const whyNotSlow = typeof slow === "string" ? ` (skipped: ${slow})` : "";
-/** With `npm run faults -- --incus` it is five minutes. */
+/** With `npm run faults -- --incus` a pause and a cut last for five minutes. */
 const pauseMs = Number(process.env["HOLDFAST_TEST_PAUSE_S"] ?? 30) * 1_000;
+const cutMs = Number(process.env["HOLDFAST_TEST_PAUSE_S"] ?? 0) * 1_000;
 
 describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, () => {
   let ground: FaultGround;
@@ -39,7 +40,7 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
 
   // Machines do not notice one another's faults: those of different ones happen at the same time.
   describe.concurrent("each with faults of its own", () => {
-    const timeout = pauseMs + 180_000;
+    const timeout = pauseMs + cutMs + 180_000;
 
     it(
       "come back by themselves when a machine is killed",
@@ -48,7 +49,7 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
     );
     it(
       "say so when the network to a machine is cut",
-      () => second.alone(() => cutNetwork(ground, second, "both")),
+      () => second.alone(() => cutNetwork(ground, second, "both", cutMs)),
       timeout,
     );
     it.skipIf(whyNotSlow !== "")(
@@ -64,12 +65,12 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
     );
     it(
       "say so when a machine is not heard any more",
-      () => second.alone(() => cutNetwork(ground, second, "from")),
+      () => second.alone(() => cutNetwork(ground, second, "from", 0)),
       timeout,
     );
     it(
       "say so when a machine does not hear any more",
-      () => second.alone(() => cutNetwork(ground, second, "to")),
+      () => second.alone(() => cutNetwork(ground, second, "to", 0)),
       timeout,
     );
     it("say so when a disk is full", () => third.alone(() => fillDisk(ground, third)), timeout);
@@ -90,6 +91,8 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
     killDaemonAtWork(ground, first));
 
   it("are refused with the reason when their host has no room, and made when it has", () => fillPool(ground, first));
+
+  it("follow from one controller to another and back", () => changeController(ground, [first, second, third, cache]));
 
   it("find the controller at another address", () => moveController(ground, [first, second, third, cache]));
 

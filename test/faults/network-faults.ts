@@ -12,8 +12,16 @@ import { isUnreachable } from "./machine-faults.ts";
 
 const startedAt = "SELECT pg_postmaster_start_time()::text AS at";
 
-/** What is asked meanwhile ends, either way, and is done once or not at all; nothing in the machine is restarted. */
-export async function cutNetwork(ground: FaultGround, service: WrittenService, direction: CutDirection): Promise<void> {
+/**
+ * Lasts until it is shown, and at least `lastMs`. What is asked meanwhile ends, either way, and is done once or not at all;
+ * nothing in the machine is restarted.
+ */
+export async function cutNetwork(
+  ground: FaultGround,
+  service: WrittenService,
+  direction: CutDirection,
+  lastMs: number,
+): Promise<void> {
   const { sights, figures, cuts, platform, incus } = ground;
   const ask = (sql: string) => queryOnce<{ at: string }>(platform, service.connection, service, sql);
   const path = `/managed-services/${service.id}/database-users`;
@@ -29,6 +37,7 @@ export async function cutNetwork(ground: FaultGround, service: WrittenService, d
     // An answer that could come is one; of the others it is known only that the machine did not tell.
     expect([201, 503]).toContain(status);
     if (status === 503) expect(json.code).toBe("machine_unreachable");
+    await sleep(Math.max(0, at + lastMs - Date.now()));
   } finally {
     await cuts.heal(service.address);
   }

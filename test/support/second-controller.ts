@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { Platform } from "./platform.ts";
 import { lastLogLines } from "./platform-logs.ts";
@@ -34,14 +35,17 @@ export async function startSecondController(
     const ended = new Promise((resolve) => child.once("close", resolve));
     return { child, ended };
   };
+  const settings = settingsOf(controllers[0]);
+  // Where machines find the first one, they find this one.
+  const agentsAt = `${endpointOf(settings["HOLDFAST_AGENT_LISTEN"] ?? "").host}:${agents}`;
   const controller = start("controller", {
-    ...settingsOf(controllers[0]),
+    ...settings,
     ...environment,
     HOLDFAST_CONTROLLER_ID: "controller-2",
     HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
     HOLDFAST_BASE_URL: baseUrl,
-    HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,
-    HOLDFAST_AGENT_ADVERTISE: `127.0.0.1:${agents}`,
+    HOLDFAST_AGENT_LISTEN: agentsAt,
+    HOLDFAST_AGENT_ADVERTISE: agentsAt,
     HOLDFAST_DNS_SERVERS: `127.0.0.1:${dns}`,
   });
   const directory = join(platform.directory, "second-dns");
@@ -50,7 +54,7 @@ export async function startSecondController(
     ...settingsOf(firstDns),
     HOLDFAST_DNS_LISTEN: `127.0.0.1:${dns}`,
     HOLDFAST_DNS_DIR: directory,
-    HOLDFAST_CONTROLLERS: `127.0.0.1:${agents}`,
+    HOLDFAST_CONTROLLERS: agentsAt,
   });
   const rest = createRest({ baseUrl, ca: platform.ca, authorization: platform.owner });
   const ready = async () => (await rest.get("/catalog")).status === 200;
