@@ -8,6 +8,7 @@ import type { Setting } from "../common/src/config.ts";
 import { CATALOGUE } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
+import { agentRolloutLifecycle } from "../controller/src/agent-rollout/agent-rollout-lifecycle.ts";
 import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
 import { hostDrainLifecycle, hostLifecycle } from "../controller/src/host/host-lifecycle.ts";
 import { settings as hostSettings } from "../host/src/config.ts";
@@ -116,6 +117,7 @@ const pages: Readonly<Record<string, string>> = {
   "states/machine.md": statesPage(machineLifecycle),
   "states/task.md": statesPage(taskLifecycle),
   "states/authority-rotation.md": statesPage(authorityRotationLifecycle),
+  "states/agent-rollout.md": statesPage(agentRolloutLifecycle),
   "cli.md": await cliPage(),
   "errors.md": errorsPage(),
   "events.md": eventsPage(),

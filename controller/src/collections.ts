@@ -1,3 +1,4 @@
+import type { AgentRollout } from "./agent-rollout/agent-rollout.ts";
 import type { ApiKey, CredentialUse, Token, User } from "./access/credential.ts";
 import type { Membership } from "./access/membership.ts";
 import type { Organization } from "./access/organization.ts";
@@ -31,6 +32,7 @@ export function createCollections(store: Store) {
     credentialUses: createCollection<CredentialUse>(store, "credential-use"),
     webhooks: createCollection<WebhookObject>(store, "webhook"),
     nodeImages: createCollection<NodeImageObject>(store, "node-image"),
+    rollouts: createCollection<AgentRollout>(store, "agent-rollout"),
   };
   const each = Object.values(all);
   return {

@@ -115,6 +115,28 @@ export const settings = {
     "Life of a machine's certificates in seconds",
     30 * 86_400,
   ),
+  agentUpgrade: text("HOLDFAST_AGENT_UPGRADE", "on, or off: agents of running machines stay what they are", "on"),
+  agentUpgradeShares: list(
+    "HOLDFAST_AGENT_UPGRADE_SHARES",
+    "Percent of the machines whose agents have a new release, stage by stage, after the first machine alone",
+    "5,25,100",
+  ),
+  agentUpgradeSoakS: integer(
+    "HOLDFAST_AGENT_UPGRADE_SOAK_S",
+    "Seconds for which upgraded machines are watched before the next stage",
+    300,
+  ),
+  agentUpgradeFailurePct: integer(
+    "HOLDFAST_AGENT_UPGRADE_FAILURE_PCT",
+    "Percent of the machines begun with that may fail before the upgrade halts; the first one may not",
+    2,
+  ),
+  agentUpgradeAtOnce: integer("HOLDFAST_AGENT_UPGRADE_AT_ONCE", "Agents that are upgraded at a time", 20),
+  agentCode: text(
+    "HOLDFAST_AGENT_CODE",
+    "Directory of the agent that this controller ships, made by agent/bundle.ts; empty to make it of its own checkout",
+    "",
+  ),
   allowEgress: list(
     "HOLDFAST_ALLOW_EGRESS",
     "Networks (CIDRs) that are not public and that URLs of users, such as webhooks, may lead to all the same",

@@ -6,6 +6,8 @@ import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { uuidv7 } from "uuidv7";
+import { createOwnRelease } from "./agent-rollout/own-release.ts";
+import { rolloutPaceOf } from "./agent-rollout/rollout-pace.ts";
 import { bootstrapAccess } from "./access/bootstrap.ts";
 import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
@@ -74,6 +76,7 @@ const log = createLog("controller", config.logLevel);
 const controllerId = config.controllerId === "" ? `controller-${randomBytes(6).toString("hex")}` : config.controllerId;
 const { installationId } = config;
 const stopping = new AbortController();
+const agentPace = rolloutPaceOf(config);
 
 // What everything else rests on: the store, the keys, the authority.
 const keyring = await readKeyring(config.masterKeyFile);
@@ -229,6 +232,7 @@ const runner = createRunner({
     authority,
     holds,
     held,
+    agentPace,
     waitingLimits: { least: config.waitingMachines, most: config.waitingMachinesMax },
     keptAnswers,
     history,
@@ -247,6 +251,14 @@ const runner = createRunner({
   random,
 });
 runner.start();
+
+// The agents that this controller ships. Nobody waits for them to be made.
+const agents = createOwnRelease({
+  code: { checkout, made: config.agentCode },
+  offer: { rollouts: collections.rollouts, objects, begin, clock, log },
+  log,
+});
+if (agentPace !== undefined) void agents.offer(stopping.signal);
 
 // What users speak to.
 const cursors = createCursors(sealer);
@@ -278,6 +290,7 @@ const gateway = createGateway({
     domain: config.domain,
     authority,
     followers,
+    offerOwn: agents.offerAgain,
     sealer,
     cursors,
     clock,

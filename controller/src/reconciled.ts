@@ -3,6 +3,8 @@ import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts"
 import type { Log } from "@holdfast/common/log.ts";
 import { sweepCredentials } from "./access/credential-upkeep.ts";
 import { createOrganizationRemains } from "./access/organization-remains.ts";
+import type { RolloutPace } from "./agent-rollout/agent-rollout-plan.ts";
+import { createAgentRolloutWork } from "./agent-rollout/agent-rollout-reconciler.ts";
 import type { CatalogData } from "./catalog/catalog.ts";
 import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
@@ -52,6 +54,8 @@ export interface ReconciledDeps {
   /** Does anything stand against deleting, or against taking the store's word? */
   readonly held: () => boolean;
   readonly waitingLimits: WaitingLimits;
+  /** Undefined where agents stay what they are. */
+  readonly agentPace: RolloutPace | undefined;
   readonly keptAnswers: KeptAnswers;
   readonly history: History;
   readonly sealer: Sealer;
@@ -99,6 +103,9 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
     },
     createAuthorityRotation(deps),
     createImageRegister({ ...deps, nodeImages: collections.nodeImages, machines }),
+    ...(deps.agentPace === undefined
+      ? []
+      : [createAgentRolloutWork({ ...deps, machines, rollouts: collections.rollouts, pace: deps.agentPace })]),
     createOrganizationRemains({ ...collections, store: deps.snapshots.store }),
     createSnapshotReconciler(deps.snapshots),
     createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),

@@ -1,5 +1,6 @@
 import type { ServedService } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { type AgentRolloutApiDeps, createAgentRolloutApi } from "./agent-rollout/agent-rollout-api.ts";
 import type { Access } from "./access/create-access.ts";
 import type { Cursors } from "./access/cursor.ts";
 import { auditRefusals } from "./access/refusal-audit.ts";
@@ -52,6 +53,7 @@ export interface ServicesDeps {
   readonly waiting: WaitingMachines;
   readonly hostTrust: HostApiDeps["hostTrust"];
   readonly overcommit: HostApiDeps["overcommit"];
+  readonly offerOwn: AgentRolloutApiDeps["offerOwn"];
   readonly control: Pick<ControlApiDeps, "members" | "drain" | "snapshot" | "holds">;
   readonly catalog: CatalogData;
   readonly engines: () => readonly EngineOffer[];
@@ -109,6 +111,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     createFleetApi({ ...deps, machines, tasks, services, sessions, probeTransfer: fleet.probeTransfer }),
     createControlApi({ ...deps, ...deps.control, sessions }),
     createAuthorityApi(deps),
+    createAgentRolloutApi({ ...deps, machines, rollouts: collections.rollouts }),
     createOrganizationApi({ ...deps, organizations, apiKeys, quotas, auditLog }),
     createOperatorApi({ ...deps, users: collections.users, memberships: collections.memberships, setUps }),
     ...deps.access.services,

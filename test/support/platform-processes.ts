@@ -60,7 +60,7 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
       id: machineOf(launcher.pid, dataDirectory) ?? "",
       launcher: launcher.pid,
       keeper: inside.find(runs("keeper/main.ts", "/code/keeper.mjs"))?.pid,
-      agent: inside.find(runs("agent/src/main.ts", "/code/main.mjs"))?.pid,
+      agent: inside.find(runs("agent/src/main.ts", "/main.mjs"))?.pid,
       engine: inside.find(({ name }) => engineNames.includes(name))?.pid,
     };
   });

@@ -60,6 +60,8 @@ const watchdog = join(import.meta.dirname, "watchdog.sh");
 const startWithinMs = 60_000;
 /** What runs ahead of demand is in the way of tests that count machines; those that want it ask for it. */
 const noneWaiting = { HOLDFAST_WAITING_MACHINES_MAX: "0" };
+/** Agents that change places are in the way of tests that count processes. */
+const agentsStay = { HOLDFAST_AGENT_UPGRADE: "off" };
 
 /** Resolves when the API answers. The platform ends with the test's process, whatever ends that. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
@@ -79,7 +81,7 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     const given = [...(options.flags ?? []), ...flags];
     const launch = dyingWithParent([process.execPath, entry, "up", "--data", directory, ...given]);
     const child = spawn(launch.command, launch.args, {
-      env: { ...childEnvironment(), ...noneWaiting, ...options.environment },
+      env: { ...childEnvironment(), ...noneWaiting, ...agentsStay, ...options.environment },
       stdio: ["ignore", "pipe", "pipe"],
       // Ctrl-C at the tests is theirs to handle, in order.
       detached: true,

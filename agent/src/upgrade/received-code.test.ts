@@ -21,7 +21,7 @@ function codeOf(release: string, text = "") {
 
 test("what is kept is found whole, and not when anything of it was changed", async () => {
   const code = await openReceivedCode(directory, "/elsewhere/main.ts");
-  expect(code.own).toEqual({ release: "", digest: "" });
+  expect(code.own).toEqual({ release: "checkout", digest: "" });
   const sent = codeOf("2.0.0");
   expect(await code.find(sent.digest)).toBeUndefined();
   const main = await code.keep(sent);

@@ -12,7 +12,7 @@ import { readIfThere, syncDirectory } from "../host/durable-file.ts";
 
 /** What this agent runs from, and the code that controllers sent to the machine's own disk. */
 export interface ReceivedCode {
-  /** Release and digest are empty for an agent that runs from a checkout. */
+  /** The digest is empty for an agent that runs from a checkout. */
   readonly own: AgentVersion;
   /** The file to run, when all of the code is there as the digest says; undefined when it is not. */
   find(digest: string): Promise<string | undefined>;
@@ -27,7 +27,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
   const directory = join(stateDir, "code");
   const stated = await readIfThere(join(dirname(main), versionFile));
   const own: AgentVersion =
-    stated === undefined ? { release: "", digest: "" } : (JSON.parse(stated.toString("utf8")) as AgentVersion);
+    stated === undefined ? { release: "checkout", digest: "" } : (JSON.parse(stated.toString("utf8")) as AgentVersion);
 
   async function write(path: string, text: string): Promise<void> {
     const file = await open(path, "w", 0o600);

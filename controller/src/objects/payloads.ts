@@ -8,7 +8,7 @@ const sharedPrefix = "shared-payloads/";
 const sharedId = /^shared-/;
 
 /** Key of the object that every machine may read as the payload of this id, which begins with "shared-". */
-function sharedKeyOf(id: string): string {
+export function sharedKeyOf(id: string): string {
   return `${sharedPrefix}${id}`;
 }
 const pageSize = 500;

@@ -43,7 +43,8 @@ export type Kind =
   | "membership"
   | "credential-use"
   | "webhook"
-  | "node-image";
+  | "node-image"
+  | "agent-rollout";
 
 export const root = "/holdfast/v1";
 

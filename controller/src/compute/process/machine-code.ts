@@ -102,6 +102,8 @@ export function createMachineCode({ layout, place, log, removesOld = false }: Ma
 function digestOf({ checkout, node }: Place): string {
   const hash = createHash("sha256").update(`${process.version} ${node}`);
   hash.update(readFileSync(join(checkout, "pnpm-lock.yaml")));
+  const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { version: string };
+  hash.update(version);
   for (const source of sources) {
     const names = readdirSync(join(checkout, source), { recursive: true, encoding: "utf8" }).sort();
     for (const name of names) {

@@ -1,5 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import { addAdminHosts } from "./admin-hosts.ts";
+import { addAgents } from "./admin-agents.ts";
 import { addAdminLists } from "./admin-lists.ts";
 import { addAdminMaintenance } from "./admin-maintenance.ts";
 import { addAuthority } from "./admin-authority.ts";
@@ -53,5 +54,6 @@ export function addAdmin(admin: CliCommand): void {
   addAuthority(admin);
   addAdminMaintenance(admin);
   addAdminHosts(admin);
+  addAgents(admin);
   addRecovery(admin);
 }

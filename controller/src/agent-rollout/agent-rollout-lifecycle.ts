@@ -1,0 +1,25 @@
+import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
+
+/**
+ * States of bringing the machines' agents to one release: the newest that a controller offered. A halt waits for an operator or
+ * for another release; a pause waits for an operator only.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+export const agentRolloutLifecycle = defineMachine("agent-rollout", [
+  // from        event               to           effect
+  ["Rolling",    "pauseRequested",   "Paused",    "none"],
+  ["Rolling",    "failuresExceeded", "Halted",    "warn"],
+  ["Rolling",    "allUpgraded",      "Completed", "none"],
+  ["Rolling",    "released",         "Rolling",   "startOver"],
+  ["Paused",     "resumeRequested",  "Rolling",   "forgive"],
+  ["Paused",     "released",         "Paused",    "startOver"],
+  ["Halted",     "resumeRequested",  "Rolling",   "forgive"],
+  ["Halted",     "pauseRequested",   "Paused",    "none"],
+  ["Halted",     "released",         "Rolling",   "startOver"],
+  ["Completed",  "machinesBehind",   "Rolling",   "none"],
+  ["Completed",  "pauseRequested",   "Paused",    "none"],
+  ["Completed",  "released",         "Rolling",   "startOver"],
+]);
+
+export type AgentRolloutState = StateOf<typeof agentRolloutLifecycle>;
+export type AgentRolloutEvent = EventOf<typeof agentRolloutLifecycle>;

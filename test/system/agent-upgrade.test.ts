@@ -1,0 +1,161 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
+import type { Client } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFailed } from "vitest";
+import { type AgentCode, bundleAgent } from "../support/agent-code.ts";
+import { openPostgresql } from "../support/clients.ts";
+import { type CommandLine, createCommandLine } from "../support/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { lastLogLines } from "../support/platform-logs.ts";
+import { asRoot } from "../support/platform-software.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import { createServices } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface Status {
+  readonly release: string;
+  readonly state: string;
+  readonly reason?: string;
+  readonly current?: number;
+  readonly failed?: number;
+}
+
+/** What `npm start` after an update of the platform does to machines that run. */
+describe.skipIf(!asRoot)(
+  `agents of another release${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
+  () => {
+    const machines = 3;
+    const directories: string[] = [];
+    const environment: Record<string, string> = {
+      HOLDFAST_AGENT_UPGRADE: "off",
+      HOLDFAST_AGENT_UPGRADE_SHARES: "50,100",
+      HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
+      HOLDFAST_WAITING_MACHINES: "2",
+      HOLDFAST_WAITING_MACHINES_MAX: "2",
+    };
+    let platform: Platform;
+    let shell: CommandLine;
+    let codeOf: ReturnType<typeof bundleAgent>;
+    let writer: Client;
+    const written = { rows: 0, failed: [] as string[], stop: false };
+    let writing: Promise<void>;
+
+    beforeAll(async () => {
+      codeOf = bundleAgent();
+      platform = await startPlatform({ environment });
+      shell = createCommandLine({});
+      symlinkSync(platform.directory, join(shell.home, ".holdfast"));
+      const { connection, password } = await createServices(platform).createRunning("written");
+      writer = await openPostgresql(platform, connection, { password });
+      await writer.query("CREATE TABLE written (n int PRIMARY KEY)");
+      writing = write();
+    }, 240_000);
+    afterAll(async () => {
+      written.stop = true;
+      await writing;
+      await writer?.end().catch(() => undefined);
+      shell?.remove();
+      await platform?.remove();
+      for (const directory of directories) rmSync(directory, { recursive: true });
+    });
+    beforeEach(() => onTestFailed(() => console.log(lastLogLines(platform.directory, 40))));
+
+    async function write(): Promise<void> {
+      writer.on("error", (error) => written.failed.push(error.message));
+      while (!written.stop) {
+        await writer.query("INSERT INTO written VALUES ($1)", [written.rows]).then(
+          () => (written.rows += 1),
+          (error: Error) => written.failed.push(error.message),
+        );
+        await sleep(10);
+      }
+    }
+
+    /** As bundle.ts leaves it. */
+    function directoryOf({ release, digest, bytes }: AgentCode): string {
+      const directory = mkdtempSync(join(tmpdir(), "holdfast-release-"));
+      directories.push(directory);
+      mkdirSync(directory, { recursive: true });
+      for (const { name, text } of unpackAgent(bytes).files) writeFileSync(join(directory, name), text);
+      writeFileSync(join(directory, versionFile), JSON.stringify({ release, digest }));
+      return directory;
+    }
+
+    async function admin(words: string): Promise<string> {
+      const { code, stdout, stderr } = await shell.runHere([
+        "admin",
+        "agents",
+        ...words.split(" "),
+        "--output",
+        "json",
+      ]);
+      if (code !== 0) throw new Error(stderr);
+      return stdout;
+    }
+    const status = async () => JSON.parse(await admin("status")) as Status;
+    const reached = (what: Partial<Status>) =>
+      waitUntil(
+        JSON.stringify(what),
+        async () => {
+          const now = await status();
+          return Object.entries(what).every(([name, value]) => now[name as keyof Status] === value) && now;
+        },
+        { withinMs: 150_000, everyMs: 300, describe: () => admin("list") },
+      );
+    const processes = () =>
+      platform
+        .processes()
+        .machines.map(({ id, keeper, engine }) => [id, keeper, engine])
+        .sort();
+    const agents = () => platform.processes().machines.map(({ agent }) => agent);
+
+    /** The platform as it comes back with another release of the agent; machines go on. */
+    async function released(code: AgentCode): Promise<void> {
+      await platform.killControlPlane();
+      environment.HOLDFAST_AGENT_CODE = directoryOf(code);
+      await platform.start();
+    }
+
+    it("halt at the first machine that does not take them, and a better one comes to all while nobody notices", async () => {
+      await waitUntil("three machines run", () => {
+        const found = platform.processes().machines;
+        return (
+          found.length === machines && found.every(({ keeper, agent }) => keeper !== undefined && agent !== undefined)
+        );
+      });
+      const before = processes();
+      const old = agents();
+      environment.HOLDFAST_AGENT_UPGRADE = "on";
+      await released(
+        codeOf("0.3.0", (text, isMain) => (isMain ? `throw new Error("broken on purpose");${text}` : text)),
+      );
+      const halted = await reached({ release: "0.3.0", state: "Halted" });
+      expect(halted.reason).toContain("broken on purpose");
+      expect(halted.failed).toBe(1);
+      const failed = JSON.parse(await admin("list --state failed")) as { machineId: string }[];
+      expect(failed).toHaveLength(1);
+      // Tried again as it is, it fails again: nothing else is touched.
+      await admin("resume");
+      await waitUntil("it was tried again", async () => (await admin("list --state failed")).includes('"attempts": 2'));
+      await reached({ state: "Halted" });
+      expect(agents()).toEqual(old);
+
+      await released(codeOf("0.3.1"));
+      // The controller dies in the middle of it, and comes back.
+      await waitUntil("one machine has it", async () => ((await status()).current ?? 0) > 0);
+      for (const controller of platform.processes().controllers) killAtOnce(controller);
+      await reached({ release: "0.3.1", state: "Completed", current: machines });
+      expect(processes()).toEqual(before);
+      for (const agent of agents()) expect(old).not.toContain(agent);
+      expect(await admin("list --state failed")).toMatch(/^\s*\[\s*\]\s*$/);
+      written.stop = true;
+      await writing;
+      const { rows } = await writer.query("SELECT count(*)::int AS n FROM written");
+      expect(rows[0].n).toBe(written.rows);
+      expect(written.failed).toEqual([]);
+    }, 300_000);
+  },
+);
