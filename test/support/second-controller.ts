@@ -72,8 +72,7 @@ export async function startSecondController(
   };
 }
 
-/** The environment that a process was started with. */
-export function settingsOf(pid: number | undefined): Record<string, string> {
+function settingsOf(pid: number | undefined): Record<string, string> {
   const entries = argumentsAndEnvironment(pid ?? 0)
     .environ.split("\0")
     .filter((entry) => entry.includes("="));

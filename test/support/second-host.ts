@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { guardDirectory } from "./directory-guard.ts";
 import { childEnvironment, entry } from "./platform.ts";
@@ -18,8 +17,8 @@ export interface SecondHost {
   processes(): PlatformProcesses;
   /** Pid of the program that controllers dial; undefined while it is down. */
   program(): number | undefined;
-  /** Starts it, with the join file if there is one; resolves when it serves. */
-  start(join?: JoinFile): Promise<void>;
+  /** Starts it, with the text of a join file if there is one; resolves when it serves. */
+  start(joinFile?: string): Promise<void>;
   /** Ctrl-C; its machines stop too. */
   stop(): Promise<void>;
   /** Stops it and removes its data. */
@@ -60,12 +59,12 @@ export function newSecondHost(): SecondHost {
           const isProgram = /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && cmdline.includes("host/src/main.ts");
           return isProgram && environ.includes(`HOLDFAST_PROCESS_DIR=${directory}`);
         }),
-    async start(file) {
+    async start(joinFile) {
       output = "";
       const flags: string[] = [];
-      if (file !== undefined) {
+      if (joinFile !== undefined) {
         const path = join(directory, "join.json");
-        writeFileSync(path, JSON.stringify(file), { mode: 0o600 });
+        writeFileSync(path, joinFile, { mode: 0o600 });
         flags.push("--join", path);
       }
       const launch = dyingWithParent([process.execPath, entry, "host", "--data", directory, ...flags]);

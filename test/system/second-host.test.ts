@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseJoinFile } from "@holdfast/common/join-file.ts";
+import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
-import { inviteHost } from "../support/host-invitation.ts";
+import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { lastLogLines, logFiles } from "../support/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
@@ -22,10 +24,11 @@ describe("a second host that joined by a file", () => {
     platform = await startPlatform();
     host = newSecondHost();
     const [port] = await freePorts(1);
-    const file = await inviteHost(platform, "second", "east", `127.0.0.1:${port}`);
-    ({ token } = file);
-    await host.start(file);
-    await waitUntil("the host is ready", said('"host":"second","from":"joining","event":"answered"', 1));
+    const request = { hostId: "second", zone: "east", address: `127.0.0.1:${port}` };
+    const { joinFile } = await hosts((rpcs) => rpcs.addHost(request));
+    ({ token } = parseJoinFile(joinFile));
+    await host.start(joinFile);
+    await waitUntil("the host is ready", async () => (await hosts((rpcs) => rpcs.getHost(request))).state === "ready");
     database = await createServices(platform).createRunning("far", { zone: "east" });
   });
   afterAll(async () => {
@@ -33,6 +36,10 @@ describe("a second host that joined by a file", () => {
     await platform?.remove();
   });
 
+  const hosts = <T>(run: (rpcs: GrpcCalls<typeof HostService>) => Promise<T>) => {
+    const target = { url: platform.admin.grpc_url, ca: platform.ca, authorization: platform.operator };
+    return withGrpc(target, HostService, run);
+  };
   const count = async () => {
     const sql = "INSERT INTO written DEFAULT VALUES RETURNING (SELECT count(*)::int FROM written) AS before";
     const [row] = await queryOnce<{ before: number }>(platform, database.connection, database, sql);

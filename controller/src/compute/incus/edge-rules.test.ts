@@ -27,6 +27,11 @@ test("without a rule every machine is closed, and the host is open on its ports 
   expect(linesOfChain(text, "from_machine")).toContain("ip daddr 10.77.0.1 tcp dport { 8444, 8445 } accept");
 });
 
+test("of a host without controllers machines may call nothing", () => {
+  const text = edgeRuleset({ ...place, hostPorts: [] }, []);
+  expect(linesOfChain(text, "from_machine")).toEqual(["ct direction reply accept", "goto refused"]);
+});
+
 test("a rule opens its port to its networks, each family by itself, and says whose it is", () => {
   const from = ["192.0.2.0/24", "198.51.100.7/32", "2001:db8::/32"];
   const text = edgeRuleset(place, [{ owner, to: "10.77.0.2", port: 5432, from }]);

@@ -9,7 +9,7 @@ export interface EdgePlace {
   readonly network: string;
   /** What the names of the machines' links begin with. */
   readonly links: string;
-  /** Where machines find the host, and on which ports. */
+  /** Where machines find the host, and on which ports; none where no controller is. */
   readonly hostAddress: string;
   readonly hostPorts: readonly number[];
 }
@@ -51,8 +51,9 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
     ]),
     ...chain("from_machine", [
       "ct direction reply accept",
-      `ip daddr ${hostAddress} tcp dport { ${hostPorts.join(", ")} } accept`,
-      `ip daddr ${hostAddress} udp dport { ${hostPorts.join(", ")} } accept`,
+      ...(hostPorts.length === 0 ? [] : ["tcp", "udp"]).map(
+        (protocol) => `ip daddr ${hostAddress} ${protocol} dport { ${hostPorts.join(", ")} } accept`,
+      ),
       ...toOthers.flatMap((rule) =>
         linesOf(rule).map((line) => `${isIP(rule.to) === 4 ? "ip" : "ip6"} daddr ${rule.to} ${line}`),
       ),
