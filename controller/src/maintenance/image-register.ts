@@ -9,7 +9,7 @@ import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { lineOf, type NodeImageObject, versionNumber } from "./node-image.ts";
 
 /** A new image is known to every controller after at most this. */
-const lookEveryMs = 60_000;
+const lookEveryMs = 10_000;
 
 export interface ImageRegisterDeps {
   readonly provider: { images(signal: AbortSignal): Promise<ImageFacts[]> };

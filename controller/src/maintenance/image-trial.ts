@@ -4,6 +4,8 @@ import { imageChangeOf, type OperationObject, stuckAfterMs } from "../operation/
 import type { RefusedImage } from "./maintenance-memory.ts";
 
 const minuteMs = 60_000;
+/** Clients wait: an engine that does not come up from another image is given up sooner than one that was well before. */
+export const engineMayFailForMs = 10_000;
 /** A step of putting another image under a service may go without progress for so long. */
 const trialStepMs = 3 * minuteMs;
 /** After this it is given up whatever it is at, such as an engine that comes up and ends again and again. */
@@ -19,7 +21,7 @@ export function trialFault(
 ): Fault | undefined {
   if (imageChangeOf(operation) === undefined || operation?.status.takenBack !== undefined) return undefined;
   const { deadline, startedAt, step } = operation?.status ?? {};
-  const fault = faultOf(observed, undefined, now);
+  const fault = faultOf(observed, undefined, now, engineMayFailForMs);
   if (fault !== undefined) return fault;
   const lastProgress = deadline == null ? now : deadline - stuckAfterMs;
   const isStuck = now - lastProgress > trialStepMs || now - (startedAt ?? now) > trialMs;

@@ -132,19 +132,20 @@ export function faultOf(
   observed: ObservedService,
   operation: OperationObject | undefined,
   now: number,
+  engineMayFailForMs = engineFailedForMs,
 ): { code: string; message: string } | undefined {
   for (const { machine, instance, connected, isCurrent } of observed.nodes) {
     if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
-    if (connected && isCurrent && instance?.state === "failed" && hasFailedLong(instance, now)) {
+    if (connected && isCurrent && instance?.state === "failed" && hasFailedFor(engineMayFailForMs, instance, now)) {
       return { code: "engine_failed", message: instance.reason };
     }
   }
   return stuckFault(operation, now);
 }
 
-function hasFailedLong(instance: InstanceObservation, now: number): boolean {
+function hasFailedFor(ms: number, instance: InstanceObservation, now: number): boolean {
   const since = instance.since === undefined ? now : Number(instance.since.seconds) * 1000;
-  return now - since >= engineFailedForMs;
+  return now - since >= ms;
 }
 
 /** What the observation means for the life cycle, or undefined when nothing that the table knows. */

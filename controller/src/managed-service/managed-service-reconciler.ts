@@ -1,5 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { findOperation } from "../operation/find-operation.ts";
+import { engineMayFailForMs } from "../maintenance/image-trial.ts";
 import { type MaintenanceDeps, settleMaintenance } from "../maintenance/settle-maintenance.ts";
 import { cancelled } from "../operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
@@ -55,9 +56,10 @@ function lookAgain(
   const rest = planManagedService(service, observed);
   const [step] = rest;
   if (step !== undefined) return again(step.kind === "converge" ? 2_000 : 50, step.kind);
-  if (service.status.operationId !== null) return again(15_000, "operation in progress");
-  if (observed.nodes.some(({ instance }) => instance?.state === "failed"))
-    return again(engineFailedForMs, "engine failed");
+  const hasFailed = observed.nodes.some(({ instance }) => instance?.state === "failed");
+  if (service.status.operationId !== null)
+    return again(hasFailed ? engineMayFailForMs : 15_000, "operation in progress");
+  if (hasFailed) return again(engineFailedForMs, "engine failed");
   const expiry = expiryOf(service, deps.clock.now(), deps.held());
   const timed = [expiry.action === "none" ? expiry.lookAgainMs : null, maintenanceInMs].filter((ms) => ms !== null);
   // Timers of Node end at 2^31 ms; a longer wait is split.

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { createChangingImages } from "@holdfast/test/support/changing-images.ts";
+import { openPostgresql } from "@holdfast/test/support/clients.ts";
+import { startPlatform } from "@holdfast/test/support/platform.ts";
+import type { OperationJson } from "@holdfast/test/support/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/services.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
+import { printHost } from "./support/host.ts";
+
+// For how long clients of one PostgreSQL cannot get in while its image is replaced, against a restart of its engine, in turn.
+const { values } = parseArgs({ options: { rounds: { type: "string", default: "10" } } });
+
+/** One round, for a client that connects, asks and disconnects again and again. */
+interface Round {
+  /** From the last answer before to the first one after. */
+  readonly outageMs: number;
+  /** From the request to the end of the operation. */
+  readonly wholeMs: number;
+}
+
+printHost();
+const images = createChangingImages({ looksOlder: false });
+const platform = await startPlatform({ environment: { HOLDFAST_CACHE: images.cache } });
+const services = createServices(platform);
+try {
+  const running = await services.createRunning("measured");
+  const { id } = running.service;
+  const replacements: Round[] = [];
+  const restarts: Round[] = [];
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    const image = round % 2 === 0 ? images.good : images.first;
+    await images.choose(image);
+    await waitUntil("it is pending", async () => {
+      const { json } = await platform.rest.get<{ pending_updates: { id: string }[] }>(`/managed-services/${id}`);
+      return json.pending_updates.some((update) => update.id === image);
+    });
+    replacements.push(await measured(running, `/managed-services/${id}/maintenance/apply`));
+    restarts.push(await measured(running, `/managed-services/${id}/restart`));
+  }
+  show("image replaced", replacements);
+  show("engine restarted", restarts);
+  const outagesOf = (rounds: readonly Round[]) => rounds.map(({ outageMs }) => outageMs);
+  const ratio = ratios(outagesOf(replacements), outagesOf(restarts));
+  print("replaced to restarted, outage", `${times(ratio.median)} (${times(ratio.min)} - ${times(ratio.max)})`);
+} finally {
+  await platform.remove();
+  images.close();
+}
+
+async function measured({ service, connection, password }: RunningService, path: string): Promise<Round> {
+  const answered: number[] = [];
+  let over = false;
+  async function ask(): Promise<void> {
+    const client = await openPostgresql(platform, connection, { password });
+    await client.query("SELECT 1").finally(() => void client.end().catch(() => undefined));
+  }
+  const asking = (async () => {
+    while (!over) {
+      // A connection that its engine left half open is given up by the client too.
+      await Promise.race([ask().then(() => answered.push(performance.now())), sleep(1_000)]).catch(() => undefined);
+      await sleep(20);
+    }
+  })();
+  await waitUntil("the client is at it", () => answered.length > 3);
+  const begun = performance.now();
+  expectStatus(await platform.rest.post<OperationJson>(path), 202);
+  await services.settled(service.id, "Running", 120_000);
+  const wholeMs = performance.now() - begun;
+  const [newest] = await services.operations(service.id);
+  if (newest?.status !== "completed") throw new Error(`the operation ${newest?.status}: ${newest?.error?.message}`);
+  const seen = answered.length;
+  await waitUntil("the client is in again", () => answered.length > seen + 3);
+  over = true;
+  await asking;
+  return { outageMs: Math.max(...answered.map((at, index) => at - (answered[index - 1] ?? at))), wholeMs };
+}
+
+function show(name: string, rounds: readonly Round[]): void {
+  const outages = rounds.map(({ outageMs }) => outageMs);
+  print(`${name}: outage p50 / max`, `${ms(median(outages))} / ${ms(percentile(outages, 1))}`);
+  print(`${name}: operation p50`, ms(median(rounds.map(({ wholeMs }) => wholeMs))));
+}

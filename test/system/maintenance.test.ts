@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
+import { queryOnce } from "../support/clients.ts";
+import { startPlatform, type Platform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import type { OperationJson, PageJson, ProblemJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface EventJson {
+  readonly event_type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+interface MaintenanceJson {
+  readonly image: string;
+  readonly engine_version: string;
+  readonly updates: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly from: string | null;
+    readonly to: string | null;
+    readonly apply_at: string | null;
+    readonly blocked_reason: string | null;
+  }[];
+}
+
+const longMs = 180_000;
+
+/** One service over three images: the second one does, the third one has no engine. */
+describe("maintenance of a real service", () => {
+  let images: ChangingImages;
+  let platform: Platform;
+  let services: Services;
+  let running: RunningService;
+  let id: string;
+  beforeAll(async () => {
+    images = createChangingImages({ looksOlder: true });
+    platform = await startPlatform({ environment: { HOLDFAST_CACHE: images.cache } });
+    services = createServices(platform);
+    running = await services.createRunning("kept");
+    id = running.service.id;
+    await query("CREATE TABLE kept (line text)");
+    await query("INSERT INTO kept VALUES ('before')");
+  }, longMs);
+  afterAll(async () => {
+    await platform?.remove();
+    images?.close();
+  });
+
+  const query = (sql: string) => queryOnce(platform, running.connection, { password: running.password }, sql);
+  const path = (rest = "") => `/managed-services/${id}/maintenance${rest}`;
+  const maintenance = async () => expectStatus(await platform.rest.get<MaintenanceJson>(path()), 200).json;
+  const apply = () => platform.rest.post<OperationJson & ProblemJson>(path("/apply"));
+  const operation = async (operationId: string) =>
+    expectStatus(await platform.rest.get<OperationJson>(`/operations/${operationId}`), 200).json;
+  const pending = (image: string) =>
+    waitUntil(`${image} is pending`, async () => {
+      const found = await maintenance();
+      return found.updates.some((update) => update.id === image) && found;
+    });
+
+  it("has nothing to do where it runs from the newest image with all its parameters", async () => {
+    expect(await maintenance()).toMatchObject({ image: images.first, updates: [] });
+    expect(expectStatus(await apply(), 409).json.code).toBe("nothing_pending");
+  });
+
+  it(
+    "applies a newer image and parameters that wait with one restart, and keeps the data, though its controller is killed",
+    async () => {
+      const change = { parameters: { max_connections: "77" } };
+      expectStatus(await platform.rest.patch(`/managed-services/${id}/configuration`, change), 200);
+      await images.choose(images.good);
+      const found = await pending(images.good);
+      expect(found.updates).toMatchObject([
+        { kind: "engine_minor", from: "17.0", to: found.engine_version, blocked_reason: null },
+        { id: "restart", kind: "restart" },
+      ]);
+      const answers = await Promise.all([apply(), apply()]);
+      const [first, second] = answers.map((answer) => expectStatus(answer, 202).json);
+      expect(second?.id).toBe(first?.id);
+      const operationId = first?.id ?? "";
+      await waitUntil("it is under way", async () => (await operation(operationId)).step === "StopEngine");
+      expect(await services.get(id)).toMatchObject({ status: "Upgrading", operation: { id: operationId } });
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      await waitUntil(
+        "it is done",
+        async () => {
+          const { json } = await platform.rest
+            .get<OperationJson>(`/operations/${operationId}`)
+            .catch(() => ({ json: undefined }));
+          return json?.status === "completed";
+        },
+        { withinMs: longMs, describe: () => services.describe(id) },
+      );
+      expect(await services.settled(id, "Running")).toMatchObject({ pending_updates: [] });
+      expect(await maintenance()).toMatchObject({ image: images.good, updates: [] });
+      expect(await query("SELECT line, current_setting('max_connections') AS most FROM kept")).toEqual([
+        { line: "before", most: "77" },
+      ]);
+    },
+    longMs,
+  );
+
+  it(
+    "takes an image back whose engine does not start, keeps the data, and leaves that image alone",
+    async () => {
+      await images.choose(images.broken);
+      expect((await pending(images.broken)).updates).toMatchObject([{ kind: "image", blocked_reason: null }]);
+      const { id: operationId } = expectStatus(await apply(), 202).json;
+      const ended = await waitUntil(
+        "it is taken back",
+        async () => {
+          const now = await operation(operationId);
+          return now.status === "failed" && now;
+        },
+        { withinMs: longMs, describe: () => services.describe(id) },
+      );
+      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
+      expect(ended.error?.message).toContain("with all its data");
+      await services.settled(id, "Running");
+      const after = await maintenance();
+      expect(after).toMatchObject({ image: images.good, updates: [{ id: images.broken, apply_at: null }] });
+      expect(after.updates[0]?.blocked_reason).toContain("has no postgresql 17");
+      await query("INSERT INTO kept VALUES ('after')");
+      expect(await query("SELECT line FROM kept ORDER BY line")).toEqual([{ line: "after" }, { line: "before" }]);
+    },
+    longMs,
+  );
+
+  it("has told it all in events", async () => {
+    const events = await waitUntil("the last one is recorded", async () => {
+      const { json } = await platform.rest.get<PageJson<"events", EventJson>>(
+        `/managed-services/${id}/events?limit=200`,
+      );
+      const told = json.events.filter(({ event_type }) => event_type.startsWith("service.maintenance"));
+      return told.some(({ event_type }) => event_type === "service.maintenance_failed") && told;
+    });
+    expect(events.map(({ event_type }) => event_type)).toEqual([
+      "service.maintenance_started",
+      "service.maintenance_completed",
+      "service.maintenance_started",
+      "service.maintenance_failed",
+    ]);
+    expect(events[1]?.data).toMatchObject({ update_ids: [images.good, "restart"], automatic: false });
+    expect(events[3]?.data).toMatchObject({ update_ids: [images.broken], taken_back: true });
+  });
+});
