@@ -7,6 +7,7 @@ import {
   OperatorService,
   OrganizationService as OrganizationAdminService,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
@@ -47,6 +48,7 @@ export const organizationServices: readonly DescService[] = [
 
 /** Services for platform operators, over gRPC. */
 export const platformServices: readonly DescService[] = [
+  AgentRolloutService,
   AuthorityService,
   FleetService,
   ControlService,

@@ -34,6 +34,7 @@ import {
   type PayloadRef,
   PayloadRefSchema,
   type TaskResult,
+  TaskClass,
   TaskSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { X509Certificate } from "@peculiar/x509";
@@ -213,7 +214,7 @@ export async function startControllerEnd(
             sampleIntervalMs: self.sampleIntervalMs,
           },
         });
-        if (frame.value.succeeds !== "") goOn(call);
+        if (!frame.value.standby) goOn(call, frame.value.succeeds !== "");
         return;
       case "heartbeat":
         return write(call, { case: "heartbeatAck", value: { sequence: number } });
@@ -239,13 +240,16 @@ export async function startControllerEnd(
     }
   }
 
-  /** With the next agent of the machine: what the one of before did not answer it is asked again. */
-  function goOn(call: Stream): void {
+  /** Durable tasks are delivered until they are answered; the next agent of a machine is asked the others again as well. */
+  function goOn(call: Stream, succeeds: boolean): void {
+    for (const { task } of waiting.values()) {
+      if (succeeds || task.class === TaskClass.DURABLE) write(call, { case: "task", value: create(TaskSchema, task) });
+    }
+    if (!succeeds) return;
     for (const older of [...streams].filter((stream) => stream !== call)) {
       write(older, { case: "goodbye", value: { reason: "a newer stream is open", controllers: [] } });
       streams.delete(older);
     }
-    for (const { task } of waiting.values()) write(call, { case: "task", value: create(TaskSchema, task) });
   }
 
   function write(call: Stream, frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void {
