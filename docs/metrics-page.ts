@@ -29,7 +29,7 @@ const introduction = [
   "",
   "Each machine takes a sample every 15 s, at the same times as all others, and keeps it until the history has it: a day without a",
   "controller, or a restart, loses none. A rate is what came since the sample before by the time between them; the first sample after a",
-  "start has none. Every sample is kept for 24 hours, minutes for 8 days, hours for 400 days.",
+  "start has none. Every sample is kept for 24 hours, minutes and five minutes for 8 days, hours for 400 days.",
   "",
   "```",
   "GET /managed-services/{id}/metrics?metric=cpu&metric=disk&period=6h&resolution=5m",

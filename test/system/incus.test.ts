@@ -32,7 +32,10 @@ describe.skipIf(missing !== undefined)(
     beforeAll(async () => {
       daemon = await startForeignIncus();
       before = await daemon.everything();
-      platform = await startPlatform({ flags: ["--provider", "incus", "--incus-socket", daemon.socket] });
+      platform = await startPlatform({
+        flags: ["--provider", "incus", "--incus-socket", daemon.socket],
+        environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" },
+      });
       services = createServices(platform);
       // The very first machine waits for the image.
       const { id } = await services.create("main");
@@ -63,6 +66,24 @@ describe.skipIf(missing !== undefined)(
       expect(row?.tls).toBe(true);
       expect(row?.address).toMatch(/^10\./);
       expect(await resolveName(platform.admin.dns_server, main.connection.host)).toEqual([row?.address]);
+    });
+
+    it("tells all that its machine does, its own network among it", async () => {
+      const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
+      const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
+      type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
+      const told = await waitUntil("each metric has points", async () => {
+        const { json } = expectStatus(await platform.rest.get<Told>(path), 200);
+        return json.series.length === names.length && json.series.every(({ points }) => points.length > 0)
+          ? json
+          : undefined;
+      });
+      expect(told.absent).toEqual([]);
+      const most = new Map(
+        told.series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]),
+      );
+      expect(names.filter((name) => !((most.get(name) ?? 0) > 0))).toEqual([]);
+      expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
     });
 
     it("is reached from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {

@@ -4,6 +4,7 @@ import { metricCatalogue } from "@holdfast/common/metric-catalogue.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/clients.ts";
+import { createCommandLine } from "../support/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import type { ProblemJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
@@ -116,6 +117,21 @@ describe("the metrics of services", () => {
     // Where the host has no control groups for machines, cpu is absent.
     const cpuIsThere = !answer.absent.some(({ metric }) => metric === "cpu");
     if (cpuIsThere) expect(mostOf("cpu")).toBeGreaterThan(1);
+  });
+
+  it("are drawn by the command line, with the reason of what is not there", async () => {
+    const shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    try {
+      const drawn = await shell.runHere(["metrics", "orders", "--period", "15m"]);
+      expect(drawn).toMatchObject({ code: 0, stderr: "" });
+      expect(drawn.stdout).toMatch(/^disk: [\d.]+% \([\d.]+% to [\d.]+%\)\n( {2,}[▁-█ ]*\n){3} +.*[▁-█]\n/m);
+      expect(drawn.stdout).toMatch(/^network_in: The machine shares its host's network/m);
+      const told = await shell.runHere(["metrics", "cache", "--metric", "disk", "--output", "json"]);
+      expect(JSON.parse(told.stdout)).toMatchObject({ period: "1h", series: [{ metric: "disk", unit: "percent" }] });
+      expect((await shell.runHere(["metrics", "orders", "--metric", "dsk"])).stderr).toMatch(/did you mean disk\?/);
+    } finally {
+      shell.remove();
+    }
   });
 
   it("lose nothing while the control plane is away", async () => {

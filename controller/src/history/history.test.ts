@@ -102,6 +102,7 @@ test("several controllers that started together migrated once", async () => {
     "0002-webhook-deliveries.sql",
     "0003-deliveries-with-their-events.sql",
     "0004-samples.sql",
+    "0005-samples-of-five-minutes.sql",
   ]);
 });
 

@@ -15,13 +15,14 @@ const dayHours = 24;
 /** Samples are taken until they are 24 hours old; two hours more see them rolled up. */
 // biome-ignore format: a table, aligned so that it reads as one
 const tables: readonly Table[] = [
-  { table: "event",           span: "month",      back: 0, keepHours: 90 * dayHours },
-  { table: "audit",           span: "month",      back: 0, keepHours: 400 * dayHours },
-  { table: "task_log",        span: "month",      back: 0, keepHours: 30 * dayHours },
-  { table: "webhook_attempt", span: "month",      back: 0, keepHours: 30 * dayHours },
-  { table: "sample",          span: "quarterDay", back: 5, keepHours: dayHours + 2 },
-  { table: "sample_minute",   span: "day",        back: 2, keepHours: 8 * dayHours },
-  { table: "sample_hour",     span: "month",      back: 1, keepHours: 400 * dayHours },
+  { table: "event",                span: "month",      back: 0, keepHours: 90 * dayHours },
+  { table: "audit",                span: "month",      back: 0, keepHours: 400 * dayHours },
+  { table: "task_log",             span: "month",      back: 0, keepHours: 30 * dayHours },
+  { table: "webhook_attempt",      span: "month",      back: 0, keepHours: 30 * dayHours },
+  { table: "sample",               span: "quarterDay", back: 5, keepHours: dayHours + 2 },
+  { table: "sample_minute",        span: "day",        back: 2, keepHours: 8 * dayHours },
+  { table: "sample_five_minutes",  span: "day",        back: 2, keepHours: 8 * dayHours },
+  { table: "sample_hour",          span: "month",      back: 1, keepHours: 400 * dayHours },
 ];
 
 /** Spans from this one on that are made ahead. */

@@ -31,12 +31,18 @@ interface Row {
   readonly most: number;
 }
 
-const hourS = 3_600;
+/** Roll-ups, the coarsest first: the first that is as fine as what is asked for is read. */
+const rollUps = [
+  { stepS: 3_600, table: "sample_hour" },
+  { stepS: 300, table: "sample_five_minutes" },
+  { stepS: 60, table: "sample_minute" },
+] as const;
 
 /** Oldest first for each machine and metric. Up to the first hour that is not rolled up it reads roll-ups, then samples. */
 export async function readPoints(database: Database, asked: PointsAsked): Promise<MetricPoint[]> {
   const { machineIds, slots, fromS, toS, resolutionS } = asked;
-  const rows = await database.query<Row>(resolutionS >= hourS ? fromHours : fromMinutes, [
+  const rolledUp = rollUps.find(({ stepS }) => resolutionS >= stepS)?.table ?? "sample_minute";
+  const rows = await database.query<Row>(points(rolledUp), [
     machineIds,
     slots,
     fromS * 1_000,
@@ -73,6 +79,3 @@ const points = (rolledUp: string) => `
       and s.time >= (select edge from edge) and s.vals[slot] is not null
   ) as each
   group by machine_id, slot, each.time order by machine_id, slot, each.time`;
-
-const fromMinutes = points("sample_minute");
-const fromHours = points("sample_hour");

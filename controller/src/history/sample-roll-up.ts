@@ -5,7 +5,7 @@ import { timeOf } from "./times.ts";
 const hoursAtOnce = 100;
 
 /**
- * Makes minutes and hours of some hours of machines that are over and have new samples; resolves to how many. They are made
+ * Makes minutes, five minutes and hours of some hours of machines that are over and have new samples; resolves to how many. They are made
  * anew from all samples of the hour, so that it does not matter how often, and what came late counts.
  */
 export function rollUpHours(database: Database, now: number): Promise<number> {
@@ -16,7 +16,8 @@ export function rollUpHours(database: Database, now: number): Promise<number> {
     const hours = [rows.map(({ machine_id }) => machine_id), rows.map(({ hour }) => hour)];
     if (rows.length > 0) {
       await client.query(minutesOfSamples, hours);
-      await client.query(hoursOfMinutes, hours);
+      await client.query(fiveMinutesOfMinutes, hours);
+      await client.query(hoursOfFiveMinutes, hours);
     }
     await client.query("commit");
     return rows.length;
@@ -52,12 +53,17 @@ const minutesOfSamples = gathered(
    group by 1, 2, 3`,
 );
 
-const hoursOfMinutes = gathered(
-  "sample_hour",
-  `select m.machine_id, h.hour as time, v.slot,
+/** From roll-ups to coarser ones. */
+const coarser = (table: string, from: string, step: string) =>
+  gathered(
+    table,
+    `select m.machine_id, date_bin('${step}', m.time, timestamptz 'epoch') as time, v.slot,
      coalesce(sum(v.n), 0)::smallint as n, sum(v.total) as total, min(v.least) as least, max(v.most) as most
    from unnest($1::uuid[], $2::timestamptz[]) as h (machine_id, hour)
-   join sample_minute m on m.machine_id = h.machine_id and m.time >= h.hour and m.time < h.hour + interval '1 hour'
+   join ${from} m on m.machine_id = h.machine_id and m.time >= h.hour and m.time < h.hour + interval '1 hour'
    cross join lateral unnest(m.counts, m.sums, m.mins, m.maxs) with ordinality as v (n, total, least, most, slot)
    group by 1, 2, 3`,
-);
+  );
+
+const fiveMinutesOfMinutes = coarser("sample_five_minutes", "sample_minute", "5 minutes");
+const hoursOfFiveMinutes = coarser("sample_hour", "sample_five_minutes", "1 hour");
