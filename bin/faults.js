@@ -2,7 +2,7 @@
 //
 //   npm run faults -- [--kills N] [--seed N]   random kills
 //   npm run faults -- --outages                each outage for the whole minute of the specification, not for 20 s
-//   npm run faults -- --incus                  the faults of machines of Incus, with a pause of five minutes, not of 30 s
+//   npm run faults -- --incus                  the faults of machines of Incus, with a pause and a cut of five minutes
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";
 import { checkout } from "./set-up.js";

@@ -65,7 +65,7 @@ export async function slowDown(ground: FaultGround, service: WrittenService, net
     expectStatus(await platform.rest.post(path("/database-users"), user), 201);
     const { lines } = expectStatus(await platform.rest.get<LogsJson>(path("/logs")), 200).json;
     expect(lines.length).toBeGreaterThan(0);
-    const until = Date.now() + 20_000;
+    const until = Date.now() + 15_000;
     while (Date.now() < until) {
       expect((await services.get(service.id)).status).toBe("Running");
       await sleep(1_000);
