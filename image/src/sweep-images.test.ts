@@ -95,6 +95,15 @@ test("a use whose tree is gone keeps what it can be made from", async () => {
   expect(packagesLeft()).toEqual(["a"]);
 });
 
+test("the newest of a recipe that no checkout has any more goes as well, a month after the last one swept", async () => {
+  const [own, other] = [await made("a"), await made("b")];
+  await setNewest(imagesDir, "trixie", own);
+  writeFileSync(join(imagesDir, "newest", "trixie-0123456789abcdef"), `${other}\n`);
+  for (const days of [0, 29]) expect((await sweepAfter(days)).trees).toEqual([]);
+  for (const days of [31, 39]) await sweepAfter(days);
+  expect([has(own), has(other)]).toEqual([true, false]);
+});
+
 test("what a making or a sweep that was killed has left goes after a day; what is young is somebody's", async () => {
   const left = ["trixie-0000000000000001.partial", "trixie-0000000000000002.going", "trixie-0000000000000003.1.making"];
   for (const name of left) mkdirSync(join(imagesDir, name));

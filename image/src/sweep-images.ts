@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { emptyIfAbsent, manifestPath, readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
 import { mountedDirectories } from "./mounted-directories.ts";
-import { suiteOfImage } from "./node-image.ts";
+import { suites } from "./catalogue.ts";
+import { newestPath, suiteOfImage } from "./node-image.ts";
 import { fileOf } from "./package-set.ts";
 
 const run = promisify(execFile);
@@ -47,12 +48,7 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const isDue = async (id: string, keptMs: number) => atOnce || now - (await unusedSince(id)) >= keptMs;
 
   async function needed(): Promise<Set<string>> {
-    const used = await usedImages(imagesDir, now);
-    const newest = join(imagesDir, "newest");
-    for (const name of await readdir(newest).catch(emptyIfAbsent)) {
-      used.add((await readFile(join(newest, name), "utf8")).trim());
-    }
-    return used;
+    return new Set([...(await usedImages(imagesDir, now)), ...(await newestImages(options))]);
   }
 
   /** Since when nothing needs it, as far as sweeps have seen. */
@@ -104,6 +100,25 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
   }
   const referred = new Set(kept.flatMap(({ packages }) => packages.map(({ sha256 }) => fileOf(sha256))));
   return { trees, manifests, ...(await sweepPackages(options, referred)) };
+}
+
+/**
+ * The newest of each suite and recipe. Recipes differ from checkout to checkout: whoever sweeps marks those of its own as
+ * alive, and what nobody has marked for long is of a checkout that is gone.
+ */
+async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
+  const own = new Set(suites.map((suite) => newestPath(imagesDir, suite)));
+  const found: string[] = [];
+  for (const name of await readdir(join(imagesDir, "newest")).catch(emptyIfAbsent)) {
+    const path = join(imagesDir, "newest", name);
+    const [id] = [await readFile(path, "utf8").catch(emptyIfAbsent)].flat();
+    if (id === undefined) continue;
+    const isOwn = own.has(path);
+    if (isOwn && !dryRun) await utimes(path, now / 1_000, now / 1_000);
+    if (isOwn || now - (await stat(path)).mtimeMs < manifestKeptMs) found.push(id.trim());
+    else if (!dryRun) await rm(path, { force: true });
+  }
+  return found;
 }
 
 /** Packages of which no image is made. A young one may belong to an image that is being made. */
