@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openPostgresql } from "@holdfast/test/support/clients.ts";
 import { incusMissing } from "@holdfast/test/support/incus-machines.ts";
@@ -12,6 +13,8 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "10" },
     /** Machines that wait for owners; 0 measures a machine from nothing. */
     waiting: { type: "string", default: "0" },
+    /** Between rounds, so that the next machine waits by the time that it is asked for. */
+    "rest-seconds": { type: "string", default: "0" },
   },
 });
 const rounds = Number(values.rounds);
@@ -31,6 +34,7 @@ try {
   }
   // The first of each makes what all others find.
   for (let round = 0; round <= rounds; round += 1) {
+    await sleep(Number(values["rest-seconds"]) * 1_000);
     for (const each of platforms) {
       const wallMs = await provision(each, `round-${round}`);
       if (round > 0) each.wallsMs.push(wallMs);

@@ -104,8 +104,17 @@ async function providerOf(deps: ProviderDeps): Promise<ComputeProvider & { close
 
 const prepareWithinMs = 300_000;
 
-/** The pool for the roots of each tier's machines. */
-function poolsOf({ incusPool, incusTierPools }: ProviderConfig): (tier: string) => string {
-  const pools = new Map(incusTierPools.map((entry) => entry.split("=", 2) as [string, string]));
-  return (tier) => pools.get(tier) ?? incusPool;
+/** The pool for the roots of each tier's machines. Throws for an entry that names no tier of this host, or no pool. */
+function poolsOf(config: ProviderConfig): (tier: string) => string {
+  const { names } = readStorageTiers(config.storageTiers);
+  const pools = new Map<string, string>();
+  for (const entry of config.incusTierPools) {
+    const [tier = "", pool = ""] = entry.split("=", 2);
+    if (pool === "" || !names.includes(tier))
+      throw new Error(
+        `HOLDFAST_INCUS_TIER_POOLS: ${entry} is not one of ${names.join(", ")}, = and the name of a pool`,
+      );
+    pools.set(tier, pool);
+  }
+  return (tier) => pools.get(tier) ?? config.incusPool;
 }
