@@ -28,7 +28,7 @@ export interface AgentListenerDeps {
   readonly log: Log;
 }
 
-/** One port with mTLS for agents, DNS servers and other controllers. Each RPC checks who it serves. */
+/** One port with mTLS: of a controller for agents, hosts, DNS servers and other controllers; of a host for controllers. Each RPC checks who it serves. */
 export interface AgentListener {
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
   /** Answers the port. */

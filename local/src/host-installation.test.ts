@@ -1,0 +1,92 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JoinFile } from "@holdfast/common/join-file.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createBlockRegistry } from "./block-registry.ts";
+import { clean } from "./clean.ts";
+import { hostDeps } from "./host-deps.ts";
+import { forgetHostInstallation, openHostInstallation } from "./host-installation.ts";
+import { openInstallation } from "./installation.ts";
+import { layoutOf, makeHostDirectories } from "./layout.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "holdfast-join-"));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+const file: JoinFile = {
+  installation_id: "inst",
+  host_id: "second",
+  address: "192.0.2.2:8450",
+  controllers: ["192.0.2.1:8444"],
+  ca_fingerprint: "ab",
+  token: "secret",
+  expires_at: "2026-01-01T00:10:00.000Z",
+  taken_blocks: ["127.77", "127.79"],
+};
+
+function opened(name: string) {
+  const layout = layoutOf(join(directory, name));
+  makeHostDirectories(layout);
+  const registry = createBlockRegistry(join(directory, "registry"), Date.now);
+  const options = { dataDir: layout.root };
+  return { layout, registry, options };
+}
+
+test("a host has addresses that no other host and nobody else on this machine has, and keeps them", async () => {
+  const { layout, registry, options } = opened("a");
+  registry.keep({ directory: join(directory, "other"), block: "127.78" });
+  const made = await openHostInstallation(layout, registry, options, file);
+  expect(made).toMatchObject({
+    isNew: true,
+    installation: { id: "inst", loopback_block: "127.80", provider: "process" },
+  });
+  expect(made.installation.host).toEqual({ id: "second", listen: "192.0.2.2:8450" });
+  const again = await openHostInstallation(layout, registry, { ...options, listen: "0.0.0.0:8450" }, undefined);
+  expect(again).toMatchObject({
+    isNew: false,
+    installation: { loopback_block: "127.80", host: { listen: "0.0.0.0:8450" } },
+  });
+});
+
+test.each([
+  ["another host's file", {}, { ...file, host_id: "third" }, "is of host second of installation inst"],
+  ["another installation's file", {}, { ...file, installation_id: "other" }, "is of host second of installation inst"],
+  ["another provider", { provider: "incus" as const }, file, "incus needs another --data directory"],
+  ["other addresses", { addressBlock: "127.90" }, file, "have the addresses 127.78.*"],
+])("a directory that is a host's already refuses %s", async (_what, change, given, message) => {
+  const { layout, registry, options } = opened("a");
+  await openHostInstallation(layout, registry, options, file);
+  await expect(openHostInstallation(layout, registry, { ...options, ...change }, given)).rejects.toThrow(message);
+});
+
+test("without a file an empty directory is of no host, and a host's directory is of no platform", async () => {
+  const { layout, registry, options } = opened("a");
+  await expect(openHostInstallation(layout, registry, options, undefined)).rejects.toThrow("is of no host yet");
+  await openHostInstallation(layout, registry, options, file);
+  await expect(openInstallation(layout, registry, { ports: {} })).rejects.toThrow("npm start -- host");
+});
+
+test("a platform's directory is of no host", async () => {
+  const { layout, registry, options } = opened("a");
+  await openInstallation(layout, registry, { ports: {} });
+  await expect(openHostInstallation(layout, registry, options, file)).rejects.toThrow("controllers of its own");
+});
+
+test("one that could not join may with other addresses, one that did stays", async () => {
+  const { layout, registry, options } = opened("a");
+  const { installation } = await openHostInstallation(layout, registry, options, file);
+  forgetHostInstallation(layout, registry, installation);
+  const other = await openHostInstallation(layout, registry, { ...options, addressBlock: "127.90" }, file);
+  expect(other.installation.loopback_block).toBe("127.90");
+});
+
+test("clean takes a host's directory and addresses away", async () => {
+  const { layout, registry, options } = opened("a");
+  await openHostInstallation(layout, registry, options, file);
+  await clean(layout.root, { ...hostDeps(), say: () => undefined, registryDir: join(directory, "registry") });
+  expect(existsSync(layout.root)).toBe(false);
+  expect(registry.keep({ directory: join(directory, "other"), block: "127.78" })).toBe(true);
+});
