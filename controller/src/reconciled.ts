@@ -12,6 +12,9 @@ import type { HostsProvider } from "./compute/hosts/hosts-provider.ts";
 import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
+import { holdsServices } from "./host/host.ts";
+import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
+import { whenHoldsChange } from "./host/host-holds.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
 import type { MachinePlacement } from "./host/machine-placement.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
@@ -77,6 +80,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
   const { services, machines, operations } = collections;
   return [
     createHostWork({ ...deps, hosts: collections.hosts, machines }),
+    createHostDrainWork({ ...deps, hosts: collections.hosts, machines }),
     managedServices(deps),
     createMachineWork({
       ...deps,
@@ -126,12 +130,13 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
 
 function managedServices(deps: ReconciledDeps): Reconciled {
   const { collections, fleet } = deps;
-  const { services, machines, operations, records, databaseUsers: users, nodeImages } = collections;
+  const { services, machines, hosts, operations, records, databaseUsers: users, nodeImages } = collections;
   const names = createNameVerification(deps.askNames);
   const reconciler = createManagedServiceReconciler({
     ...deps,
     services,
     machines,
+    hosts,
     operations,
     records,
     users,
@@ -163,6 +168,10 @@ function managedServices(deps: ReconciledDeps): Reconciled {
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
         fleet.subscribe(machineChanged),
+        whenHoldsChange(hosts, (hostId) => {
+          for (const { object } of machines.values())
+            if (object.spec.hostId === hostId) machineChanged(object.metadata.id);
+        }),
         // What is pending for any service may change with an image.
         nodeImages.subscribe(() => {
           for (const id of idsOf(services)) onChange(id);
@@ -202,7 +211,10 @@ function inputsOf(id: string, { collections, fleet }: ReconciledDeps): string {
   const nodes = service?.object.spec.nodes ?? [];
   const parts = nodes.map((node) => {
     const observedAt = fleet.observation(node.id)?.observedAt ?? 0;
-    return `${collections.machines.get(node.id)?.modRevision ?? 0} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
+    const machine = collections.machines.get(node.id);
+    const host = collections.hosts.get(machine?.object.spec.hostId ?? "")?.object;
+    const held = host !== undefined && holdsServices(host);
+    return `${machine?.modRevision ?? 0} ${held} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
   });
   const images = [...collections.nodeImages.values()].map(({ modRevision }) => modRevision);
   return `${service?.modRevision ?? 0} ${parts.join(" ")} ${images.join(" ")}`;

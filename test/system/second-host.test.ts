@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseJoinFile } from "@holdfast/common/join-file.ts";
-import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
@@ -28,7 +28,7 @@ describe("a second host that joined by a file", () => {
     const { joinFile } = await hosts((rpcs) => rpcs.addHost(request));
     ({ token } = parseJoinFile(joinFile));
     await host.start(joinFile);
-    await waitUntil("the host is ready", async () => (await hosts((rpcs) => rpcs.getHost(request))).state === "ready");
+    await hostIs(({ state }) => state === "ready");
     database = await createServices(platform).createRunning("far", { zone: "east" });
   });
   afterAll(async () => {
@@ -40,6 +40,13 @@ describe("a second host that joined by a file", () => {
     const target = { url: platform.admin.grpc_url, ca: platform.ca, authorization: platform.operator };
     return withGrpc(target, HostService, run);
   };
+  const second = { hostId: "second" };
+  const hostIs = (test: (found: Host) => boolean) =>
+    waitUntil("the host is as it should be", () => hosts(async (rpcs) => test(await rpcs.getHost(second))), {
+      everyMs: 250,
+      describe: () => lastLogLines(platform.directory, 20, "host"),
+    });
+
   const count = async () => {
     const sql = "INSERT INTO written DEFAULT VALUES RETURNING (SELECT count(*)::int FROM written) AS before";
     const [row] = await queryOnce<{ before: number }>(platform, database.connection, database, sql);
@@ -80,6 +87,38 @@ describe("a second host that joined by a file", () => {
     await host.start();
     await waitUntil("the service answers", count, { everyMs: 200, describe: () => lastLogLines(host.directory, 20) });
     expect(await count()).toBe(4);
+  });
+
+  it("stops what has its only node there with consent alone, and starts it again when the host is uncordoned", async () => {
+    const services = createServices(platform);
+    const { id } = database.service;
+    await hosts((rpcs) => rpcs.drainHost(second));
+    await hostIs(({ drain }) => drain?.state === "blocked" && drain.waitsFor[0]?.serviceId === id);
+    expect(await count()).toBe(5);
+    await expect(hosts((rpcs) => rpcs.removeHost(second))).rejects.toThrow(new RegExp(`Delete the services ${id}`));
+    const unplaced = await services.create("nowhere", { zone: "east" });
+    await services.settled(unplaced.id, "Error");
+    expect((await services.get(unplaced.id)).error).toMatchObject({
+      message: expect.stringContaining("second: it is being drained"),
+    });
+    await services.delete(unplaced.id);
+
+    await hosts((rpcs) => rpcs.drainHost({ ...second, stopSingleNodes: true }));
+    const stopped = await services.settled(id, "Stopped");
+    await hostIs(({ drain }) => drain?.state === "drained" && drain.left === 0);
+    expect(stopped.health.reason).toMatch(/stopped for maintenance of its host/);
+    expect(host.processes().machines).toEqual([]);
+    const [controller = 0] = platform.processes().controllers;
+    killAtOnce(controller);
+    await waitUntil("another controller serves", () =>
+      platform.processes().controllers.some((pid) => pid !== controller),
+    );
+    await hostIs(({ drain }) => drain?.state === "drained");
+
+    await hosts((rpcs) => rpcs.uncordonHost(second));
+    await services.settled(id, "Running");
+    expect(await count()).toBe(6);
+    await hostIs(({ drain, cordoned }) => drain?.state === "none" && !cordoned);
   });
 
   it("leaves its token in no log", () => {

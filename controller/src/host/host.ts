@@ -93,3 +93,8 @@ export function isOut({ metadata, spec }: HostObject): boolean {
 export function isOpen(host: HostObject): boolean {
   return !host.spec.cordoned && !isOut(host);
 }
+
+/** Are services with one node on it held stopped now? */
+export function holdsServices({ spec }: HostObject): boolean {
+  return spec.drain?.stopSingleNodes === true;
+}

@@ -261,6 +261,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
   it("finds a machine where it is when the store was set back to before it was placed", async () => {
     const id = await newMachine({ zone: "local" });
     await becomes(id, "running");
+    const generation = object(id)?.metadata.generation ?? 0;
     const hostId = object(id)?.spec.hostId;
     mayBeBehind = true;
     // The other host is the emptier one now, and would be chosen.
@@ -270,6 +271,8 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       spec: { ...before.spec, hostId: null },
       status: { ...before.status, state: "pending", address: "" },
     }));
+    // The memory may not have seen the reset yet; a placement raises the generation.
+    await expect.poll(() => object(id)?.metadata.generation, { timeout: 30_000 }).toBeGreaterThan(generation);
     await becomes(id, "running");
     expect(object(id)?.spec.hostId).toBe(hostId);
     expect(await one.provider.get(id, signal)).toMatchObject({ starts: 1 });

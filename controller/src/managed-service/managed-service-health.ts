@@ -8,6 +8,8 @@ const order: readonly Level[] = ["healthy", "degraded", "unknown", "unhealthy"];
 
 /** Of a machine that was just started: what was known of its engine is over. */
 export const startingReason = "The machine was started and its engine has not reported yet.";
+/** Of a service whose host is drained. */
+export const heldReason = "The service is stopped for maintenance of its host, and starts by itself when that is over.";
 export const silentReason = "The agent is silent.";
 
 /** Pure: the service's health by its checks; `since` moves only when the status or the reason does. */
@@ -39,15 +41,19 @@ function keepSince(check: HealthCheck, before: readonly HealthCheck[]): HealthCh
 
 function checksOf(
   service: ManagedServiceObject,
-  { node, machine, connected, instance, isCurrent }: ObservedNode,
+  { node, machine, connected, instance, isCurrent, isHeld }: ObservedNode,
   now: number,
 ): HealthCheck[] {
   const one = (name: string, status: Level, reason: string): HealthCheck[] => [
     { name, nodeId: node.id, status, since: now, reason },
   ];
   if (service.spec.power === "off") return one("agent", "unknown", "The service is stopped.");
+  if (isHeld) return one("agent", "unknown", heldReason);
   if (machine === undefined) return one("agent", "unknown", "The machine is being made.");
+  if (service.metadata.deletionRequestedAt !== undefined && machine.status.reason !== "")
+    return one("machine", "unknown", `The deletion waits: ${machine.status.reason}`);
   if (!connected) {
+    if (machine.status.state === "unreachable") return one("machine", "unknown", machine.status.reason);
     if (machine.status.state === "failed") return one("machine", "unhealthy", machine.status.reason);
     return one("agent", "unknown", silentReason);
   }
@@ -85,10 +91,10 @@ export function nodeStatusesOf(service: ManagedServiceObject, observed: Observed
 
 function shownStatus(
   service: ManagedServiceObject,
-  { machine, connected, instance, isCurrent }: ObservedNode,
+  { machine, connected, instance, isCurrent, isHeld }: ObservedNode,
 ): NodeStatus["status"] {
   if (machine?.status.state === "failed" || instance?.state === "failed") return "Error";
-  if (machine?.status.state === "stopped" && service.spec.power === "off") return "Stopped";
+  if (machine?.status.state === "stopped" && (service.spec.power === "off" || isHeld)) return "Stopped";
   if (connected && isCurrent && instance?.state === "running") return "Running";
   const wasUp = service.status.nodes.some((node) => node.id === machine?.metadata.id && node.status !== "Provisioning");
   if (!connected && wasUp && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";

@@ -11,6 +11,7 @@ import type { NodeImageObject } from "../maintenance/node-image.ts";
 import { type MaintenanceWorld, obstacleOf, pendingUpdates } from "../maintenance/pending-updates.ts";
 import { isOver, newOperation, type OperationObject, stuckAfterMs } from "../operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
+import { heldReason } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import {
   type ObservedNode,
@@ -97,13 +98,17 @@ function createWorld(broken: Broken) {
   let names: ObservedService["names"] = "absent";
   let now = 1;
   let operations = 0;
+  /** Its host is drained. */
+  let isHeld = false;
+  /** What its agent was told last, and goes by when its machine starts. */
+  let engineWanted = false;
 
   /** Image that the machine runs from, as its provider has it. */
   let placed = "old";
   const fails = (what: Broken["image"]) => placed === "new" && broken.image === what;
   const observed = (): ObservedService => {
     const connected = machine?.status.state === "running" && !broken.silent && !fails("connect");
-    return { nodes: [{ node, machine, connected, instance, isCurrent: true }], names };
+    return { nodes: [{ node, machine, connected, instance, isHeld, isCurrent: true }], names };
   };
 
   function perform(step: ServiceStep): void {
@@ -126,6 +131,7 @@ function createWorld(broken: Broken) {
     else if (step.kind === "withdrawNames") names = "absent";
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
+      engineWanted = step.running;
       instance = create(InstanceObservationSchema, {
         state: step.running ? (broken.engine || fails("start the engine") ? "failed" : "running") : "stopped",
         reason: broken.engine ? "the engine refused" : "",
@@ -145,6 +151,9 @@ function createWorld(broken: Broken) {
     if (machine.status.state === "stopped") placed = machine.spec.image;
     const isBroken = broken.machine || (power === "on" && fails("start the machine"));
     const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
+    const starts = machine.status.state === "stopped" && state === "running";
+    if (starts && instance && engineWanted && !broken.engine && placed === "old")
+      instance = { ...instance, state: "running" };
     // A machine that was stopped tells of no engine that runs.
     if (state === "stopped" && instance) instance = { ...instance, state: "stopped" };
     machine = { ...machine, status: { ...machine.status, state, reason: isBroken ? "the disk is full" : "" } };
@@ -186,6 +195,9 @@ function createWorld(broken: Broken) {
       }
       const asked = { operationId: `op-${++operations}`, automatic: false, now };
       ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
+    },
+    hold(held: boolean): void {
+      isHeld = held;
     },
     get placed() {
       return placed;
@@ -294,4 +306,32 @@ test("every state of the table but the first can be left and reached", () => {
   const to = new Set(rows.map((row) => row[2]));
   expect(from).toEqual(new Set(["Pending", "Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
   expect(to).toEqual(new Set(["Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
+});
+
+test("is stopped while its host is drained and says why, stays so when told to, and else runs again by itself", () => {
+  const world = createWorld({ engine: false, machine: false, silent: false });
+  const rounds = () => {
+    for (let round = 0; round < 10; round += 1) world.round(1_000);
+  };
+  rounds();
+  expect(world.service?.status.state).toBe("Running");
+  world.hold(true);
+  rounds();
+  expect(world.service?.status).toMatchObject({
+    state: "Stopped",
+    nodes: [{ status: "Stopped" }],
+    health: { status: "unknown", reason: heldReason },
+  });
+  expect(() => requestVerb(world.service as ManagedServiceObject, "start", undefined, "op", 1)).toThrow(heldReason);
+  world.hold(false);
+  rounds();
+  expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
+  world.hold(true);
+  rounds();
+  world.command("stop");
+  rounds();
+  world.hold(false);
+  rounds();
+  expect(world.service?.status.state).toBe("Stopped");
+  expect(world.operation.status.state).toBe("completed");
 });

@@ -18,6 +18,8 @@ export interface ObservedNode {
   readonly connected: boolean;
   /** What the agent last told of its engine. */
   readonly instance: InstanceObservation | undefined;
+  /** Its host is drained, with consent to stop what has no other node: it is off until that is over. */
+  readonly isHeld: boolean;
   /** It told that since the machine's start; what it told before is about an engine that is gone. */
   readonly isCurrent: boolean;
 }
@@ -58,6 +60,9 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode): Servic
   const { node, machine, connected, instance } = observed;
   const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
+  // Nothing is told to the agent: its engine runs again with the settings that it has. The keeper shuts it down in order.
+  if (observed.isHeld && power === "on")
+    return machine.spec.power === "off" ? [] : [{ kind: "powerMachine", node, power: "off" }];
   if (power === "off") return machine.spec.power === "off" ? [] : planShutdown(observed, generation);
   if (hasOtherImage(service, machine)) {
     if (machine.spec.power === "on") return planShutdown(observed, generation - 1);
@@ -122,6 +127,11 @@ function isUpgraded(
   );
 }
 
+/** Is the service stopped for maintenance of a host? */
+function isHeldDown(observed: ObservedService): boolean {
+  return observed.nodes.some(({ isHeld }) => isHeld);
+}
+
 /** Is everything shut down as asked? */
 function isStopped(observed: ObservedService): boolean {
   return observed.nodes.every(({ machine }) => machine?.spec.power === "off" && machine.status.state === "stopped");
@@ -157,7 +167,7 @@ export function managedServiceEvent(
 ): ManagedServiceEvent | undefined {
   if (service.metadata.deletionRequestedAt !== undefined) return undefined;
   const { state } = service.status;
-  const wantsOn = service.spec.power === "on";
+  const wantsOn = service.spec.power === "on" && !isHeldDown(observed);
   if (!wantsOn) return state !== "Stopped" && isStopped(observed) ? "stopped" : undefined;
   if (state === "Stopped") return "startRequested";
   if (state === "Error" && operation?.spec.type === "start" && operation.status.state === "pending")

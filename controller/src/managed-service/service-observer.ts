@@ -1,4 +1,5 @@
 import type { Fleet } from "../fleet/fleet.ts";
+import { type HostObject, holdsServices } from "../host/host.ts";
 import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
@@ -9,6 +10,7 @@ import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
 
 export interface ObserverDeps {
   readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly records: Collection<DnsRecordObject>;
   readonly fleet: Fleet;
   readonly names: NameVerification;
@@ -16,8 +18,11 @@ export interface ObserverDeps {
 
 /** What the world is like for this service now, from the watched objects and the agents' last words. */
 export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
+  // One of several is for a drain to move, not to stop.
+  const isAlone = service.spec.nodes.length === 1;
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const machine = deps.machines.get(node.id)?.object;
+    const host = deps.hosts.get(machine?.spec.hostId ?? "")?.object;
     const up = machine !== undefined && isUp(machine);
     const session = deps.fleet.session(node.id);
     const observation = deps.fleet.observation(node.id);
@@ -26,6 +31,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       machine,
       connected: up && session !== undefined,
       instance: observation?.instance,
+      isHeld: isAlone && host !== undefined && holdsServices(host),
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
   });

@@ -2,6 +2,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { cancelled, newOperation, type OperationObject, type OperationType } from "../operation/operation.ts";
 import { operationMembers } from "../operation/operation-members.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
+import { heldReason } from "./managed-service-health.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { requestDeletion } from "./service-deletion.ts";
 
@@ -51,7 +52,9 @@ export function requestVerb(
     return { kind: "change", ...requestDeletion(service, operationId, now), ended };
   }
   refuseWhileBusy(service, inProgress);
-  const refusal = refusals[verb][service.status.state];
+  // Stopped though it is to run: its host is drained. It may be told to stay stopped.
+  const isHeld = service.status.state === "Stopped" && service.spec.power === "on";
+  const refusal = isHeld ? (verb === "stop" ? undefined : heldReason) : refusals[verb][service.status.state];
   if (refusal !== undefined)
     throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
   return {
