@@ -26,7 +26,8 @@ function agentOf(mode: string): ComponentSpec {
     env: { RIGHT_MS: String(rightMs) },
     cwd: directory,
     log: { path: join(directory, "agent.log"), maxBytes: 1 << 20, keep: 3 },
-    stop: { signal: "SIGTERM", graceMs: 1_000 },
+    // A first process of a namespace hears no other signal.
+    stop: { signal: "SIGKILL", graceMs: 0 },
     deadlineMs: null,
   };
 }
