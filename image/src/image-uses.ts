@@ -20,6 +20,7 @@ export interface ImageUses {
 }
 
 const directoryFile = "directory";
+const lent = new Set(["EACCES", "EPERM", "EROFS"]);
 /** Whoever has said that an image is needed has made what needs it within this time. */
 const settlingMs = 3_600_000;
 /** The directory of a holder may be on a disk that is away for a while. */
@@ -30,9 +31,14 @@ export function openImageUses(imagesDir: string, holder: string): ImageUses {
 
   return {
     add(id) {
-      mkdirSync(own, { recursive: true });
-      if (!existsSync(join(own, directoryFile))) writeFileSync(join(own, directoryFile), `${holder}\n`);
-      writeFileSync(join(own, id), "");
+      try {
+        mkdirSync(own, { recursive: true });
+        if (!existsSync(join(own, directoryFile))) writeFileSync(join(own, directoryFile), `${holder}\n`);
+        writeFileSync(join(own, id), "");
+      } catch (error) {
+        // Another user's directory, lent for reading: its owner sees what is mounted, and keeps the newest.
+        if (!(error instanceof Error && "code" in error && lent.has(String(error.code)))) throw error;
+      }
     },
     async keepOnly(ids, now) {
       const names = await readdir(own).catch(emptyIfAbsent);
