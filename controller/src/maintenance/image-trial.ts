@@ -23,9 +23,20 @@ export function trialFault(
   const { deadline, startedAt, step } = operation?.status ?? {};
   const fault = faultOf(observed, undefined, now, engineMayFailForMs);
   if (fault !== undefined) return fault;
+  const reordered = orderFault(observed);
+  if (reordered !== undefined) return reordered;
   const lastProgress = deadline == null ? now : deadline - stuckAfterMs;
   const isStuck = now - lastProgress > trialStepMs || now - (startedAt ?? now) > trialMs;
   return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
+}
+
+/** Indexes over text would miss rows without a word: agents tell so before they call the engine running. */
+function orderFault(observed: ObservedService): Fault | undefined {
+  for (const { connected, isCurrent, instance } of observed.nodes) {
+    const check = instance?.checks.find(({ name, status }) => name === "collation" && status !== "healthy");
+    if (connected && isCurrent && check !== undefined) return { code: "text_order", message: check.reason };
+  }
+  return undefined;
 }
 
 /** Pure: the service is to run from its old image again, over the same data. The same steps lead there. */

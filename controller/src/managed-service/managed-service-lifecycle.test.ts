@@ -80,7 +80,7 @@ interface Broken {
   readonly machine: boolean;
   readonly silent: boolean;
   /** What the newer image does not do; it does all where this is absent. */
-  readonly image?: "start the machine" | "start the engine" | "bring its version" | "connect";
+  readonly image?: "start the machine" | "start the engine" | "bring its version" | "order texts alike" | "connect";
 }
 
 const images: NodeImageObject[] = ["old", "new"].map((id, index) => ({
@@ -136,7 +136,10 @@ function createWorld(broken: Broken) {
         state: step.running ? (broken.engine || fails("start the engine") ? "failed" : "running") : "stopped",
         reason: broken.engine ? "the engine refused" : "",
         engineVersion: placed === "new" && !fails("bring its version") ? "17.1" : "17.0",
-        checks: [{ name: "liveness", status: "healthy", reason: "" }],
+        checks: [
+          { name: "liveness", status: "healthy", reason: "" },
+          { name: "collation", status: fails("order texts alike") ? "degraded" : "healthy", reason: "" },
+        ],
         since: timestampFromMs(now),
         generation: BigInt(step.generation),
         restartCount: BigInt(current.spec.restartCount),
@@ -222,7 +225,14 @@ function createWorld(broken: Broken) {
 
 type Asked = Verb | "maintain";
 const verbs = fc.constantFrom<Asked>("start", "stop", "restart", "delete", "maintain");
-const imageFaults = fc.constantFrom(undefined, "start the machine", "start the engine", "bring its version", "connect");
+const imageFaults = fc.constantFrom(
+  undefined,
+  "start the machine",
+  "start the engine",
+  "bring its version",
+  "order texts alike",
+  "connect",
+);
 
 test("whatever is asked when, every operation ends, in the state that was asked for or in Error with a reason", () => {
   const worlds = fc
@@ -273,7 +283,7 @@ describe("another image", () => {
     expect(service?.status.maintenance.refused).toBeNull();
   });
 
-  test.each(["start the machine", "start the engine", "bring its version", "connect"] as const)(
+  test.each(["start the machine", "start the engine", "bring its version", "order texts alike", "connect"] as const)(
     "that does not %s is taken back, and remembered",
     (fault) => {
       const { placed, operation, service } = afterMaintenance(fault);
