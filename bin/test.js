@@ -36,7 +36,7 @@ try {
 
 /** The node image, whose engines the suites run. */
 async function make(node, env) {
-  const code = await run(node, [join(checkout, "image", "src", "main.ts"), "trixie"], env, [
+  const code = await run(node, [join(checkout, "image", "src", "main.ts"), "make", "trixie"], env, [
     "ignore",
     "ignore",
     "inherit",
