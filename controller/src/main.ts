@@ -1,10 +1,9 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
-import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { uuidv7 } from "uuidv7";
 import { createOwnRelease } from "./agent-rollout/own-release.ts";
 import { rolloutPaceOf } from "./agent-rollout/rollout-pace.ts";
@@ -12,27 +11,18 @@ import { bootstrapAccess } from "./access/bootstrap.ts";
 import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
 import { createRefusalAudit } from "./access/refusal-audit.ts";
-import { startApiListener } from "./api-listener.ts";
+import { startApi } from "./api.ts";
 import { catalogWith, defaultCatalog } from "./catalog/catalog.ts";
 import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
-import { addressBlockOf, createProvider } from "./compute/create-provider.ts";
-import { createHostsProvider } from "./compute/hosts/hosts-provider.ts";
 import { readControllerConfig } from "./config.ts";
-import { createAddressJudge } from "./egress/address-judge.ts";
-import { createEgressClient } from "./egress/egress-client.ts";
-import { ownAddresses } from "./egress/own-addresses.ts";
-import { createResolveName } from "./egress/resolve-name.ts";
+import { createEgress } from "./egress/create-egress.ts";
 import { createFleet } from "./fleet/create-fleet.ts";
-import { openApiWebhooks } from "./event/event-openapi.ts";
-import { eventTypes } from "./event/event-types.ts";
 import { createHistory } from "./history/history.ts";
-import { createHostLinks } from "./host/host-links.ts";
+import { createHosts } from "./host/create-hosts.ts";
 import { catalogOf, imagesOf } from "./host/host-offers.ts";
-import { createHostTrust } from "./host/host-trust.ts";
 import { createMachinePlacement } from "./host/machine-placement.ts";
-import { keepOwnHost } from "./host/own-host.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createSampleCollector } from "./metric/sample-collector.ts";
 import { createOrphanSweep } from "./machine/orphan-sweep.ts";
@@ -92,7 +82,8 @@ const authorityReady = createAuthority({
   log,
   lifetimes: {
     identityMs: config.machineCertificateS * 1_000,
-    serverMs: Math.max(config.machineCertificateS, 60) * 3_000,
+    // Servers are not asked to change theirs as often as a test's machines.
+    serverMs: Math.max(config.machineCertificateS * 1_000, 180_000),
   },
 });
 if (config.bootstrapFile !== "")
@@ -124,18 +115,7 @@ const outbox = createOutbox({ store, history: moved, ownership, clock, ids: newI
 const begin = () => createUnitOfWork(store, { outbox, sealer, clock, ids: newId });
 
 // What goes out to where users say.
-const egress = createEgressClient({
-  judge: createAddressJudge(
-    config.allowEgress,
-    ownAddresses({
-      listeners: [config.apiListen, agentListen, config.historyUrl, ...config.etcd, ...config.dnsServers],
-      members: () => membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
-      loopbackBlock: config.loopbackBlock,
-      machineAddresses: () => [...machines.values()].map(({ object }) => object.status.address),
-    }),
-  ),
-  resolve: createResolveName(),
-});
+const egress = createEgress({ config, membership, machines });
 const { webhooks } = collections;
 const dispatcher = createDeliveryDispatcher({
   webhooks,
@@ -151,34 +131,26 @@ const dispatcher = createDeliveryDispatcher({
 });
 
 // Machines and who speaks for them.
-const hostPorts = [agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
-const ownProvider = await createProvider({ config, hostPorts, checkout, environment: process.env, clock, log });
 const [authority] = await Promise.all([authorityReady, collections.ready]);
-const ownHost = {
-  zone: config.zone,
-  memoryOvercommit: config.provider === "process" ? null : config.memoryOvercommit,
-  diskOvercommit: config.diskOvercommit === 0 ? null : config.diskOvercommit,
-};
-await keepOwnHost(config.hostId, ownHost, { hosts, begin, clock }, stopping.signal);
-const hostTrust = await createHostTrust({
-  installationId,
-  store,
-  hosts,
-  membership,
-  authority,
-  sealer,
-  clock,
-  random,
-  log,
-  storeMayBeBehind,
-});
-await hostTrust.claimOwn(config.hostId, addressBlockOf(config));
-const links = createHostLinks({ hosts, own: new Map([[config.hostId, ownProvider]]), connect: hostTrust.connect });
-const provider = createHostsProvider({
-  hosts: links.all,
-  onHosts: links.subscribe,
-  hostOf: (machineId) => machines.get(machineId)?.object.spec.hostId,
-});
+const ways = await createHosts(
+  {
+    config,
+    environment: process.env,
+    store,
+    hosts,
+    machines,
+    begin,
+    membership,
+    authority,
+    sealer,
+    storeMayBeBehind,
+    clock,
+    random,
+    log,
+  },
+  stopping.signal,
+);
+const { provider, links, trust: hostTrust } = ways;
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
@@ -264,7 +236,7 @@ if (agentPace !== undefined) void agents.offer(stopping.signal);
 const cursors = createCursors(sealer);
 const access = createAccess({ store, collections, begin, history, sealer, cursors, clock, log, newId });
 const drains = createDrainRequests(store);
-const gateway = createGateway({
+const api = await startApi({
   services: createServices({
     access,
     begin,
@@ -297,24 +269,12 @@ const gateway = createGateway({
     newId,
   }),
   authenticator: access.authenticator,
-  rateLimit: { requests: config.rateLimit, windowMs: 60_000 },
   refused: createRefusalAudit({ record: outbox.auditSoon, clock, log }),
   keptAnswers,
-  webhooks: openApiWebhooks(eventTypes),
   reached: collections.reached,
   ready: () => membership.lease()?.live === true,
-  baseUrl: config.baseUrl,
-  log,
-  clock,
-  // Of a request, which nobody sorts: UUIDs of version 7 cost ten times as much.
-  newId: randomUUID,
-});
-const { apiListen, baseUrl } = config;
-const api = await startApiListener({
   controllerId,
-  handler: gateway,
-  listen: apiListen,
-  baseUrl,
+  config,
   authority,
   clock,
   log,
@@ -349,9 +309,7 @@ async function stop(): Promise<void> {
   shards.close();
   await membership.leave();
   await api.close(500);
-  links.close();
-  hostTrust.close();
-  await ownProvider.close();
+  await ways.close();
   for (const part of [holds, zone, feed, authority, collections]) part.close();
   await Promise.all([history.close(), store.close()]);
   process.exit(0);

@@ -23,7 +23,7 @@ export interface ChangingImages {
 export function createChangingImages({ looksOlder }: { readonly looksOlder: boolean }): ChangingImages {
   const real = findImage(imagesDirectory(process.env), "trixie");
   const manifest = real && readManifest(imagesDirectory(process.env), real.id);
-  if (real === undefined || manifest === undefined) throw new Error("no image: run node image/src/main.ts trixie");
+  if (real === undefined || manifest === undefined) throw new Error("no image: run ./bin/holdfast.js images make");
   // Links lead to files of one file system only.
   const cache = mkdtempSync(join(cacheDirectory(process.env), "changing-images-"));
   const imagesDir = imagesDirectory({ HOLDFAST_CACHE: cache });

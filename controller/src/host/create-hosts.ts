@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { addressBlockOf, createProvider } from "../compute/create-provider.ts";
+import { createHostsProvider, type HostsProvider } from "../compute/hosts/hosts-provider.ts";
+import type { ControllerConfig } from "../config.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { InstallationAuthority } from "../pki/create-authority.ts";
+import type { Membership } from "../runtime/membership.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Store } from "../store/store.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { HostObject } from "./host.ts";
+import { createHostLinks, type HostLinks } from "./host-links.ts";
+import { createHostTrust, type HostTrust } from "./host-trust.ts";
+import { keepOwnHost } from "./own-host.ts";
+
+export interface HostsDeps {
+  readonly config: ControllerConfig;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly store: Store;
+  readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly begin: () => UnitOfWork;
+  readonly membership: Membership;
+  readonly authority: InstallationAuthority;
+  readonly sealer: Sealer;
+  /** True after a restore: hosts may have newer certificates than the store knows. */
+  readonly storeMayBeBehind: () => boolean;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** The hosts as a controller has them: its own, and its ways to all others. */
+export interface Hosts {
+  readonly trust: HostTrust;
+  readonly links: HostLinks;
+  /** Machines, whichever host they are on. */
+  readonly provider: HostsProvider;
+  close(): Promise<void>;
+}
+
+const checkout = join(import.meta.dirname, "..", "..", "..");
+
+/** Resolves when the own host is on record and the others are dialled. */
+export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise<Hosts> {
+  const { config, environment, hosts, machines, begin, clock, log } = deps;
+  const hostPorts = [config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
+  const own = await createProvider({ config, hostPorts, checkout, environment, clock, log });
+  const settings = {
+    zone: config.zone,
+    memoryOvercommit: config.provider === "process" ? null : config.memoryOvercommit,
+    diskOvercommit: config.diskOvercommit === 0 ? null : config.diskOvercommit,
+  };
+  await keepOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
+  const trust = await createHostTrust({ ...deps, installationId: config.installationId });
+  await trust.claimOwn(config.hostId, addressBlockOf(config));
+  const links = createHostLinks({ hosts, own: new Map([[config.hostId, own]]), connect: trust.connect });
+  const provider = createHostsProvider({
+    hosts: links.all,
+    onHosts: links.subscribe,
+    hostOf: (machineId) => machines.get(machineId)?.object.spec.hostId,
+  });
+  return {
+    trust,
+    links,
+    provider,
+    async close() {
+      links.close();
+      trust.close();
+      await own.close();
+    },
+  };
+}
