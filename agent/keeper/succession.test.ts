@@ -22,7 +22,7 @@ let onlooker: KeeperClient;
 function agentOf(mode: string): ComponentSpec {
   return {
     name: "agent",
-    argv: [process.execPath, join(import.meta.dirname, "fixture-agent.mjs"), directory, mode],
+    argv: [process.execPath, join(import.meta.dirname, "../../test/support/keeper-fixture-agent.mjs"), directory, mode],
     env: { RIGHT_MS: String(rightMs) },
     cwd: directory,
     log: { path: join(directory, "agent.log"), maxBytes: 1 << 20, keep: 3 },

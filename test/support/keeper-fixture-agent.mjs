@@ -1,5 +1,5 @@
 /**
- * An agent as the keeper sees one, for its tests: `fixture-agent.mjs DIRECTORY MODE`. In charge it extends the engine's right
+ * An agent as the keeper sees one, for its tests: `keeper-fixture-agent.mjs DIRECTORY MODE`. In charge it extends the engine's right
  * ten times a second and notes each number; a file `offer` in the directory has it hand over to one of the mode therein.
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
