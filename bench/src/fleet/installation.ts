@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/etcd.ts";
@@ -20,6 +20,8 @@ export interface BenchInstallation {
     address: string,
     enrolledBy?: PeerProcess,
   ): Promise<PeerProcess>;
+  /** Has every agent on its disk that there is a controller at this host:port? */
+  allKnow(address: string): boolean;
   /** The certificate that an agent bought. */
   identityOf(machineId: string): AgentIdentity;
   close(): Promise<void>;
@@ -63,6 +65,11 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
       }
       return agents;
     },
+    allKnow: (address) =>
+      machineIds.every((id) => {
+        const kept = join(directory, id, "controllers.json");
+        return existsSync(kept) && readFileSync(kept, "utf8").includes(`"${address}"`);
+      }),
     identityOf(machineId) {
       const kept = JSON.parse(readFileSync(join(directory, machineId, "identity.json"), "utf8"));
       return { key: kept.privateKey, chain: kept.certificate, trustBundle: kept.trustBundle };
