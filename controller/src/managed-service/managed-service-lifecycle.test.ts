@@ -205,12 +205,13 @@ function createWorld(broken: Broken) {
     get placed() {
       return placed;
     },
-    round(elapsedMs: number): void {
+    /** A look at the service; `machineWaits`: its machine has not moved since the one before. */
+    round(elapsedMs: number, machineWaits = false): void {
       now += elapsedMs;
-      machineMoves();
+      if (!machineWaits) machineMoves();
       if (service === undefined) return;
       for (const step of planManagedService(service, observed())) perform(step);
-      machineMoves();
+      if (!machineWaits) machineMoves();
       if (service === undefined) return;
       const before = service.status.operationId === null ? undefined : operation;
       const moved = advance(service, observed(), before, now, silentLog);
@@ -262,14 +263,14 @@ test("whatever is asked when, every operation ends, in the state that was asked 
 });
 
 describe("another image", () => {
-  function afterMaintenance(image: Broken["image"]) {
+  function afterMaintenance(image: Broken["image"], machineIsSlow = false) {
     const world = createWorld({ engine: false, machine: false, silent: false, ...(image && { image }) });
     for (let i = 0; i < 8; i++) world.round(1_000);
     expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
     world.maintain();
     const states = new Set<string>();
     for (let i = 0; i < 400 && world.service?.status.operationId !== null; i++) {
-      world.round(5_000);
+      world.round(5_000, machineIsSlow && i % 3 !== 0);
       states.add(world.service?.status.state ?? "");
     }
     expect(states).toEqual(new Set(["Upgrading", "Running"]));
@@ -292,6 +293,12 @@ describe("another image", () => {
       expect(service?.status.maintenance.refused).toMatchObject({ image: "new" });
     },
   );
+
+  test("that keeps a machine from starting is taken back, however long the machine tells of that", () => {
+    const { placed, operation } = afterMaintenance("start the machine", true);
+    expect([placed, operation.status.state]).toEqual(["old", "failed"]);
+    expect(operation.status.error?.code).toBe("taken_back_machine_failed");
+  });
 });
 
 test("a deletion ends with nothing, from every state", () => {

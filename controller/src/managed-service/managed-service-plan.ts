@@ -144,8 +144,11 @@ export function faultOf(
   now: number,
   engineMayFailForMs = engineFailedForMs,
 ): { code: string; message: string } | undefined {
+  // A machine that the tried image kept from starting says so until it has the old one: the way back ends by its own deadline.
+  const isTakenBack = operation?.status.takenBack !== undefined;
   for (const { machine, instance, connected, isCurrent } of observed.nodes) {
-    if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
+    if (machine?.status.state === "failed" && !isTakenBack)
+      return { code: "machine_failed", message: machine.status.reason };
     if (connected && isCurrent && instance?.state === "failed" && hasFailedFor(engineMayFailForMs, instance, now)) {
       return { code: "engine_failed", message: instance.reason };
     }
