@@ -150,7 +150,7 @@ const ways = await createHosts(
   },
   stopping.signal,
 );
-const { provider, links, trust: hostTrust } = ways;
+const { provider, links, overcommit, trust: hostTrust } = ways;
 const { caFile, dnsIdentityDir } = config;
 const localIdentities = await keepLocalIdentities({ authority, caFile, dnsIdentityDir, clock, log });
 const feed = createZoneFeed(store);
@@ -248,7 +248,7 @@ const api = await startApi({
     orphans,
     waiting,
     hostTrust,
-    overcommit: { memory: config.memoryOvercommit, disk: config.diskOvercommit === 0 ? null : config.diskOvercommit },
+    overcommit,
     control: {
       members: membership.members,
       drain: drains.ask,

@@ -40,6 +40,8 @@ export interface Hosts {
   readonly links: HostLinks;
   /** Machines, whichever host they are on. */
   readonly provider: HostsProvider;
+  /** So many times what a host has may be promised on it, unless its operator says otherwise; null: without end. */
+  readonly overcommit: { readonly memory: number; readonly disk: number | null };
   close(): Promise<void>;
 }
 
@@ -50,10 +52,14 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
   const { config, environment, hosts, machines, begin, clock, log } = deps;
   const hostPorts = [config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
   const own = await createProvider({ config, hostPorts, checkout, environment, clock, log });
+  const overcommit = {
+    memory: config.memoryOvercommit,
+    disk: config.diskOvercommit === 0 ? null : config.diskOvercommit,
+  };
   const settings = {
     zone: config.zone,
-    memoryOvercommit: config.provider === "process" ? null : config.memoryOvercommit,
-    diskOvercommit: config.diskOvercommit === 0 ? null : config.diskOvercommit,
+    memoryOvercommit: config.provider === "process" ? null : overcommit.memory,
+    diskOvercommit: overcommit.disk,
   };
   await keepOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
   const trust = await createHostTrust({ ...deps, installationId: config.installationId });
@@ -68,6 +74,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
     trust,
     links,
     provider,
+    overcommit,
     async close() {
       links.close();
       trust.close();
