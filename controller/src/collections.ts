@@ -7,6 +7,7 @@ import type { TaskObject } from "./fleet/task-object.ts";
 import type { HostObject } from "./host/host.ts";
 import { type MachineObject, parseMachine } from "./machine/machine.ts";
 import { type ManagedServiceObject, parseManagedService } from "./managed-service/managed-service.ts";
+import type { BrakeRecord } from "./maintenance/brake-record.ts";
 import type { NodeImageObject } from "./maintenance/node-image.ts";
 import type { OperationObject } from "./operation/operation.ts";
 import { createCollection } from "./store/collection.ts";
@@ -33,6 +34,7 @@ export function createCollections(store: Store) {
     webhooks: createCollection<WebhookObject>(store, "webhook"),
     nodeImages: createCollection<NodeImageObject>(store, "node-image"),
     rollouts: createCollection<AgentRollout>(store, "agent-rollout"),
+    brakeRecords: createCollection<BrakeRecord>(store, "maintenance-brake"),
   };
   const each = Object.values(all);
   return {

@@ -130,7 +130,16 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
 
 function managedServices(deps: ReconciledDeps): Reconciled {
   const { collections, fleet } = deps;
-  const { services, machines, hosts, operations, records, databaseUsers: users, nodeImages } = collections;
+  const {
+    services,
+    machines,
+    hosts,
+    operations,
+    records,
+    databaseUsers: users,
+    nodeImages,
+    brakeRecords,
+  } = collections;
   const names = createNameVerification(deps.askNames);
   const reconciler = createManagedServiceReconciler({
     ...deps,
@@ -142,7 +151,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     users,
     names,
     nodeImages,
-    brake: createMaintenanceBrake({ services, operations, holds: deps.holds, now: deps.clock.now }),
+    brake: createMaintenanceBrake({ ...deps, services, operations, brakeRecords, now: deps.clock.now }),
     delivery: createInstanceDelivery(deps),
   });
   /** The service whose node a machine is. */

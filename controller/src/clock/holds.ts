@@ -28,6 +28,8 @@ export interface Holds {
    */
   list(against?: HeldBack): Hold[];
   set(hold: Hold, signal?: AbortSignal): Promise<void>;
+  /** For `UnitOfWork.onlyWhile`: the commit throws Conflict when a hold of this kind is in the store. */
+  unheld(kind: string): { readonly key: string; readonly modRevision: bigint };
   /** Nothing happens when there is none of this kind. */
   release(kind: string, signal?: AbortSignal): Promise<void>;
   close(): void;
@@ -94,6 +96,7 @@ export function createHolds({ store, clock, log }: { store: Store; clock: Clock;
       return all.filter((hold) => concerns(hold) && (hold.until === null || hold.until > now));
     },
     set: (hold, signal) => write(hold.kind, hold, signal),
+    unheld: (kind) => ({ key: holdPrefix + kind, modRevision: 0n }),
     async release(kind, signal) {
       if (unstored?.kind === kind) unstored = undefined;
       await write(kind, null, signal);

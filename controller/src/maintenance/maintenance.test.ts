@@ -9,7 +9,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { createMaintenanceApi as createAdminApi } from "../admin/maintenance-api.ts";
-import type { Hold } from "../clock/holds.ts";
+import { type Hold, holdPrefix } from "../clock/holds.ts";
 import type { SessionFacts } from "../fleet/fleet.ts";
 import { type Collections, createCollections } from "../collections.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -17,11 +17,13 @@ import type { ManagedServiceObject } from "../managed-service/managed-service.ts
 import { createServiceAccess } from "../managed-service/service-access.ts";
 import { requestVerb } from "../managed-service/service-verbs.ts";
 import { completed } from "../operation/operation.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
-import { createUnitOfWork } from "../store/unit-of-work.ts";
+import { Conflict, createUnitOfWork } from "../store/unit-of-work.ts";
 import { registerChanges } from "./image-register.ts";
+import { brakeRecordId } from "./brake-record.ts";
 import { createMaintenanceApi } from "./maintenance-api.ts";
 import { createMaintenanceBrake } from "./maintenance-brake.ts";
 import { noMaintenance } from "./maintenance-memory.ts";
@@ -73,6 +75,8 @@ afterEach(async () => {
   for (const stored of collections.operations.values()) unit.remove("operation", stored);
   for (const stored of collections.machines.values()) unit.remove("machine", stored);
   for (const stored of collections.nodeImages.values()) unit.remove("node-image", stored);
+  const record = await collections.brakeRecords.fresh(brakeRecordId);
+  if (record !== undefined) unit.remove("maintenance-brake", record);
   await collections.reached(await unit.commit(), 30_000);
 });
 
@@ -85,11 +89,18 @@ const fleet = {
   }),
 };
 
-function deps() {
-  const { services, operations, machines, nodeImages } = collections;
+const unheld = () => ({ key: `${holdPrefix}maintenance`, modRevision: 0n });
+
+/** What a controller has, with a memory of its own where that is given. */
+function deps(memory = collections) {
+  const { services, operations, machines, nodeImages, brakeRecords } = memory;
   const access = createServiceAccess({ services, operations });
-  const hold = { list: () => holds, set: async (one: Hold) => void holds.push(one) };
-  const brake = createMaintenanceBrake({ services, operations, holds: hold, now: clock.now });
+  const hold = {
+    list: () => holds,
+    set: async (one: Hold) => void holds.push(one),
+    unheld,
+  };
+  const brake = createMaintenanceBrake({ begin, services, operations, brakeRecords, holds: hold, now: clock.now });
   return {
     begin,
     services,
@@ -152,10 +163,10 @@ function objectOf(id: string) {
   return stored;
 }
 
-/** As reconcilers look, until nothing more is written. */
+/** As reconcilers look, until nothing more is written; who was not the first looks again. */
 async function look(id: string, controller = deps()): Promise<number | null> {
   for (;;) {
-    const looked = await settleMaintenance(objectOf(id), controller, call.signal);
+    const looked = await retryConflict(call.signal, () => settleMaintenance(objectOf(id), controller, call.signal));
     if (looked.written === undefined) return looked.lookAgainMs;
   }
 }
@@ -262,6 +273,25 @@ describe("applied by themselves", () => {
     expect(busy()).toHaveLength(1);
   });
 
+  test("no more at once than the fleet's share, though two controllers begin them", async () => {
+    const ids = await running(40);
+    now = Date.parse("2026-11-22T04:20:00Z");
+    const second = createCollections(store);
+    await second.ready;
+    const busy = () => ids.filter((id) => objectOf(id).object.status.operationId !== null);
+    try {
+      const controllers = [deps(), deps(second)];
+      for (const round of [1, 2, 3]) {
+        // Each owns half of them.
+        await Promise.all(ids.map((id, at) => look(id, controllers[at % 2])));
+        expect({ round, busy: busy().length }).toEqual({ round, busy: 2 });
+        for (const id of busy()) await end(id);
+      }
+    } finally {
+      second.close();
+    }
+  });
+
   test("none while something is held back; requests go on", async () => {
     const [id = ""] = await running();
     holds = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
@@ -272,14 +302,21 @@ describe("applied by themselves", () => {
   });
 
   test("an image that failed on two services holds back the rest", async () => {
-    const refused = { image: "trixie-2", message: "It did not start.", at: 0 };
-    await running(1, { maintenance: { ...noMaintenance, refused } });
     const { brake } = deps();
+    await brake.failed("trixie-2", "one", "It did not start.", call.signal);
+    await brake.failed("trixie-2", "one", "It did not start.", call.signal);
     await brake.failed("trixie-1", "another", "It did not start.", call.signal);
     expect(holds).toEqual([]);
     await brake.failed("trixie-2", "another", "It did not start.", call.signal);
     expect(holds).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
     expect(holds[0]?.reason).toContain("trixie-2 failed on 2 services");
+    // Another controller, which has not heard of the hold yet, begins nothing.
+    const { key } = unheld();
+    await store.commit({ conditions: [], puts: [{ key, value: JSON.stringify(holds[0]) }], deletes: [] });
+    const unit = begin();
+    expect(await brake.claim(unit, uuidv7(), call.signal)).toBe(true);
+    await expect(unit.commit()).rejects.toThrow(Conflict);
+    await store.commit({ conditions: [], puts: [], deletes: [key] });
   });
 
   test("an urgent image is applied at its notice's end, outside of the window", async () => {

@@ -23,6 +23,9 @@ export interface MaintenanceDeps {
   readonly log: Log;
 }
 
+/** As many are at it as may be: one of them ends soon. */
+const brakedLookMs = 5_000;
+
 /** What came of a look at a service's pending updates. */
 export type MaintenanceLook =
   /** Something was written: look at the service anew. */
@@ -45,7 +48,9 @@ export async function settleMaintenance(
   const { maintenance } = object.status;
   if (planned.action === "begin") {
     const { updates } = planned;
-    const asked = { operationId: deps.newId(), automatic: true, now };
+    const operationId = deps.newId();
+    if (!(await deps.brake.claim(unit, operationId, signal))) return { written: undefined, lookAgainMs: brakedLookMs };
+    const asked = { operationId, automatic: true, now };
     const { after, operation } = beginMaintenance(object, updates, world, asked);
     unit.create("operation", operation);
     unit.update("managed-service", service, after);
@@ -58,11 +63,8 @@ export async function settleMaintenance(
     const { restartSince } = planned;
     unit.update("managed-service", service, withMaintenance(object, { ...maintenance, restartSince }));
   }
-  const write = async () => {
-    const revision = await unit.commit(signal);
-    await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
-  };
-  await (planned.action === "begin" ? deps.brake.whileBeginning(write) : write());
+  const revision = await unit.commit(signal);
+  await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
   return { written: again(0, planned.action) };
 }
 

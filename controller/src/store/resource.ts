@@ -44,7 +44,8 @@ export type Kind =
   | "credential-use"
   | "webhook"
   | "node-image"
-  | "agent-rollout";
+  | "agent-rollout"
+  | "maintenance-brake";
 
 export const root = "/holdfast/v1";
 
