@@ -12,6 +12,8 @@ export interface TestImages {
    * by a link, unless they are to be `packed` elsewhere: then it has files of its own, and no engines.
    */
   other(options?: { readonly packed: boolean }): string;
+  /** From now on this one is the newest. */
+  renew(id: string): void;
   close(): void;
 }
 
@@ -46,6 +48,7 @@ export function createTestImages(): TestImages {
       made = true;
       return otherId;
     },
+    renew: (id) => writeFileSync(newestPath(imagesDir, "trixie"), id),
     close: () => rmSync(imagesDir, { recursive: true, force: true }),
   };
 }

@@ -33,9 +33,9 @@ export async function makeMachine(
   deps: MakeMachineDeps,
 ): Promise<MachineRecord> {
   const isNew = await makeDirectory(paths.directory);
-  const left = isNew ? undefined : await deps.spares.taken(paths);
+  const left = isNew ? undefined : await deps.spares.taken(image?.id ?? "", paths);
   if (!isNew && left === undefined) await removeWithDisk(paths.spare);
-  const spare = left ?? (await deps.spares.take(spec, paths));
+  const spare = left ?? (image && (await deps.spares.take(spec, image.id, paths)));
   const number = spare?.number ?? (await numberFor(spec.id, isNew, paths, deps.numbers));
   const uid = deps.uidOf(number);
 

@@ -67,4 +67,24 @@ describe.skipIf(isolation === "none")(`spares${reason === undefined ? "" : ` (sk
     const names = await ready();
     expect(names.filter((name) => name.startsWith("making"))).toEqual([]);
   });
+
+  it("are for machines of the image that made them, and go when there is a newer one", async () => {
+    const { provider, images } = machines;
+    await provider.refill(signal);
+    const old = await ready();
+    expect(old).toHaveLength(2);
+    const newest = (await provider.images(signal)).find(({ version }) => version === "17")?.image ?? "";
+    const other = images.other();
+    const chosen = testMachineSpec({ image: other });
+    await provider.create(chosen, signal);
+    expect(await ready()).toEqual(old);
+    images.renew(other);
+    await provider.refill(signal);
+    expect(await ready()).toHaveLength(2);
+    const before = testMachineSpec({ image: newest });
+    await provider.create(before, signal);
+    expect(await ready()).toHaveLength(2);
+    await provider.create(testMachineSpec(), signal);
+    expect(await ready()).toHaveLength(1);
+  });
 });
