@@ -9,7 +9,6 @@ import {
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
-import { MaintenanceService as MaintenanceAdminService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
@@ -17,6 +16,7 @@ import { ConfigurationService } from "@holdfast/proto/holdfast/v1/configuration_
 import { DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
 import { DatabaseUserService } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
+import { MaintenanceService as MaintenanceAdminService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";

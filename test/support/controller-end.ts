@@ -33,8 +33,8 @@ import {
 import {
   type PayloadRef,
   PayloadRefSchema,
-  TaskClass,
   type TaskResult,
+  TaskClass,
   TaskSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { X509Certificate } from "@peculiar/x509";

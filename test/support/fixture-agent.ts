@@ -3,10 +3,10 @@ import { createAgent } from "@holdfast/agent/agent.ts";
 import { settings } from "@holdfast/agent/config.ts";
 import { createControlGroup } from "@holdfast/agent/host/control-group.ts";
 import { connectKeeper } from "@holdfast/agent/host/keeper-client.ts";
-import { openReceivedCode } from "@holdfast/agent/upgrade/received-code.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { openReceivedCode } from "@holdfast/agent/upgrade/received-code.ts";
 import { createFixtureDriver } from "./fixture-driver.ts";
 
 /** The agent as main.ts runs it, with the fixture driver as its only engine. */

@@ -3,10 +3,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
-import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
-import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
-import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import { type IncusEstate, untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
 import {
@@ -15,6 +11,10 @@ import {
   type IncusProviderDeps,
 } from "@holdfast/controller/compute/incus/incus-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
+import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
+import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
+import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
 import { startChild } from "@holdfast/local/child.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureTree } from "@holdfast/image/make-image.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { asRoot, testUid } from "./platform-software.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
-import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
+import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import {
   createProcessProvider,
   type ProcessProvider,

@@ -22,8 +22,8 @@ import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";
 import type { Store } from "@holdfast/controller/store/store.ts";
 import type { TestEtcd } from "./etcd.ts";
-import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 import { waitUntil } from "./wait-until.ts";
+import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 
 export const installationId = "inst-test";
 

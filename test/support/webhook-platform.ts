@@ -7,12 +7,12 @@ import { createEgressClient } from "@holdfast/controller/egress/egress-client.ts
 import { createResolveName } from "@holdfast/controller/egress/resolve-name.ts";
 import { createHistory, type History } from "@holdfast/controller/history/history.ts";
 import { createOutbox } from "@holdfast/controller/outbox/outbox.ts";
-import type { NewEvent } from "@holdfast/controller/outbox/outbox-entry.ts";
 import { soleOwner } from "@holdfast/controller/runtime/sole-owner.ts";
 import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import type { Store } from "@holdfast/controller/store/store.ts";
+import type { NewEvent } from "@holdfast/controller/outbox/outbox-entry.ts";
 import { createUnitOfWork } from "@holdfast/controller/store/unit-of-work.ts";
 import { createDeliveryDispatcher } from "@holdfast/controller/webhook/delivery-dispatcher.ts";
 import type { SlotLimits } from "@holdfast/controller/webhook/endpoint-slots.ts";

@@ -4,11 +4,11 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ControllerConfig } from "../config.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
+import { createIncusProvider } from "./incus/incus-provider.ts";
+import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
 import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
 import { readStorageTiers } from "./host/storage-tiers.ts";
-import { createIncusProvider } from "./incus/incus-provider.ts";
-import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 

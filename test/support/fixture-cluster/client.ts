@@ -1,7 +1,7 @@
+import type { ConformanceClient, ConnectOptions } from "@holdfast/agent/engines/engine-conformance.ts";
 import { connect as connectTcp } from "node:net";
 import { createInterface } from "node:readline";
 import { connect as connectTls } from "node:tls";
-import type { ConformanceClient, ConnectOptions } from "@holdfast/agent/engines/engine-conformance.ts";
 import type { EngineEndpoint } from "../engine-clients.ts";
 
 /** A user's session with the fixture cluster. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { BlockList } from "node:net";
 import { createInterface } from "node:readline";
 import { createServer, type TLSSocket } from "node:tls";
-import { ask, type Order, type Settings, say } from "./protocol.ts";
+import { ask, type Order, say, type Settings } from "./protocol.ts";
 import { serve } from "./serve.ts";
 
 /**

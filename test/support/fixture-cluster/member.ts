@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type Order, type Settings, say, type User } from "./protocol.ts";
+import { type Order, say, type Settings, type User } from "./protocol.ts";
 import { serve } from "./serve.ts";
 
 /**

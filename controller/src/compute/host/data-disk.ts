@@ -4,9 +4,9 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import { hasCode, namesIn } from "./atomic-file.ts";
 import { layoutOf, type MachinePaths, machinePaths } from "./machine-paths.ts";
 import type { MachineRecord } from "./machine-record.ts";
+import { hasCode, namesIn } from "./atomic-file.ts";
 import { placeIn, removePlaced } from "./storage-tiers.ts";
 
 const run = promisify(execFile);

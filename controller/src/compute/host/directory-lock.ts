@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { realpathSync } from "node:fs";
 import { hasCode } from "./atomic-file.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
-import type { Log } from "@holdfast/common/log.ts";
-import { type Program, recipes, type Suite, suiteOf, suites } from "@holdfast/image/catalogue.ts";
+import { recipes, type Program, type Suite, suiteOf, suites } from "@holdfast/image/catalogue.ts";
 import { findHostEngines } from "@holdfast/image/host-engines.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
 import { findImage, type NodeImage, openImage, suiteOfImage, versionIn } from "@holdfast/image/node-image.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ImageFacts } from "../compute-provider.ts";
 import type { HostAbilities } from "./host-abilities.ts";

@@ -1,7 +1,7 @@
+import { isAbsolute, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readlink, rm, symlink } from "node:fs/promises";
-import { isAbsolute, join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import { hasCode } from "./atomic-file.ts";
 

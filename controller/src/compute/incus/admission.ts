@@ -1,7 +1,7 @@
 import type { Admission, MachineSpec } from "../compute-provider.ts";
-import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
 import type { MachineRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
+import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
 
 const gib = 1024 ** 3;
 const youngMs = 120_000;

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { request } from "undici";
 import { dispatcherFor, type IncusAddress, originOf } from "./incus-address.ts";
 import { createIncusEvents, type IncusEvents, type OperationState } from "./incus-events.ts";
-import { createIncusTransport, IncusError, type IncusTransport, incusUrl, type Method } from "./incus-transport.ts";
+import { createIncusTransport, incusUrl, IncusError, type IncusTransport, type Method } from "./incus-transport.ts";
 
 /** Incus as this provider uses it. Nothing here polls: the end of an operation is an event. */
 export interface IncusClient {

@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   daemonOf,
@@ -16,9 +15,10 @@ import {
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { freePorts } from "../../../../test/support/temporary-process.ts";
 import { createTestCertificate } from "../../../../test/support/test-certificate.ts";
+import { silentLog } from "@holdfast/common/log.ts";
 import { preparedEngines } from "../process/prepared-engines.ts";
-import { makeEstate, ownerOf, removeEstate } from "./incus-estate.ts";
 import { inside } from "./instance-config.ts";
+import { makeEstate, ownerOf, removeEstate } from "./incus-estate.ts";
 import { openIncus } from "./open-incus.ts";
 
 const run = promisify(execFile);

@@ -1,5 +1,5 @@
 import { WebSocket } from "undici";
-import { type IncusEndpoint, incusUrl, unreachable } from "./incus-transport.ts";
+import { incusUrl, type IncusEndpoint, unreachable } from "./incus-transport.ts";
 
 /** One message of Incus's event stream, of the two kinds that we follow. */
 export type IncusEvent =

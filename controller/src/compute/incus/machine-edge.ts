@@ -3,8 +3,8 @@ import { promisify } from "node:util";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { MachineEdge } from "../compute-provider.ts";
 import { addressOf } from "../host/machine-number.ts";
-import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
 import { hostLink } from "./host-link.ts";
+import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
 
 /** Number of the host's own address in a block. */
 export const hostNumber = 1;

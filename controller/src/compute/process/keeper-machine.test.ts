@@ -1,15 +1,15 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
-import { namesIn } from "../host/atomic-file.ts";
 import { detectAbilities } from "../host/host-abilities.ts";
-import { init } from "../host/place.ts";
 import { isAlive, type ProcessStat, statOf } from "../host/process-identity.ts";
+import { init } from "../host/place.ts";
 import { readRun } from "./machine-run.ts";
+import { namesIn } from "../host/atomic-file.ts";
 
 const run = promisify(execFile);
 const { isolation, reason } = await detectAbilities();

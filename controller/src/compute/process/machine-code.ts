@@ -4,11 +4,11 @@ import { chmod, mkdir, readdir, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode, readIfThere } from "../host/atomic-file.ts";
+import { launchMachine } from "./machine-launch.ts";
 import type { Layout } from "../host/machine-paths.ts";
+import { removeOldCode } from "./old-code.ts";
 import { codeInside, type Place } from "../host/place.ts";
 import { makingPaths } from "../host/spare-directory.ts";
-import { launchMachine } from "./machine-launch.ts";
-import { removeOldCode } from "./old-code.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**

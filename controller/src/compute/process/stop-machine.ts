@@ -4,9 +4,9 @@ import { namesIn } from "../host/atomic-file.ts";
 import { removeGroups } from "../host/control-groups.ts";
 import { loopsOf } from "../host/loop-device.ts";
 import { layoutOf, type MachinePaths } from "../host/machine-paths.ts";
+import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
 import { signalProcess } from "../host/process-identity.ts";
 import { makingsIn } from "../host/spare-directory.ts";
-import { askToStop, isRunning, killRun, type MachineRun, readRun } from "./machine-run.ts";
 import { straysOf } from "./stray-processes.ts";
 
 const lookEveryMs = 5;
