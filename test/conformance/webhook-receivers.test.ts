@@ -7,7 +7,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type JudgeImage, judgeImage } from "../support/judge-image.ts";
-import { freePorts } from "../support/temporary-process.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/webhook-platform.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";

@@ -15,7 +15,7 @@ import { startSecondController } from "../support/second-controller.ts";
 import { daemonOf, firstProcessOf, listeners } from "../support/incus-machines.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
 import { expectStatus } from "../support/services.ts";
-import { freePorts } from "../support/temporary-process.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { FaultGround, WrittenService } from "./fault-ground.ts";
 

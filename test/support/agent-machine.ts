@@ -15,7 +15,7 @@ import { InstanceSpecSchema, Lane, TaskClass, type TaskResult } from "@holdfast/
 import { type ControllerEnd, startControllerEnd } from "./controller-end.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
 import { asRoot } from "./platform-software.ts";
-import { freePorts } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
 import { waitUntil } from "./wait-until.ts";
 
 const run = promisify(execFile);

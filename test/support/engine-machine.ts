@@ -15,7 +15,7 @@ import { programPid } from "@holdfast/image/program-pid.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { X509Certificate } from "@peculiar/x509";
 import { asRoot, programDirectory, testUid } from "./platform-software.ts";
-import { freePorts } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
 
 /** One machine's worth of an engine without keeper and agent: the driver's programs run in the node image. */
 export interface EngineMachine {

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { asRoot, programDirectory, testProgram, testUid } from "./platform-software.ts";
-import { freePorts, startTemporaryProcess } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
+import { startTemporaryProcess } from "./temporary-process.ts";
 
 /** A real etcd of one member, without fsync, for one test file. */
 export interface TestEtcd {

@@ -6,6 +6,7 @@ export function startFixtureKeeper(directory: string): ChildProcess {
   return spawn(process.execPath, [join(import.meta.dirname, "../../agent/keeper/main.ts")], {
     env: {
       PATH: process.env["PATH"],
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       HOLDFAST_MACHINE_ID: "m-1",
       HOLDFAST_STATE_DIR: directory,
       HOLDFAST_RUN_DIR: join(directory, "run"),

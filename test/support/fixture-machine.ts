@@ -16,6 +16,7 @@ import {
 import { afterAll, afterEach, beforeEach, expect } from "vitest";
 import { type ControllerEnd, startControllerEnd } from "./controller-end.ts";
 import { startFixtureKeeper } from "./fixture-keeper.ts";
+import { freePorts } from "./free-ports.ts";
 
 type SpecChange = MessageInitShape<typeof InstanceSpecSchema>;
 
@@ -56,8 +57,6 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
   const controller = await startControllerEnd();
   let directory: string;
   let keeper: ChildProcess;
-  // Sixteen for each test file: files run beside each other, in processes whose ids follow each other.
-  let nextPort = 21_000 + (process.pid % 370) * 16;
   let port: number;
 
   /** Host's pids of our processes whose command line has a word that ends so. */
@@ -148,7 +147,7 @@ export async function openFixtureMachine(): Promise<FixtureMachine> {
     controller.lifetimes = { identityMs: 3_600_000, serverMs: 3_600_000 };
     controller.acknowledges = true;
     forgetFrames();
-    port = nextPort++;
+    [port = 0] = await freePorts(1);
   });
   afterEach(async (context) => {
     keeper.kill("SIGKILL");

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { promisify } from "node:util";
 import { asRoot, programDirectory, testProgram, testUid } from "./platform-software.ts";
-import { freePorts, startTemporaryProcess } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
+import { startTemporaryProcess } from "./temporary-process.ts";
 
 const run = promisify(execFile);
 

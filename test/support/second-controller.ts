@@ -7,7 +7,7 @@ import type { Platform } from "./platform.ts";
 import { lastLogLines } from "./platform-logs.ts";
 import { argumentsAndEnvironment } from "./platform-processes.ts";
 import { createRest, type Rest } from "./rest.ts";
-import { freePorts } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
 import { waitUntil } from "./wait-until.ts";
 
 /** Another controller on the same etcd, as a second replica would be, and a DNS server that knows it. */

@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { createServer } from "node:net";
 import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 
@@ -37,23 +36,4 @@ export async function startTemporaryProcess(launch: Launch, ready: RegExp): Prom
       await ended;
     },
   };
-}
-
-/** Ports that are free now, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once("error", reject);
-          server.listen(0, "127.0.0.1", () => {
-            const address = server.address();
-            resolve(typeof address === "object" && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -17,7 +17,7 @@ import { keyOf } from "@holdfast/controller/store/resource.ts";
 import { openHostCredentials } from "@holdfast/host/host-credentials.ts";
 import { joinHost } from "@holdfast/host/join-host.ts";
 import { type ServedHost, serveHost } from "@holdfast/host/serve-host.ts";
-import { freePorts } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
 import { installationId, startController, type TestController, type TestInstallation } from "./test-fleet.ts";
 
 /** One controller that takes hosts, on a real etcd. */

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { JudgeImage } from "./judge-image.ts";
 import { programDirectory } from "./platform-software.ts";
-import { freePorts } from "./temporary-process.ts";
+import { freePorts } from "./free-ports.ts";
 
 /** A server of Debian's that runs for a test. */
 export interface JudgeServer {

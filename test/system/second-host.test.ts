@@ -11,7 +11,7 @@ import { lastLogLines, logFiles } from "../support/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
 import { newSecondHost, type SecondHost } from "../support/second-host.ts";
 import { createServices, type RunningService } from "../support/services.ts";
-import { freePorts } from "../support/temporary-process.ts";
+import { freePorts } from "../support/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("a second host that joined by a file", () => {

@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import type { TestEtcd } from "@holdfast/test/support/etcd.ts";
 import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform-software.ts";
-import { freePorts, startTemporaryProcess } from "@holdfast/test/support/temporary-process.ts";
+import { freePorts } from "@holdfast/test/support/free-ports.ts";
+import { startTemporaryProcess } from "@holdfast/test/support/temporary-process.ts";
 import { Client } from "pg";
 import type { Made } from "./bare-postgresql.ts";
 

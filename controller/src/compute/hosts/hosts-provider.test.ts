@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { emptyProvider } from "../../../../test/support/empty-provider.ts";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../../test/support/process-machines.ts";
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import { detectAbilities } from "../host/host-abilities.ts";
-import { createHostsProvider } from "./hosts-provider.ts";
+import { createHostsProvider, type HostsProviderDeps } from "./hosts-provider.ts";
 
 const signal = new AbortController().signal;
 const { isolation, reason } = await detectAbilities();
@@ -23,15 +24,15 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
   const placed = new Map<string, string | null>();
   const hosts = new Map<string, ComputeProvider>();
   const changed = new Set<() => void>();
-  const provider = createHostsProvider({
+  const deps: HostsProviderDeps = {
     hosts: () => hosts,
     onHosts: (onChange) => {
       changed.add(onChange);
       return { close: () => changed.delete(onChange) };
     },
     hostOf: (id) => placed.get(id),
-    surveyWithinMs: 1_500,
-  });
+  };
+  const provider = createHostsProvider(deps);
 
   beforeAll(async () => {
     [a, b] = await Promise.all([startTestMachines(), startTestMachines({ loopbackBlock: "127.98" })]);
@@ -70,11 +71,21 @@ describe.skipIf(isolation === "none")(`hosts${reason === undefined ? "" : ` (ski
     expect(await provider.get(onA, signal)).toBeDefined();
   });
 
-  it.each(["refuses", "hangs"] as const)("takes a host that %s for silent, never for empty", async (how) => {
+  it("takes a host that refuses for silent, never for empty", async () => {
     const onA = await make("a");
-    hosts.set("c", silentHost(how));
+    hosts.set("c", silentHost("refuses"));
     const { machines, silent } = await provider.survey(signal);
     expect(machines.map(({ facts }) => facts.id)).toContain(onA);
+    expect([...silent.keys()]).toEqual(["c"]);
+  });
+
+  it("takes a host that hangs for silent, and waits for no other", async () => {
+    const listed = await make("a").then(() => a.provider.list(signal));
+    hosts.clear();
+    hosts.set("a", { ...emptyProvider, list: async () => listed }).set("c", silentHost("hangs"));
+    const impatient = createHostsProvider({ ...deps, surveyWithinMs: 200 });
+    const { machines, silent } = await impatient.survey(signal);
+    expect(machines.map(({ facts }) => facts.id)).toEqual(listed.map(({ id }) => id));
     expect([...silent.keys()]).toEqual(["c"]);
   });
 

@@ -13,7 +13,7 @@ import {
   type TestIncus,
 } from "../../../../test/support/incus-machines.ts";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
-import { freePorts } from "../../../../test/support/temporary-process.ts";
+import { freePorts } from "../../../../test/support/free-ports.ts";
 import { createTestCertificate } from "../../../../test/support/test-certificate.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { preparedEngines } from "../process/prepared-engines.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { expect, test } from "vitest";
 import { testCheckout } from "../../../../test/support/process-machines.ts";
-import { freePorts } from "../../../../test/support/temporary-process.ts";
+import { freePorts } from "../../../../test/support/free-ports.ts";
 
 const run = promisify(execFile);
 const uid = 65_531;
