@@ -38,6 +38,7 @@ describe.skipIf(skipped !== undefined)(
       machine = await startAgentMachine({
         engine: "postgresql",
         version: "17",
+        memoryBytes: 700 << 20,
         spec: {
           users: [{ username: "app_user", role: "admin", verifier: scramVerifier(password) }],
           databases: ["defaultdb"],
@@ -76,7 +77,10 @@ describe.skipIf(skipped !== undefined)(
       return existsSync(path) ? readdirSync(path) : [];
     };
 
-    function upgrade(code: AgentCode, change: { sha256?: string; digest?: string } = {}): Promise<TaskResult> {
+    function upgrade(
+      code: AgentCode,
+      change: { sha256?: string; digest?: string; readyWithinMs?: number } = {},
+    ): Promise<TaskResult> {
       const { controller } = machine;
       tasks += 1;
       const id = `upgrade-${tasks}`;
@@ -86,7 +90,7 @@ describe.skipIf(skipped !== undefined)(
         release: code.release,
         digest: change.digest ?? code.digest,
         package: reference,
-        readyWithinMs: 30_000,
+        readyWithinMs: change.readyWithinMs ?? 30_000,
       };
       const task = {
         id,
@@ -182,6 +186,33 @@ describe.skipIf(skipped !== undefined)(
       await waitUntil("it is connected", () => machine.controller.openSessions > 0);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(runs()).toBe(runsBefore);
+      expect(written.failed).toBe(0);
+    });
+
+    test("is not tried while a query takes the memory that another agent needs", async ({ skip }) => {
+      skip(machine.unlimited !== undefined, machine.unlimited);
+      const [pid] = agents();
+      const hungry = await connectPostgresql(machine.endpoint, { user: "app_user", password });
+      // A sort in memory that is kept as long as its cursor.
+      await hungry.query("SET work_mem = '1GB'");
+      await hungry.query("BEGIN");
+      await hungry.query(
+        "DECLARE held CURSOR FOR SELECT repeat('x', 1000000) || n FROM generate_series(1, 500) AS n ORDER BY 1",
+      );
+      await hungry.query("FETCH 1 FROM held");
+      const code = codeOf?.("3.1.0") as AgentCode;
+      const { failure } = await upgrade(code, { readyWithinMs: 500 });
+      expect(failure).toMatchObject({ code: "no_room", retryable: true });
+      expect(failure?.message).toMatch(/needs \d+ MiB of memory, and the machine has \d+ MiB left/);
+      expect(agents()).toEqual([pid]);
+      expect(postmaster()).toEqual(engine);
+
+      // It waits for the query's end.
+      const waiting = upgraded(code);
+      await hungry.query("ROLLBACK");
+      await hungry.end();
+      await waiting;
+      expect(runs()).toBe(code.digest);
       expect(written.failed).toBe(0);
     });
 

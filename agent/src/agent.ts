@@ -1,3 +1,4 @@
+import { freemem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -24,6 +25,7 @@ import { createSampling } from "./samples/sampling.ts";
 import type { OutgoingFrame } from "./session/session.ts";
 import { createUplink, type Uplink } from "./session/uplink.ts";
 import { createAgentUpgrade } from "./upgrade/agent-upgrade.ts";
+import { createHeadroom, ownMemoryBytes } from "./upgrade/headroom.ts";
 import type { ReceivedCode } from "./upgrade/received-code.ts";
 import type { Predecessor } from "./upgrade/take-over.ts";
 import { handlers } from "./tasks/index.ts";
@@ -128,6 +130,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const upgrade = createAgentUpgrade({
     keeper,
     code,
+    headroom: createHeadroom({ group: deps.controlGroup, agentBytes: ownMemoryBytes, hostFreeBytes: freemem }),
     stateDir: directories.stateDir,
     gapMs: () => gapMs,
     log,

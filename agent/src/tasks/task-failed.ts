@@ -12,6 +12,8 @@ export type TaskFailureCode =
   | "deadline_exceeded"
   | "cancelled"
   | "payload_corrupt"
+  /** The machine has not enough memory or disk for it. */
+  | "no_room"
   | "invalid_task"
   | "failed";
 

@@ -5,6 +5,7 @@ import type { KeeperClient } from "../host/keeper-client.ts";
 import type { ControllerChannel } from "../session/controller-channel.ts";
 import { TaskFailed } from "../tasks/task-failed.ts";
 import { fetchPackage } from "./fetch-package.ts";
+import type { Headroom } from "./headroom.ts";
 import { type AgentWork, handOver } from "./hand-over.ts";
 import type { ReceivedCode } from "./received-code.ts";
 
@@ -28,6 +29,7 @@ export interface UpgradeTask {
 export interface AgentUpgradeDeps {
   readonly keeper: KeeperClient;
   readonly code: ReceivedCode;
+  readonly headroom: Headroom;
   readonly work: AgentWork;
   readonly stateDir: string;
   readonly gapMs: () => number;
@@ -37,8 +39,18 @@ export interface AgentUpgradeDeps {
 /** The first version of a keeper that can have agents change places. */
 const ableKeeper = 2;
 const longestReadyMs = 600_000;
+/** A query that took much memory may end by then. */
+const headroomWithinMs = 30_000;
 
-export function createAgentUpgrade({ keeper, code, work, stateDir, gapMs, log }: AgentUpgradeDeps): AgentUpgrade {
+export function createAgentUpgrade({
+  keeper,
+  code,
+  headroom,
+  work,
+  stateDir,
+  gapMs,
+  log,
+}: AgentUpgradeDeps): AgentUpgrade {
   async function install(wanted: UpgradeAgent, { channel, signal }: UpgradeTask): Promise<string> {
     const there = await code.find(wanted.digest);
     await code.removeOthers(there === undefined ? "" : wanted.digest);
@@ -48,7 +60,7 @@ export function createAgentUpgrade({ keeper, code, work, stateDir, gapMs, log }:
       return await code.keep(fetched);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-      throw new TaskFailed("failed", "There is no room on the machine's disk for the new agent.", true);
+      throw new TaskFailed("no_room", "There is no room on the machine's disk for the new agent.", true);
     }
   }
 
@@ -67,9 +79,11 @@ export function createAgentUpgrade({ keeper, code, work, stateDir, gapMs, log }:
       const { id: taskId, signal, progress } = task;
       progress("fetching", 10);
       const main = await install(wanted, task);
+      const readyWithinMs = Math.min(wanted.readyWithinMs, longestReadyMs);
+      progress("waiting for memory", 30);
+      await headroom.wait(Math.min(readyWithinMs, headroomWithinMs), signal);
       progress("starting", 40);
       const controller = (await task.channel()).address;
-      const readyWithinMs = Math.min(wanted.readyWithinMs, longestReadyMs);
       const deps = { keeper, work, logDir: join(stateDir, "log"), log };
       return handOver(deps, { main, controller, readyWithinMs, taskId, signal, progress });
     },

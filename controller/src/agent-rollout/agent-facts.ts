@@ -50,6 +50,6 @@ function taskOf(task: ReturnType<Fleet["task"]>): AgentFacts["task"] {
   if (task === undefined) return undefined;
   if (task.status === "completed") return { status: "completed" };
   if (task.status !== "failed") return { status: "open" };
-  const { message = "It did not end in time.", retryable = false } = task.result?.failure ?? {};
-  return { status: "failed", reason: message, retryable };
+  const { message = "It did not end in time.", retryable = false, code = "" } = task.result?.failure ?? {};
+  return { status: "failed", reason: message, retryable, isMachines: code === "no_room" };
 }

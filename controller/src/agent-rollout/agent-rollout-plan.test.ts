@@ -67,7 +67,9 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
   };
 }
 
-const failing = { task: { status: "failed", reason: "It ended with 1.", retryable: false } } as const;
+const failing = {
+  task: { status: "failed", reason: "It ended with 1.", retryable: false, isMachines: false },
+} as const;
 
 describe("a rollout", () => {
   test("goes from one machine by shares to all, never more at once than it may, each stage watched", () => {
@@ -106,12 +108,28 @@ describe("a rollout", () => {
   });
 
   test("tries what was only busy a few times, and bears as many failures as it may", () => {
-    const busy = { task: { status: "failed", reason: "busy", retryable: true } } as const;
+    const busy = { task: { status: "failed", reason: "busy", retryable: true, isMachines: false } } as const;
     const fleet = fleetOf(200, (id) => (id === "m-3" ? busy : undefined));
     fleet.run(2_000);
     expect(fleet.begun.flat().filter((id) => id === "m-3")).toHaveLength(3);
     expect(fleet.rollout.status.state).toBe("Completed");
     expect(fleet.states().filter((state) => state === "failed")).toHaveLength(1);
+  });
+
+  test("goes on without machines that have no room for another agent, though the first one is such", () => {
+    const full = { task: { status: "failed", reason: "No memory.", retryable: true, isMachines: true } } as const;
+    const first = fleetOf(20);
+    first.step();
+    const tight = new Set([...(first.begun[0] ?? []), "m-3", "m-4"]);
+    const fleet = fleetOf(20, (id) => (tight.has(id) ? full : undefined));
+    fleet.run(2_000);
+    expect(fleet.rollout.status.state).toBe("Completed");
+    expect(fleet.events).not.toContain("failuresExceeded");
+    expect(fleet.states().filter((state) => state === "failed")).toHaveLength(tight.size);
+    expect(fleet.states().filter((state) => state === "current")).toHaveLength(20 - tight.size);
+    // Another one is the first that tells of the release.
+    const alone = fleet.begun.filter((ids) => ids.some((id) => !tight.has(id)))[0];
+    expect(alone).toHaveLength(1);
   });
 
   test("tries machines of nobody first, and none that is not well, or that cannot", () => {

@@ -28,7 +28,13 @@ export interface AgentFacts {
   readonly task:
     | { readonly status: "open" }
     | { readonly status: "completed" }
-    | { readonly status: "failed"; readonly reason: string; readonly retryable: boolean }
+    | {
+        readonly status: "failed";
+        readonly reason: string;
+        readonly retryable: boolean;
+        /** The machine has no room for another agent, whatever release that is. */
+        readonly isMachines: boolean;
+      }
     | undefined;
 }
 
@@ -80,13 +86,15 @@ export function planAgentRollout(
   // One that waits for another attempt is still the stage's: no other one is tried in its place.
   const retrying = ready.filter(({ machineId }) => troubles[machineId] !== undefined);
   const fresh = ready.filter(({ machineId }) => troubles[machineId] === undefined);
-  const all = current.length + behind.length + upgrading.length + failed.length;
-  const begun = current.length + upgrading.length + failed.length + retrying.length;
+  // A machine without room says nothing of the release.
+  const faults = failed.filter(({ machineId }) => troubles[machineId]?.isMachines !== true);
+  const all = current.length + behind.length + upgrading.length + faults.length;
+  const begun = current.length + upgrading.length + faults.length + retrying.length;
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(pace, status.stage)) / 100);
-  if (failed.length > (begun * pace.failurePct) / 100) {
-    const [first] = failed;
+  if (faults.length > (begun * pace.failurePct) / 100) {
+    const [first] = faults;
     const why = status.troubles[first?.machineId ?? ""]?.reason ?? "";
-    const reason = `${failed.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
+    const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
     return { ...nothing, event: "failuresExceeded", reason };
   }
   const dueAt = ({ machineId }: AgentFacts) => troubles[machineId]?.retryAt ?? now;
@@ -124,7 +132,8 @@ function noteTroubles({ spec, status }: AgentRollout, agents: readonly AgentFact
     const reason = task.status === "failed" ? task.reason : "It took over, and the agent of before runs again.";
     const again = attempts < mostAttempts && (task.status === "completed" || task.retryable);
     const waitMs = Math.min(retryMs, pace.soakMs) * attempts;
-    troubles[machineId] = { attempts, retryAt: again ? now + waitMs : null, reason };
+    const isMachines = task.status === "failed" && task.isMachines;
+    troubles[machineId] = { attempts, retryAt: again ? now + waitMs : null, reason, ...(isMachines && { isMachines }) };
   }
   return troubles;
 }

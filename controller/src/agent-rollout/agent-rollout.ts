@@ -33,6 +33,8 @@ export interface Trouble {
   /** When it is tried again; null when an operator is waited for. */
   readonly retryAt: number | null;
   readonly reason: string;
+  /** It is the machine's own, and does not count against the release. */
+  readonly isMachines?: boolean;
 }
 
 export const rolloutId = "agents";
