@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { dyingWithParent } from "@holdfast/image/in-image.ts";
-import { lastLogLines } from "./platform-logs.ts";
-import { findProcesses, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
+import { killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
 import { basic, createRest, type Rest } from "./rest.ts";
 import type { RestAnswer } from "./rest-answer.ts";
-import { GiveUp, waitUntil } from "./wait-until.ts";
+import { newSupervised } from "./supervised.ts";
+import { waitUntil } from "./wait-until.ts";
 
 /** What admin.json says. */
 export interface AdminFile {
@@ -55,9 +52,6 @@ export interface PlatformOptions {
   readonly flags?: readonly string[];
 }
 
-export const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
-const watchdog = join(import.meta.dirname, "watchdog.sh");
-const startWithinMs = 60_000;
 /** What runs ahead of demand is in the way of tests that count machines; those that want it ask for it. */
 const noneWaiting = { HOLDFAST_WAITING_MACHINES_MAX: "0" };
 /** Agents that change places are in the way of tests that count processes. */
@@ -65,75 +59,25 @@ const agentsStay = { HOLDFAST_AGENT_UPGRADE: "off" };
 
 /** Resolves when the API answers. The platform ends with the test's process, whatever ends that. */
 export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
-  const directory = options.directory ?? mkdtempSync(join(tmpdir(), "holdfast-system-"));
-  const guard = spawn(watchdog, [directory], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-  const guardEnded = new Promise((resolve) => guard.once("close", resolve));
-  guard.unref();
+  const supervised = newSupervised("system", options.directory);
+  const { directory, processes } = supervised;
   const errorBodies: string[] = [];
   const noteError = ({ status, text }: RestAnswer<unknown>) => {
     if (status >= 400) errorBodies.push(text);
   };
-  let supervisor: ChildProcess | undefined;
-  let output = "";
 
-  async function start(flags: readonly string[] = []): Promise<void> {
-    output = "";
-    const given = [...(options.flags ?? []), ...flags];
-    const launch = dyingWithParent([process.execPath, entry, "up", "--data", directory, ...given]);
-    const child = spawn(launch.command, launch.args, {
-      env: { ...childEnvironment(), ...noneWaiting, ...agentsStay, ...options.environment },
-      stdio: ["ignore", "pipe", "pipe"],
-      // Ctrl-C at the tests is theirs to handle, in order.
-      detached: true,
+  const start = (flags: readonly string[] = []) =>
+    supervised.start(["up", ...(options.flags ?? []), ...flags], {
+      environment: { ...noneWaiting, ...agentsStay, ...options.environment },
+      ready: async () => existsSync(join(directory, "admin.json")) && (await answers(readAdmin(directory))),
     });
-    supervisor = child;
-    const read = (text: string) => {
-      output = (output + text).slice(-20_000);
-    };
-    child.stdout.setEncoding("utf8").on("data", read);
-    child.stderr.setEncoding("utf8").on("data", read);
-    const describe = () => `its output:\n${output}\n${lastLogLines(directory, 15)}`;
-    await waitUntil(
-      "the platform answers",
-      async () => {
-        if (child.exitCode !== null || child.signalCode !== null) {
-          throw new GiveUp(`npm start ended with ${child.signalCode ?? child.exitCode}; ${describe()}`);
-        }
-        return existsSync(join(directory, "admin.json")) && (await answers(readAdmin(directory)));
-      },
-      { withinMs: startWithinMs, describe },
-    );
-  }
-
-  const isGone = () => supervisor === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
-  const processes = () => findProcesses(directory, isGone() ? undefined : supervisor?.pid);
-
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    const child = supervisor;
-    if (child === undefined || isGone()) return;
-    const ended = new Promise((resolve) => child.once("close", resolve));
-    child.kill(signal);
-    await ended;
-  }
-
-  /** What an installation has outside of its directory goes by the platform's own means. */
-  async function cleaned(): Promise<void> {
-    const child = spawn(process.execPath, [entry, "clean", "--data", directory], {
-      env: childEnvironment(),
-      stdio: "ignore",
-    });
-    await new Promise((resolve) => child.once("close", resolve));
-  }
 
   async function remove(): Promise<void> {
     rest?.close();
-    const force = setTimeout(() => supervisor?.kill("SIGKILL"), 20_000);
-    await end("SIGINT");
-    clearTimeout(force);
-    if (options.flags?.includes("incus")) await cleaned();
-    guard.ref();
-    guard.stdin?.end();
-    await guardEnded;
+    await supervised.end("SIGINT", 20_000);
+    // What an installation has outside of its directory goes by the platform's own means.
+    if (options.flags?.includes("incus")) await supervised.clean();
+    await supervised.remove();
   }
 
   let rest: Rest | undefined;
@@ -157,9 +101,9 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     errorBodies,
     processes,
     start,
-    stop: () => end("SIGINT"),
+    stop: () => supervised.end("SIGINT"),
     async killControlPlane() {
-      await end("SIGKILL");
+      await supervised.end("SIGKILL");
       const { etcd, history, dns, controllers } = processes();
       for (const pid of [etcd, history, dns, ...controllers]) if (pid !== undefined) killAtOnce(pid);
       await waitUntil(
@@ -190,12 +134,4 @@ async function answers(admin: AdminFile): Promise<boolean> {
   } finally {
     rest.close();
   }
-}
-
-/** The test runner's own settings are none of the platform's business. */
-export function childEnvironment(): Record<string, string> {
-  const kept = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
-  return Object.fromEntries(
-    kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),
-  );
 }

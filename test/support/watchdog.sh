@@ -6,12 +6,15 @@
 read -r _ || :
 
 end_all_of() {
-  for round in 1 2 3; do
-    for process in /proc/[0-9]*; do
-      pid=${process#/proc/}
-      [ "$pid" = "$$" ] && continue
-      grep -qaF "$1" "$process/cmdline" "$process/environ" 2>/dev/null && kill -9 "$pid" 2>/dev/null
+  # Until a round finds none: one that is killed may have started another.
+  for round in 1 2 3 4 5 6 7 8 9 10; do
+    found=
+    for file in $(grep -laF -- "$1" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null); do
+      pid=${file#/proc/}
+      pid=${pid%%/*}
+      [ "$pid" = "$$" ] || ! kill -9 "$pid" 2>/dev/null || found=1
     done
+    [ -n "$found" ] || break
     sleep 0.1
   done
   for mount in $(grep -F " $1" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
