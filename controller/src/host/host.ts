@@ -94,6 +94,11 @@ export function isOpen(host: HostObject): boolean {
   return !host.spec.cordoned && !isOut(host);
 }
 
+/** Does it not answer, and may be back? */
+export function isSilent({ spec, status }: HostObject): boolean {
+  return spec.destroyedAt === null && status.state === "unreachable";
+}
+
 /** Are services with one node on it held stopped now? */
 export function holdsServices({ spec }: HostObject): boolean {
   return spec.drain?.stopSingleNodes === true;

@@ -20,6 +20,7 @@ import {
   type ServiceStep,
 } from "./managed-service-plan.ts";
 import { advance } from "./service-advance.ts";
+import { requestDeletion } from "./service-deletion.ts";
 import { refuseWhileBusy, requestVerb, type Verb } from "./service-verbs.ts";
 
 const node = { id: "node-1", role: "primary", hostname: "db-1.local", zone: "local" } as const;
@@ -108,7 +109,7 @@ function createWorld(broken: Broken) {
   const fails = (what: Broken["image"]) => placed === "new" && broken.image === what;
   const observed = (): ObservedService => {
     const connected = machine?.status.state === "running" && !broken.silent && !fails("connect");
-    return { nodes: [{ node, machine, connected, instance, isHeld, isCurrent: true }], names };
+    return { nodes: [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }], names };
   };
 
   function perform(step: ServiceStep): void {
@@ -351,4 +352,31 @@ test("is stopped while its host is drained and says why, stays so when told to, 
   rounds();
   expect(world.service?.status.state).toBe("Stopped");
   expect(world.operation.status.state).toBe("completed");
+});
+
+test("a deletion waits for a host that does not answer, whatever that takes, and is stuck only when it answers", () => {
+  const asked = requestDeletion(freshService().service, "op-1", 0);
+  const machine = {
+    spec: { power: "on", image: "" },
+    status: { state: "destroying", reason: "Host east-1 does not answer", address: "127.0.0.2" },
+    metadata: { id: node.id, deletionRequestedAt: 1 },
+  } as MachineObject;
+  const seen = (silentHost: string | undefined): ObservedService => ({
+    nodes: [{ node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost }],
+    names: "absent",
+  });
+  let { after: service, operation } = asked;
+  const look = (silentHost: string | undefined, now: number) => {
+    const moved = advance(service, seen(silentHost), operation, now, silentLog);
+    service = moved.after;
+    operation = moved.operation ?? operation;
+    return operation.status;
+  };
+  expect(look(undefined, 1)).toMatchObject({ step: "RemoveServer", deadline: 1 + stuckAfterMs });
+  expect(look("east-1", 2)).toMatchObject({ step: "WaitForHost east-1", deadline: null });
+  expect(look("east-1", 100 * stuckAfterMs)).toMatchObject({ state: "running", error: null });
+  expect(service.status.health.reason).toBe("The deletion waits: Host east-1 does not answer");
+  const back = 101 * stuckAfterMs;
+  expect(look(undefined, back)).toMatchObject({ step: "RemoveServer", deadline: back + stuckAfterMs });
+  expect(look(undefined, back + stuckAfterMs + 1)).toMatchObject({ state: "failed", error: { code: "stuck" } });
 });

@@ -20,6 +20,8 @@ export interface ObservedNode {
   readonly instance: InstanceObservation | undefined;
   /** Its host is drained, with consent to stop what has no other node: it is off until that is over. */
   readonly isHeld: boolean;
+  /** Its host, when that does not answer: whatever was ordered there waits until it does. */
+  readonly silentHost: string | undefined;
   /** It told that since the machine's start; what it told before is about an engine that is gone. */
   readonly isCurrent: boolean;
 }

@@ -8,6 +8,8 @@ export interface Progress {
   readonly step: string;
   readonly progressPct: number;
   readonly mark: string;
+  /** It waits for somebody to do something, for as long as that takes: it is not stuck. */
+  readonly waits?: true;
 }
 
 /** Pure: the step that the service waits for, by what is observed. */
@@ -57,12 +59,15 @@ function stopProgress({ nodes }: ObservedService): Omit<Progress, "mark"> {
 
 function deletionProgress({ nodes, names }: ObservedService): Omit<Progress, "mark"> {
   if (names !== "absent") return { step: "RemoveDNS", progressPct: 20 };
-  return nodes.some(({ machine }) => machine !== undefined)
-    ? { step: "RemoveServer", progressPct: 50 }
-    : { step: "RemoveRecords", progressPct: 90 };
+  const left = nodes.filter(({ machine }) => machine !== undefined);
+  if (left.length === 0) return { step: "RemoveRecords", progressPct: 90 };
+  const [silent] = left.flatMap(({ silentHost }) => silentHost ?? []);
+  // An operator brings the host back, or says that it is destroyed; either ends it, and nothing else may.
+  if (silent !== undefined) return { step: `WaitForHost ${silent}`, progressPct: 50, waits: true };
+  return { step: "RemoveServer", progressPct: 50 };
 }
 
-function markOf({ machine, connected, instance }: ObservedNode): string {
+function markOf({ machine, connected, instance, silentHost }: ObservedNode): string {
   return [
     machine?.status.state ?? "none",
     machine?.spec.power,
@@ -70,5 +75,6 @@ function markOf({ machine, connected, instance }: ObservedNode): string {
     instance?.state,
     instance?.generation,
     instance?.restartCount,
+    ...(silentHost === undefined ? [] : [silentHost]),
   ].join("/");
 }

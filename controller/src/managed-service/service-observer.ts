@@ -1,5 +1,5 @@
 import type { Fleet } from "../fleet/fleet.ts";
-import { type HostObject, holdsServices } from "../host/host.ts";
+import { type HostObject, holdsServices, isSilent } from "../host/host.ts";
 import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
@@ -32,6 +32,7 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       connected: up && session !== undefined,
       instance: observation?.instance,
       isHeld: isAlone && host !== undefined && holdsServices(host),
+      silentHost: host !== undefined && isSilent(host) ? host.metadata.id : undefined,
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
   });

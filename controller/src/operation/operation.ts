@@ -19,7 +19,7 @@ export interface OperationStatus {
   readonly step: string | null;
   readonly progressPct: number;
   readonly startedAt: number | null;
-  /** When it counts as stuck; each progress moves it on. */
+  /** When it counts as stuck; each progress moves it on. Null when it is over, and while it waits for an operator. */
   readonly deadline: number | null;
   readonly finishedAt: number | null;
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -59,10 +59,10 @@ export function newOperation(args: {
   };
 }
 
-/** Moves an operation on. Progress never goes back, and only a new mark extends the deadline. */
+/** Moves an operation on. Progress never goes back, and only a new mark extends the deadline; one that `waits` has none. */
 export function progressed(
   operation: OperationObject,
-  progress: { step: string | null; progressPct: number; mark: string },
+  progress: { step: string | null; progressPct: number; mark: string; waits?: true },
   now: number,
 ): OperationObject {
   const { status } = operation;
@@ -74,7 +74,7 @@ export function progressed(
     step: progress.step,
     progressPct,
     startedAt: status.startedAt ?? now,
-    deadline: moved ? now + stuckAfterMs : status.deadline,
+    deadline: progress.waits ? null : moved || status.deadline === null ? now + stuckAfterMs : status.deadline,
     mark: progress.mark,
   });
 }
@@ -117,7 +117,11 @@ export function stuckFault(
   const step = operation?.status.step ?? "the beginning";
   return {
     code: "stuck",
-    message: `No progress for 10 minutes at ${step}. Start the service to try again, or delete it.`,
+    message: `No progress for 10 minutes at ${step}. ${
+      operation?.spec.type === "delete"
+        ? "The deletion goes on by itself as soon as it can."
+        : "Start the service to try again, or delete it."
+    }`,
   };
 }
 

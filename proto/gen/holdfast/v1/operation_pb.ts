@@ -47,6 +47,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   status: OperationStatus;
 
   /**
+   * What it is at, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   *
    * @generated from field: optional string step = 5;
    */
   step?: string | undefined;
@@ -67,6 +69,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   startedAt?: Timestamp | undefined;
 
   /**
+   * When it counts as stuck; absent while it waits for a host to answer.
+   *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
   deadline?: Timestamp | undefined;
@@ -109,6 +113,8 @@ export type OperationJson = {
   status?: OperationStatusJson;
 
   /**
+   * What it is at, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   *
    * @generated from field: optional string step = 5;
    */
   step?: string;
@@ -129,6 +135,8 @@ export type OperationJson = {
   startedAt?: TimestampJson;
 
   /**
+   * When it counts as stuck; absent while it waits for a host to answer.
+   *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
   deadline?: TimestampJson;
