@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endpointOf } from "./endpoint.ts";
+import { endpointOf, endpointsOf, endpointText } from "./endpoint.ts";
 
 describe("an endpoint", () => {
   it.each([
@@ -10,6 +10,15 @@ describe("an endpoint", () => {
     [":8443", "", 8443],
   ])("is read from %s", (text, host, port) => {
     expect(endpointOf(text)).toEqual({ host, port });
+    expect(endpointText(host, port)).toBe(text);
+  });
+
+  it("comes first of several, of which there is one at least", () => {
+    expect(endpointsOf(["a:1", "b:2"])).toEqual([
+      { host: "a", port: 1 },
+      { host: "b", port: 2 },
+    ]);
+    expect(() => endpointsOf([])).toThrow("no host:port");
   });
 
   it.each([

@@ -12,3 +12,15 @@ export function endpointOf(text: string): Endpoint {
   if (match === null || port > 65_535) throw new Error(`${text} is not host:port`);
   return { host: match[1] ?? match[2] ?? "", port };
 }
+
+/** Reads several, of which there must be one at least; the first one stands for all where only one can. */
+export function endpointsOf(texts: readonly string[]): readonly [Endpoint, ...Endpoint[]] {
+  const [first, ...others] = texts.map(endpointOf);
+  if (first === undefined) throw new Error("no host:port is given");
+  return [first, ...others];
+}
+
+/** Pure: the text that endpointOf reads. */
+export function endpointText(host: string, port: number): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

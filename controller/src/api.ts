@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
@@ -61,8 +61,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const { privateKey: key, certificate: cert } = identity.current;
   const server = createApiServer({ handler, key, cert });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
-  const { host, port } = endpointOf(apiListen);
-  await server.listen(port, host);
+  for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {
     async close(graceMs) {
       renewals.close();

@@ -16,14 +16,18 @@ export const settings = {
     "",
   ),
   masterKeyFile: text("HOLDFAST_MASTER_KEY_FILE", "File with the key-encryption keys of the installation"),
-  apiListen: text("HOLDFAST_API_LISTEN", "host:port that serves REST and gRPC", "127.0.0.1:8443"),
+  apiListen: list("HOLDFAST_API_LISTEN", "Each host:port that serves REST and gRPC", "127.0.0.1:8443"),
   baseUrl: text("HOLDFAST_BASE_URL", "URL that clients reach the API by", "https://127.0.0.1:8443"),
-  agentListen: text(
+  agentListen: list(
     "HOLDFAST_AGENT_LISTEN",
-    "host:port that serves agents, DNS servers and other controllers",
+    "Each host:port that serves agents, DNS servers and other controllers",
     "127.0.0.1:8444",
   ),
-  agentAdvertise: text("HOLDFAST_AGENT_ADVERTISE", "host:port that agents dial; empty means the listening one", ""),
+  agentAdvertise: text(
+    "HOLDFAST_AGENT_ADVERTISE",
+    "host:port that agents dial; empty means the first that listens",
+    "",
+  ),
   domain: text("HOLDFAST_DOMAIN", "Origin of the zone that service names are in", "local.holdfast.test"),
   objects: text("HOLDFAST_OBJECTS", "file:// URL of the directory for payloads and snapshots"),
   provider: text("HOLDFAST_PROVIDER", "Where machines come from: process or incus", "process"),

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
-import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { createOwnRelease } from "./agent-rollout/own-release.ts";
@@ -104,7 +104,7 @@ const payloads = createPayloads(objects, { newId, maxBytes: payloadBytesMax });
 
 // This controller among the others.
 const { agentListen, agentAdvertise } = config;
-const { host: agentHost, port: agentPort } = endpointOf(agentListen);
+const [agentsAt, ...alsoListen] = endpointsOf(agentListen);
 const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
 const shards = createShards({ store, membership, log });
 const ownership = shards;
@@ -167,8 +167,8 @@ const fleet = await createFleet({
   payloads,
   clock,
   log,
-  host: agentHost,
-  port: agentPort,
+  ...agentsAt,
+  alsoListen,
   ...(agentAdvertise === "" ? {} : { advertise: agentAdvertise }),
   services: [zoneService, hostTrust.service],
   samples,

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ZoneBatch } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { answer } from "./answer.ts";
@@ -12,6 +13,8 @@ export interface DnsServerDeps {
   readonly host: string;
   /** 0 takes a free one, the same for UDP and TCP. */
   readonly port: number;
+  /** Where it answers besides. */
+  readonly alsoListen?: readonly Endpoint[];
   readonly directory: string;
   readonly nameServerAddresses: readonly string[];
   readonly queriesPerSecond: number;
@@ -32,7 +35,7 @@ const writeEveryMs = 200;
 const retryWriteMs = 5_000;
 
 export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
-  const { host, directory, nameServerAddresses, monotonicMs, log } = deps;
+  const { host, port, alsoListen = [], directory, nameServerAddresses, monotonicMs, log } = deps;
   const file = createZoneFile(directory, log);
   const zone = await file.read();
   const rate = createSourceRate(deps.queriesPerSecond);
@@ -45,8 +48,16 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
       return undefined;
     }
   };
-  const udp = await startUdpServer({ host, port: deps.port, answer: answerBy("udp"), rate, monotonicMs, log });
-  const tcp = await startTcpServer({ host, port: udp.port, answer: answerBy("tcp"), log });
+  const listeners: { close(): Promise<void> }[] = [];
+  // Each address has sockets of its own: an answer comes from where it was asked.
+  async function listen(at: Endpoint): Promise<number> {
+    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate, monotonicMs, log });
+    listeners.push(udp);
+    listeners.push(await startTcpServer({ host: at.host, port: udp.port, answer: answerBy("tcp"), log }));
+    return udp.port;
+  }
+  const listensAt = await listen({ host, port });
+  for (const at of alsoListen) await listen(at);
 
   const closing = new AbortController();
   /** What the disk has not. */
@@ -82,7 +93,7 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   }
 
   return {
-    port: udp.port,
+    port: listensAt,
     zone,
     apply(batch) {
       zone.apply(batch);
@@ -98,7 +109,7 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
     },
     async close() {
       closing.abort();
-      await Promise.all([udp.close(), tcp.close(), writing]);
+      await Promise.all([...listeners.map((listener) => listener.close()), writing]);
       if (unwritten) await write();
     },
   };

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
-import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { type Endpoint, endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { dnsSettings } from "./config.ts";
 import { startDnsServer } from "./dns-server.ts";
@@ -9,13 +9,14 @@ import { follow } from "./follower.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
-const { host, port } = endpointOf(config.listen);
-const listensOn = isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::" ? [host] : [];
+const [at, ...alsoListen] = endpointsOf(config.listen);
+const isOne = ({ host }: Endpoint) => isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::";
+const listensOn = [at, ...alsoListen].filter(isOne).map(({ host }) => host);
 const { directory, queriesPerSecond, installationId, controllers, identityDirectory } = config;
 
 const server = await startDnsServer({
-  host,
-  port,
+  ...at,
+  alsoListen,
   directory,
   nameServerAddresses: config.nameServerAddresses.length > 0 ? config.nameServerAddresses : listensOn,
   queriesPerSecond,
@@ -23,7 +24,7 @@ const server = await startDnsServer({
   log,
 });
 const { origin, revision } = server.zone;
-log.info("dns server ready", { address: `${host}:${server.port}`, origin, revision: revision.toString() });
+log.info("dns server ready", { addresses: config.listen, origin, revision: revision.toString() });
 
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { RequestHandler } from "./exchange.ts";
 
 export interface ServerOptions {
@@ -8,12 +8,13 @@ export interface ServerOptions {
   /** PEM, the whole chain in cert. */
   readonly key: string;
   readonly cert: string;
+  /** At each address. */
   readonly maxConnections?: number;
 }
 
-/** The one port of the API: TLS 1.2 and above, HTTP/1.1 and h2. */
+/** The API on its port, of one address or several: TLS 1.2 and above, HTTP/1.1 and h2. */
 export interface ApiServer {
-  /** Resolves to the port when it listens. */
+  /** Resolves to the port when it listens there, besides where it does already. */
   listen(port: number, host: string): Promise<number>;
   /** New connections get the new certificate; those that are open stay. */
   renew(key: string, cert: string): void;
@@ -43,10 +44,10 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
       requestTimeout: requestTimeoutMs,
     },
   } as Parameters<typeof createSecureServer>[0]);
-  server.maxConnections = maxConnections;
 
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
+  const listeners: Server[] = [];
   /** The newest answer of each connection that speaks HTTP/1.1. */
   const answers = new Map<Socket, ServerResponse>();
   let closing = false;
@@ -79,18 +80,23 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
   });
 
   return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(port, host, () => {
-          server.off("error", reject);
-          resolve((server.address() as AddressInfo).port);
+    listen(port, host) {
+      // A server listens once; it takes what others accepted as its own.
+      const listener = listeners.length === 0 ? server : createServer((socket) => server.emit("connection", socket));
+      listener.maxConnections = maxConnections;
+      listeners.push(listener);
+      return new Promise((resolve, reject) => {
+        listener.once("error", reject);
+        listener.listen(port, host, () => {
+          listener.off("error", reject);
+          resolve((listener.address() as AddressInfo).port);
         });
-      }),
+      });
+    },
     renew: (newKey, newCert) => server.setSecureContext({ key: newKey, cert: newCert, minVersion: "TLSv1.2" }),
     async close(graceMs) {
       closing = true;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = listeners.map((listener) => new Promise<void>((resolve) => listener.close(() => resolve())));
       for (const session of sessions) session.close();
       for (const [socket, answer] of answers) {
         if (answer.writableFinished) socket.end();
@@ -101,7 +107,7 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
         for (const session of sessions) session.destroy();
         for (const socket of sockets) socket.destroy();
       }, graceMs);
-      await closed;
+      await Promise.all(closed);
       clearTimeout(cut);
     },
   };

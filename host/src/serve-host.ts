@@ -3,7 +3,7 @@ import type { ComputeProvider } from "@holdfast/controller/compute/compute-provi
 import type { HostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
 import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
 import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
-import { createAgentListener } from "@holdfast/controller/fleet/agent-listener.ts";
+import { createMtlsListener } from "@holdfast/controller/fleet/mtls-listener.ts";
 import type { HostCredentials } from "./host-credentials.ts";
 
 export interface ServeHostDeps {
@@ -34,7 +34,7 @@ export async function serveHost(deps: ServeHostDeps): Promise<ServedHost> {
       credentials.subscribe(() => onChange(credentials.current)),
   };
   const trustBundle = () => credentials.current.trustBundle;
-  const listener = createAgentListener({ host, port, identity, trustBundle, messageBytes, log });
+  const listener = createMtlsListener({ host, port, identity, trustBundle, messageBytes, log });
   const rpcs = createHostRpcs({ installationId, provider, facts, log, onGreeting: credentials.heard });
   listener.addService(hostMethods, rpcs);
   return { port: await listener.listen(), close: () => listener.close() };

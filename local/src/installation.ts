@@ -19,8 +19,10 @@ export interface Installation {
   readonly provider?: ProviderName;
   /** Socket of the Incus daemon that it uses; absent when it runs one of its own. */
   readonly incus_socket?: string;
-  /** Address or name by which other machines reach the controllers; absent when none is to. */
+  /** Address or name by which other machines reach it; absent when none is to. */
   readonly advertise?: string;
+  /** Address of this machine to listen on for them; absent when it is what `advertise` leads to. */
+  readonly listen?: string;
 }
 
 /** What the user asks of an installation at a start; what is absent stays, or gets its default. */
@@ -29,6 +31,7 @@ export interface Wishes {
   readonly provider?: ProviderName;
   readonly incusSocket?: string;
   readonly advertise?: string;
+  readonly listen?: string;
 }
 
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
@@ -39,11 +42,7 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)
-      : {
-          ...existing,
-          ports: { ...existing.ports, ...wished.ports },
-          ...(wished.advertise && { advertise: wished.advertise }),
-        };
+      : { ...reachedAs(existing, wished), ports: { ...existing.ports, ...wished.ports } };
   if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
     const own = providerOf(installation);
     throw new UserError(
@@ -67,20 +66,30 @@ export function providerOf({ provider }: Pick<Installation, "provider">): Provid
   return provider ?? "process";
 }
 
+/** A newly advertised address ends what was listened on for the one before. */
+function reachedAs({ advertise, listen, ...rest }: Installation, wished: Wishes): Installation {
+  if (wished.advertise === undefined) {
+    const listensOn = wished.listen ?? listen;
+    return { ...rest, ...(advertise && { advertise }), ...(listensOn && { listen: listensOn }) };
+  }
+  if (wished.advertise === "localhost") return rest;
+  return { ...rest, advertise: wished.advertise, ...(wished.listen && { listen: wished.listen }) };
+}
+
 async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
-  const { ports, provider, incusSocket, advertise } = wished;
+  const { ports, provider, incusSocket } = wished;
   const block = await registry.claim(layout.root, async (candidate) => {
     // Busy ports of the user's own choice are the user's to hear about; others only rule the block out.
     const busy = await busyPorts(portsOf(candidate));
-    if (!busy.every((name) => ports[name] !== undefined)) return false;
+    if (!busy.every(({ name }) => ports[name] !== undefined)) return false;
     return provider !== "incus" || isUnrouted(addressBlockOf(candidate));
   });
-  return {
+  const made = {
     id: randomUUID(),
     ports: { ...portsOf(block), ...ports },
     loopback_block: block,
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
-    ...(advertise && { advertise }),
   };
+  return reachedAs(made, wished);
 }

@@ -16,6 +16,12 @@ test.each([
     {},
     { dataDir: "/code/.holdfast", ports: {}, advertise: "192.0.2.1" },
   ],
+  [
+    "an address that is elsewhere",
+    ["--advertise", "db.test"],
+    { HOLDFAST_LISTEN: "::1" },
+    { dataDir: "/code/.holdfast", ports: {}, advertise: "db.test", listen: "::1" },
+  ],
 ])("with %s the options are as expected", (_, args, environment, expected) => {
   expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
 });
@@ -23,6 +29,7 @@ test.each([
 test.each([
   [["up", "--api-port", "many"], "--api-port: many is not a port"],
   [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
+  [["up", "--listen", "db.test"], "--listen: db.test is not an address"],
   [["up", "--colour", "red"], "usage:"],
   [["down"], "usage:"],
 ])("%j is refused", (args, message) => {

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { PortName, Ports } from "./ports.ts";
@@ -15,14 +16,17 @@ export interface Options {
   readonly provider?: ProviderName;
   /** Socket of an Incus daemon that is there already. */
   readonly incusSocket?: string;
-  /** Address or name of this machine by which other machines reach its controllers; they are not reached from elsewhere without. */
+  /** Address or name by which other machines reach the installation; "localhost" takes that back. */
   readonly advertise?: string;
+  /** Address of this machine to listen on for them, where it is not the advertised one. */
+  readonly listen?: string;
 }
 
 export const usage = [
   "usage: npm start -- [--data DIR] [--provider process|incus] [--incus-socket PATH]",
   "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
-  "                    [--etcd-peer-port N] [--history-port N] [--advertise ADDRESS]",
+  "                    [--etcd-peer-port N] [--history-port N]",
+  "                    [--advertise ADDRESS|NAME [--listen ADDRESS]] | [--advertise localhost]",
   "       npm run clean -- [--data DIR]",
   "       npm start -- host ...                 makes this machine a host of an installation that runs elsewhere",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
@@ -50,6 +54,8 @@ export function readOptions(
   const advertise = flags["advertise"] ?? environment["HOLDFAST_ADVERTISE"];
   if (advertise !== undefined && !/^([0-9A-Za-z.-]+|[0-9A-Fa-f:]+)$/.test(advertise))
     throw new UserError(`--advertise: ${advertise} is neither an address nor a name; a port has its own flag`);
+  const listen = flags["listen"] ?? environment["HOLDFAST_LISTEN"];
+  if (listen !== undefined && isIP(listen) === 0) throw new UserError(`--listen: ${listen} is not an address`);
   return {
     command,
     dataDir,
@@ -57,11 +63,19 @@ export function readOptions(
     ...(provider && { provider }),
     ...(incusSocket && { incusSocket }),
     ...(advertise && { advertise }),
+    ...(listen && { listen }),
   };
 }
 
 function parse(args: readonly string[]): Record<string, string | undefined> {
-  const names = ["data", "provider", "incus-socket", "advertise", ...Object.values(portPlans).map(({ flag }) => flag)];
+  const names = [
+    "data",
+    "provider",
+    "incus-socket",
+    "advertise",
+    "listen",
+    ...Object.values(portPlans).map(({ flag }) => flag),
+  ];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   try {
     return parseArgs({ args: [...args], options }).values;

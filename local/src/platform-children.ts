@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { endpointText } from "@holdfast/common/endpoint.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 import type { Installation } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import type { MachineHost } from "./machine-host.ts";
+import type { Reach } from "./reach.ts";
 import type { Secrets } from "./secrets.ts";
 import type { TransportPki } from "./transport-pki.ts";
 
@@ -16,6 +18,8 @@ export interface PlatformParts {
   readonly pki: TransportPki;
   readonly imagesDir: string;
   readonly machineHost: MachineHost;
+  /** How other machines reach it; undefined when they are not to. */
+  readonly reach: Reach | undefined;
   /** Root of the code. */
   readonly checkout: string;
   /** What the operator set: children get it all, with ours over it. */
@@ -24,19 +28,32 @@ export interface PlatformParts {
 
 /** Origin of the zone that services of a local installation are named in. */
 const domain = "local.holdfast.test";
+const loopback = "127.0.0.1";
 
-/** URL of the API on this host. */
-export function baseUrlOf({ ports }: Installation): string {
-  return `https://127.0.0.1:${ports.api}`;
+/** URL of the API for clients. */
+export function baseUrlOf({ ports, advertise = loopback }: Installation): string {
+  return `https://${endpointText(advertise, ports.api)}`;
 }
 
-/** Where clients ask for names, on the host and in machines. */
-export function dnsServerOf({ address }: MachineHost, { ports }: Installation): string {
-  return `${address}:${ports.dns}`;
+/** URL of the API on this host, whoever else reaches it by whatever. */
+export function localUrlOf({ ports }: Installation): string {
+  return `https://${endpointText(loopback, ports.api)}`;
+}
+
+/** Where clients ask for names. */
+export function dnsServerOf({ installation, machineHost, reach }: PlatformParts): string {
+  return endpointText(reach?.advertise ?? machineHost.address, installation.ports.dns);
+}
+
+/** Where machines of this host find what listens for them, and other machines besides. */
+function listenersOf(own: string, port: number, reach: Reach | undefined): string {
+  const hosts = reach === undefined ? [own] : [own, reach.listen];
+  return [...new Set(hosts)].map((host) => endpointText(host, port)).join(",");
 }
 
 /** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
-export function controllerSettings({ layout, installation, secrets, pki, imagesDir, machineHost }: PlatformParts) {
+export function controllerSettings(parts: PlatformParts) {
+  const { layout, installation, secrets, pki, imagesDir, machineHost, reach } = parts;
   const { ports } = installation;
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
@@ -50,30 +67,20 @@ export function controllerSettings({ layout, installation, secrets, pki, imagesD
     HOLDFAST_HISTORY_PASSWORD_FILE: secrets.historyPasswordFile,
     HOLDFAST_HISTORY_CA: pki.controller.ca,
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
-    HOLDFAST_API_LISTEN: `127.0.0.1:${ports.api}`,
+    HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, reach),
     HOLDFAST_BASE_URL: baseUrlOf(installation),
-    ...agentListener(machineHost, installation),
+    HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, reach),
+    HOLDFAST_AGENT_ADVERTISE: endpointText(reach?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,
     HOLDFAST_OBJECTS: pathToFileURL(layout.objects).href,
     HOLDFAST_PROCESS_DIR: layout.root,
     ...machineHost.settings,
     HOLDFAST_IMAGES_DIR: imagesDir,
-    HOLDFAST_DNS_SERVERS: dnsServerOf(machineHost, installation),
+    HOLDFAST_DNS_SERVERS: endpointText(machineHost.address, ports.dns),
     HOLDFAST_BOOTSTRAP_FILE: secrets.bootstrapFile,
     HOLDFAST_CA_FILE: layout.authority,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
     HOLDFAST_DEFAULT_ALLOWED_CIDRS: machineHost.allowedCidrs.join(","),
-  };
-}
-
-/** Where agents, hosts and other controllers find this one: on this machine alone, unless others are to reach it. */
-function agentListener({ address }: MachineHost, { ports, advertise }: Installation) {
-  const own = `${address}:${ports.agents}`;
-  if (advertise === undefined) return { HOLDFAST_AGENT_LISTEN: own, HOLDFAST_AGENT_ADVERTISE: own };
-  const isV6 = advertise.includes(":");
-  return {
-    HOLDFAST_AGENT_LISTEN: `${isV6 ? "[::]" : "0.0.0.0"}:${ports.agents}`,
-    HOLDFAST_AGENT_ADVERTISE: `${isV6 ? `[${advertise}]` : advertise}:${ports.agents}`,
   };
 }
 
@@ -89,13 +96,16 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
 
 /** The DNS server. */
 export function dnsChild(parts: PlatformParts): ChildSpec {
-  const { layout, installation, machineHost } = parts;
+  const { layout, installation, machineHost, reach } = parts;
+  const { ports } = installation;
   return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts.environment, {
     HOLDFAST_INSTALLATION_ID: installation.id,
-    HOLDFAST_DNS_LISTEN: dnsServerOf(machineHost, installation),
+    HOLDFAST_DNS_LISTEN: listenersOf(machineHost.address, ports.dns, reach),
+    // What the zone says of its own servers: clients that are elsewhere reach no other.
+    ...(reach !== undefined && { HOLDFAST_DNS_ADDRESSES: reach.address }),
     HOLDFAST_DNS_DIR: layout.dns,
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
-    HOLDFAST_CONTROLLERS: `${machineHost.address}:${installation.ports.agents}`,
+    HOLDFAST_CONTROLLERS: endpointText(machineHost.address, ports.agents),
   });
 }
 

@@ -9,7 +9,7 @@ import { etcdChild } from "./etcd.ts";
 import { untilHealthy } from "./health.ts";
 import { historyChild, initHistory, isHistoryMade } from "./history.ts";
 import type { PlatformParts } from "./platform-children.ts";
-import { baseUrlOf, controllerChild, dnsChild, dnsIdentity } from "./platform-children.ts";
+import { controllerChild, dnsChild, dnsIdentity, localUrlOf } from "./platform-children.ts";
 import type { ProgramUser } from "./program-user.ts";
 
 export interface PlatformDeps {
@@ -89,7 +89,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
       if (!isHistoryMade(layout)) await history;
       await launch(controllerChild(parts), signal);
       await Promise.all([etcd, history]);
-      await untilHealthy(baseUrlOf(installation), layout.authority, signal);
+      await untilHealthy(localUrlOf(installation), layout.authority, signal);
       if (!dnsIsKnown) await launch(dnsChild(parts), signal);
       writeAdminFile(parts);
     },

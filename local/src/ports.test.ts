@@ -1,3 +1,4 @@
+import { createSocket } from "node:dgram";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { checkPorts, portsOf } from "./ports.ts";
@@ -28,4 +29,16 @@ test("a busy port is an error that names it and its flag", async () => {
   );
   await new Promise((resolve) => server.close(resolve));
   await checkPorts(ports, steppedClock());
+});
+
+test("what other machines reach is looked for at their address too, names over UDP as well", async () => {
+  const ports = portsOf("127.201");
+  const socket = createSocket("udp4");
+  await new Promise<void>((resolve) => socket.bind(ports.dns, "127.0.0.2", resolve));
+  await checkPorts(ports, steppedClock());
+  await expect(checkPorts(ports, steppedClock(), "127.0.0.2")).rejects.toThrow(
+    `port ${ports.dns} is busy on 127.0.0.2; choose another with --dns-port`,
+  );
+  await new Promise<void>((resolve) => socket.close(resolve));
+  await checkPorts(ports, steppedClock(), "127.0.0.2");
 });

@@ -1,8 +1,9 @@
-import { createServer } from "node:net";
+import { createSocket } from "node:dgram";
+import { createServer, isIPv6 } from "node:net";
 import { firstOctet } from "./block-registry.ts";
 import { UserError } from "./user-error.ts";
 
-/** Ports of an installation on 127.0.0.1. */
+/** Ports of an installation, all on 127.0.0.1. */
 export interface Ports {
   readonly api: number;
   readonly agents: number;
@@ -33,36 +34,63 @@ export function portsOf(block: string): Ports {
   return Object.fromEntries(numbers) as Record<PortName, number>;
 }
 
+/** Those that other machines reach, when they are to. */
+const reached: readonly PortName[] = ["api", "agents", "dns"];
+const loopback = "127.0.0.1";
+
 /**
- * Throws an error that names each busy port and its flag. Waits a moment first: the kernel may still be ending the
- * processes of an installation that was killed.
+ * Throws an error that names each busy port and its flag, on loopback and, for those that other machines reach, on
+ * `listen`. Waits a moment first: the kernel may still be ending the processes of an installation that was killed.
  */
 export async function checkPorts(
   ports: Ports,
   clock: { now(): number; sleep(ms: number): Promise<void> },
+  listen?: string,
 ): Promise<void> {
   const deadline = clock.now() + 3_000;
   for (;;) {
-    const busy = await busyPorts(ports);
+    const busy = await busyPorts(ports, listen);
     if (busy.length === 0) return;
     if (clock.now() > deadline) {
-      const list = busy.map((name) => `port ${ports[name]} is busy; choose another with --${portPlans[name].flag}`);
+      const list = busy.map(({ name, host }) => {
+        const where = host === loopback ? "" : ` on ${host}`;
+        return `port ${ports[name]} is busy${where}; choose another with --${portPlans[name].flag}`;
+      });
       throw new UserError(list.join("\n"));
     }
     await clock.sleep(50);
   }
 }
 
-/** Those that somebody listens on now. */
-export async function busyPorts(ports: Ports): Promise<PortName[]> {
-  const free = await Promise.all(portNames.map((name) => isFree(ports[name])));
-  return portNames.filter((_, index) => !free[index]);
+/** Those that somebody listens on now, and at which address. */
+export async function busyPorts(ports: Ports, listen = loopback): Promise<{ name: PortName; host: string }[]> {
+  const places = portNames.flatMap((name) => {
+    const hosts = reached.includes(name) ? new Set([loopback, listen]) : [loopback];
+    return Array.from(hosts, (host) => ({ name, host }));
+  });
+  const problems = await Promise.all(
+    places.map(async ({ name, host }) => [
+      await listenProblem(host, ports[name]),
+      name === "dns" ? await bindProblem(host, ports[name]) : undefined,
+    ]),
+  );
+  return places.filter((_, index) => problems[index]?.some((problem) => problem !== undefined));
 }
 
-function isFree(port: number): Promise<boolean> {
+/** Code of the error with which nobody can listen there, over TCP; undefined when one can. */
+export function listenProblem(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** The same over UDP. */
+function bindProblem(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+    socket.once("error", (error: NodeJS.ErrnoException) => socket.close(() => resolve(error.code ?? error.message)));
+    socket.bind(port, host, () => socket.close(() => resolve(undefined)));
   });
 }

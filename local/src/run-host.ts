@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { type JoinFile, parseJoinFile } from "@holdfast/common/join-file.ts";
@@ -21,6 +20,7 @@ import type { HostOptions } from "./host-options.ts";
 import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
 import { machineGraceMs } from "./platform.ts";
 import { nodeChild } from "./platform-children.ts";
+import { listenProblem } from "./ports.ts";
 import { ensureNodeImage } from "./software.ts";
 import { takeSupervisorLock } from "./supervisor-lock.ts";
 import { aborted } from "./up.ts";
@@ -131,11 +131,7 @@ async function checkListen(listen: string, clock: UpDeps["clock"]): Promise<void
   const { host, port } = endpointOf(listen);
   const deadline = clock.now() + 3_000;
   for (;;) {
-    const problem = await new Promise<string | undefined>((resolve) => {
-      const server = createServer();
-      server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
-      server.listen(port, host, () => server.close(() => resolve(undefined)));
-    });
+    const problem = await listenProblem(host, port);
     if (problem === undefined) return;
     if (problem === "EADDRINUSE" && clock.now() < deadline) {
       await clock.sleep(50);

@@ -9,6 +9,7 @@ import { createPlatform, type Platform } from "./platform.ts";
 import type { PlatformParts } from "./platform-children.ts";
 import { checkPorts } from "./ports.ts";
 import { programUser } from "./program-user.ts";
+import { reachOf } from "./reach.ts";
 import { openSecrets } from "./secrets.ts";
 import { openSoftware } from "./software.ts";
 import { takeSupervisorLock } from "./supervisor-lock.ts";
@@ -44,11 +45,12 @@ export async function withPlatform<T>(
   try {
     const registry = createBlockRegistry(deps.registryDir, clock.now);
     const installation = await openInstallation(layout, registry, options);
+    const reach = await reachOf(installation);
     const machineHost = createMachineHost(layout, installation, environment);
     await machineHost.install(say, signal);
     const user = programUser(installation.loopback_block, asRoot);
     if (asRoot) giveTo(user.uid, [layout.etcd, layout.history]);
-    await checkPorts(installation.ports, clock);
+    await checkPorts(installation.ports, clock, reach?.listen);
     const secrets = openSecrets(layout.keys);
     const pki = await openTransportPki(layout.pki, { now: clock.now(), programOwner: asRoot ? user.uid : undefined });
     const compileCache = join(cacheDirectory(environment), "compile-cache");
@@ -59,6 +61,7 @@ export async function withPlatform<T>(
       pki,
       imagesDir,
       machineHost,
+      reach,
       checkout,
       environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
     };

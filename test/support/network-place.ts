@@ -6,6 +6,10 @@ const run = promisify(execFile);
 /** A network namespace of this host with an address of its own: a client that comes from elsewhere. */
 export interface NetworkPlace {
   readonly address: string;
+  /** The host's address towards it. */
+  readonly gateway: string;
+  /** Standard output of a program of Node that runs there. Throws when it fails. */
+  node(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<string>;
   /** What comes of a TCP connection from here. */
   connect(address: string, port: number): Promise<Attempt>;
   close(): Promise<void>;
@@ -32,6 +36,11 @@ export async function makePlace(name: string, number: number): Promise<NetworkPl
   await ip("-n", namespace, "route", "add", "default", "via", gateway);
   return {
     address,
+    gateway,
+    async node(args, environment = {}) {
+      const command = ["netns", "exec", namespace, process.execPath, ...args];
+      return (await run("ip", command, { env: { ...process.env, ...environment } })).stdout;
+    },
     connect: (to, port) => attempt(["ip", "netns", "exec", namespace], to, port),
     close: async () => void (await remove()),
   };

@@ -10,7 +10,7 @@ import {
 } from "@holdfast/controller/compute/remote/connect-host.ts";
 import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
 import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
-import { createAgentListener } from "@holdfast/controller/fleet/agent-listener.ts";
+import { createMtlsListener } from "@holdfast/controller/fleet/mtls-listener.ts";
 import type { KeyWithCertificate } from "@holdfast/controller/pki/authority.ts";
 import type { TestAuthority } from "./test-authority.ts";
 
@@ -35,7 +35,7 @@ export async function startTestHost(
 ): Promise<TestHost> {
   const identity = fixed(await authority.identityOf(hostInstallation, hostIdentity));
   const trustBundle = () => authority.trustBundle;
-  const listener = createAgentListener({ host: "127.0.0.1", port, identity, trustBundle, messageBytes, log });
+  const listener = createMtlsListener({ host: "127.0.0.1", port, identity, trustBundle, messageBytes, log });
   const { name } = provider;
   const facts = () =>
     readHostFacts({

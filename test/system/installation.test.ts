@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
+import { makePlace } from "../support/network-place.ts";
+import { type AdminFile, type Platform, startPlatform } from "../support/platform.ts";
 import { isAlive } from "../support/platform-processes.ts";
 import { createServices, type RunningService } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -66,7 +67,50 @@ describe("an installation", () => {
     );
     expect(rows).toEqual([{ answer: 7 }]);
   });
+
+  it("is reached from other machines by the address that it advertises, and by another one when it moved", async (context) => {
+    if (process.getuid?.() !== 0) context.skip("only root makes networks");
+    const elsewhere = join(platform.directory, "elsewhere");
+    const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
+    expect(foreign.output).toContain("--advertise: 192.0.2.9 is no address of this machine");
+    const places = await Promise.all([makePlace("team-a", 2), makePlace("team-b", 3)]);
+    try {
+      const [{ addresses = [] } = {}] = service.connection.nodes;
+      for (const place of places) {
+        // Machines run on; what they were told of controllers is not good any more.
+        await platform.killControlPlane();
+        await platform.start(["--advertise", place.gateway]);
+        const admin = JSON.parse(readFileSync(join(platform.directory, "admin.json"), "utf8")) as AdminFile;
+        expect(new URL(admin.base_url).hostname).toBe(place.gateway);
+        expect(admin.grpc_url).toBe(admin.base_url);
+        const listed = await place.node([holdfast, "services", "list"], { HOLDFAST_DATA: platform.directory });
+        expect(listed).toContain(service.connection.host);
+        for (const transport of ["udp", "tcp"])
+          expect(
+            JSON.parse(await place.node(["-e", ask, admin.dns_server, service.connection.host, transport])),
+          ).toEqual(addresses);
+        await waitUntil("its machine has found it", async () => {
+          const { health } = await createServices(platform).get(service.service.id);
+          return health.status === "healthy";
+        });
+      }
+      const [first, second] = places;
+      const { base_url: now } = JSON.parse(readFileSync(join(platform.directory, "admin.json"), "utf8")) as AdminFile;
+      expect(await second.connect(second.gateway, Number(new URL(now).port))).toBe("open");
+      expect(await first.connect(first.gateway, Number(new URL(now).port))).toBe("refused");
+    } finally {
+      await Promise.all(places.map((place) => place.close()));
+    }
+  });
 });
+
+const holdfast = join(import.meta.dirname, "..", "..", "bin", "holdfast.js");
+const ask = `
+const { askDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "dns-query.ts"))});
+const [server, name, transport] = process.argv.slice(1);
+const { answers } = await askDns(server, { name, transport });
+process.stdout.write(JSON.stringify(answers.filter(({ type }) => type === "A").map(({ data }) => data)));
+`;
 
 function tryStart(args: readonly string[]): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [entry, ...args], { stdio: ["ignore", "pipe", "pipe"] });

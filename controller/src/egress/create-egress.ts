@@ -15,8 +15,9 @@ export interface EgressDeps {
 
 /** Requests to where users say, but to nothing that is the installation's own. */
 export function createEgress({ config, membership, machines }: EgressDeps): EgressClient {
+  const { apiListen, agentListen, historyUrl, etcd, dnsServers } = config;
   const own = ownAddresses({
-    listeners: [config.apiListen, config.agentListen, config.historyUrl, ...config.etcd, ...config.dnsServers],
+    listeners: [...apiListen, ...agentListen, historyUrl, ...etcd, ...dnsServers],
     members: () => membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
     loopbackBlock: config.loopbackBlock,
     machineAddresses: () => [...machines.values()].map(({ object }) => object.status.address),

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
+import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -12,7 +13,7 @@ import { createRenewedIdentity } from "../pki/renewed-identity.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Store } from "../store/store.ts";
-import { type AgentListener, createAgentListener } from "./agent-listener.ts";
+import { type MtlsListener, createMtlsListener } from "./mtls-listener.ts";
 import { createControllerAddresses } from "./controller-addresses.ts";
 import { createDurableTasks } from "./durable-tasks.ts";
 import type { Fleet, SessionFacts } from "./fleet.ts";
@@ -54,6 +55,8 @@ export interface FleetDeps {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Where it listens besides. */
+  readonly alsoListen?: readonly Endpoint[];
   /** host:port that agents and controllers dial; by default where it listens. */
   readonly advertise?: string;
   readonly limits?: Partial<FleetLimits>;
@@ -104,7 +107,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
   const trustBundle = () => authority.trustBundle;
   const { messageBytes } = limits;
-  const listener = createAgentListener({ host: deps.host, port: deps.port, identity, trustBundle, messageBytes, log });
+  const { host, alsoListen = [] } = deps;
+  const listener = createMtlsListener({
+    host,
+    port: deps.port,
+    alsoListen,
+    identity,
+    trustBundle,
+    messageBytes,
+    log,
+  });
   const standing = createStanding(membership, (reason) => sessions.releaseAll(reason));
   const acting = () => standing.lease !== undefined;
   const controllers = createControllerAddresses(membership, () => sessions.greetAll());
@@ -298,7 +310,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
 }
 
 /** A Goodbye that was just written needs a moment to leave. */
-async function closeGently(listener: AgentListener): Promise<void> {
+async function closeGently(listener: MtlsListener): Promise<void> {
   await delay(50);
   await listener.close();
 }

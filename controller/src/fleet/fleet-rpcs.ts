@@ -1,7 +1,7 @@
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstallationAuthority } from "../pki/create-authority.ts";
 import { agentDefinition, enrollmentDefinition, peerDefinition } from "./agent-definitions.ts";
-import type { AgentListener } from "./agent-listener.ts";
+import type { MtlsListener } from "./mtls-listener.ts";
 import { createCertificateRpcs } from "./certificate-rpcs.ts";
 import type { MachineCertificates } from "./machine-certificates.ts";
 import type { Pace } from "./pace.ts";
@@ -27,7 +27,7 @@ export interface FleetRpcsDeps {
 }
 
 /** Serves machines that enrol, agents and the other controllers on this listener. */
-export function addFleetRpcs(listener: Pick<AgentListener, "addService">, deps: FleetRpcsDeps): void {
+export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: FleetRpcsDeps): void {
   const { installationId, authority, certificates, payloads, payloadBytes, pace, sessions, sessionOf, log } = deps;
   const { enroll, renewCertificate, issueServerCertificate } = createCertificateRpcs({
     installationId,

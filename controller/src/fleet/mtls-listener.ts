@@ -1,12 +1,12 @@
-import { createServer, type Socket } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import {
-  Server,
+  Server as GrpcServer,
   ServerCredentials,
   type ServerInterceptingCall,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeyWithCertificate } from "../pki/authority.ts";
 import { addressOf, createHandshakes } from "./handshakes.ts";
@@ -17,10 +17,12 @@ export interface ListenerIdentity {
   subscribe(onChange: (renewed: Pick<KeyWithCertificate, "privateKey" | "certificate">) => void): { close(): void };
 }
 
-export interface AgentListenerDeps {
+export interface MtlsListenerDeps {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** Where it listens besides. */
+  readonly alsoListen?: readonly Endpoint[];
   readonly identity: ListenerIdentity;
   /** PEM of the authorities that clients may come from. */
   readonly trustBundle: () => string;
@@ -29,9 +31,9 @@ export interface AgentListenerDeps {
 }
 
 /** One port with mTLS: of a controller for agents, hosts, DNS servers and other controllers; of a host for controllers. Each RPC checks who it serves. */
-export interface AgentListener {
+export interface MtlsListener {
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
-  /** Answers the port. */
+  /** Answers the port; rejects when one of its addresses cannot be had. */
   listen(): Promise<number>;
   /** Ends the connection from this host:port at once, with every call on it. */
   disconnect(address: string): void;
@@ -47,9 +49,9 @@ const streamsPerConnection = 1_000;
 /** A connection without any call is closed; agents dial again when they need one. */
 const idleConnectionMs = 120_000;
 
-export function createAgentListener(deps: AgentListenerDeps): AgentListener {
-  const { host, port, identity, trustBundle, messageBytes, log } = deps;
-  const grpc = new Server({
+export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
+  const { host, port, alsoListen = [], identity, trustBundle, messageBytes, log } = deps;
+  const grpc = new GrpcServer({
     "grpc.max_receive_message_length": messageBytes,
     "grpc.max_send_message_length": messageBytes,
     "grpc.max_connection_idle_ms": idleConnectionMs,
@@ -75,7 +77,7 @@ export function createAgentListener(deps: AgentListenerDeps): AgentListener {
   // The sockets are ours, so that one connection can be ended whatever its peer does: a call's status waits behind
   // data that a stalled peer never reads.
   const sockets = new Map<string, Socket>();
-  const listener = createServer((socket) => {
+  const enter = (socket: Socket) => {
     const address = addressOf(socket);
     sockets.set(address, socket);
     socket.setNoDelay(true);
@@ -84,29 +86,36 @@ export function createAgentListener(deps: AgentListenerDeps): AgentListener {
     // TLS reports on its own socket; this one only must not go unheard.
     socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
     handshakes.enter(socket);
-  });
+  };
+  const listeners = [{ host, port }, ...alsoListen].map((at) => ({ at, server: createServer(enter) }));
 
   return {
     addService: (definition, implementation) => grpc.addService(definition, implementation),
-    listen: () =>
-      new Promise((resolve, reject) => {
-        listener.once("error", reject);
-        listener.listen(port, host, () => {
-          listener.off("error", reject);
-          listener.on("error", (error) => log.error("agent listener broke", { error }));
-          resolve((listener.address() as AddressInfo).port);
-        });
-      }),
+    async listen() {
+      const ports = await Promise.all(listeners.map(({ at, server }) => listenAt(server, at, log)));
+      return ports[0] ?? port;
+    },
     disconnect: (address) => void sockets.get(address)?.destroy(),
     async close() {
       renewals.close();
-      const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
+      const closed = listeners.map(({ server }) => new Promise<void>((resolve) => void server.close(() => resolve())));
       injector.destroy();
       for (const socket of sockets.values()) socket.destroy();
       grpc.forceShutdown();
-      await closed;
+      await Promise.all(closed);
     },
   };
+}
+
+function listenAt(server: Server, { host, port }: Endpoint, log: Log): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      server.on("error", (error) => log.error("agent listener broke", { error }));
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
 }
 
 function contextOf(own: ListenerIdentity["current"], trustBundle: string) {

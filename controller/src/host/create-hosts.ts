@@ -50,7 +50,7 @@ const checkout = join(import.meta.dirname, "..", "..", "..");
 /** Resolves when the own host is on record and the others are dialled. */
 export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise<Hosts> {
   const { config, environment, hosts, machines, begin, clock, log } = deps;
-  const hostPorts = [config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
+  const hostPorts = [...config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
   const own = await createProvider({ config, hostPorts, checkout, environment, clock, log });
   const overcommit = {
     memory: config.memoryOvercommit,

@@ -168,6 +168,8 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.OperationService.GetOperation": "One operation, also after its end.",
   "holdfast.v1.OperationService.ListOperations": "Operations of one service, newest first.",
   "holdfast.v1.Operation.type": "\"create\", \"start\", \"stop\", \"restart\", \"configure\", \"maintenance\" or \"delete\".",
+  "holdfast.v1.Operation.step": "What it is at, such as \"SetupServer\"; \"WaitForHost <name>\" while the machine's host does not answer.",
+  "holdfast.v1.Operation.deadline": "When it counts as stuck; absent while it waits for a host to answer.",
   "holdfast.v1.Fault": "What went wrong, for a person and for a program.",
   "holdfast.v1.ConfigurationService.GetConfiguration": "Each parameter with its value, its default and whether the engine has taken it.",
   "holdfast.v1.ConfigurationService.UpdateConfiguration": "One bad value rejects all. null resets a parameter. What needs a restart waits for one. When the engine has not taken them after 15 seconds, the answer is 202 and tells the operation.",
