@@ -35,7 +35,7 @@ export interface HostStatus {
   /** What it told last; null before its first word. */
   readonly facts: HostFacts | null;
   readonly images: readonly ImageFacts[];
-  /** How many machines were ever placed on it: raised by each placement, so that of two at once one finds a Conflict. */
+  /** How many machines were ever promised on it: raised with each, so that of two at once one finds a Conflict. */
   readonly placements: number;
   readonly drain: HostDrainStatus;
   /** As of a machine (machine.ts): the token of its join file, and the one certificate that is good. */
@@ -82,6 +82,16 @@ export function newHost(
 export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: number): HostObject {
   const metadata = { ...host.metadata, generation: host.metadata.generation + 1, updatedAt: now };
   return { ...host, metadata, spec: { ...host.spec, ...change } };
+}
+
+/** Pure: the host with one machine more promised on it: whoever counted without that one finds a Conflict. */
+export function withPromise(host: HostObject): HostObject {
+  return { ...host, status: { ...host.status, placements: host.status.placements + 1 } };
+}
+
+/** Is there an end to what may be promised on it, besides what is free? */
+export function isBounded({ spec }: HostObject): boolean {
+  return spec.memoryOvercommit !== null || spec.diskOvercommit !== null;
 }
 
 /** Is it to be dialled and trusted no more? */

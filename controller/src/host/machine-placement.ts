@@ -6,7 +6,7 @@ import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
-import type { HostObject } from "./host.ts";
+import { type HostObject, withPromise } from "./host.ts";
 import { placeMachine } from "./place-machine.ts";
 
 export interface MachinePlacementDeps {
@@ -73,10 +73,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     const unit = begin();
     const placed = { ...metadata, generation: metadata.generation + 1 };
     unit.update("machine", machine, { ...machine.object, metadata: placed, spec: { ...spec, hostId } });
-    if (host !== undefined) {
-      const { status } = host.object;
-      unit.update("host", host, { ...host.object, status: { ...status, placements: status.placements + 1 } });
-    }
+    if (host !== undefined) unit.update("host", host, withPromise(host.object));
     await machines.reached(await unit.commit(signal), 5_000);
   }
 

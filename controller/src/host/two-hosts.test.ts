@@ -14,6 +14,7 @@ import type { SessionFacts } from "../fleet/fleet.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { createMachineWork } from "../machine/machine-reconciler.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";
+import { claimedMachine, createWaitingMachines, type WaitingMachines } from "../machine/waiting-machines.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
 import { createSealer } from "../secrets/sealer.ts";
@@ -31,6 +32,15 @@ const gib = 1024 ** 3;
 const signal = new AbortController().signal;
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const { isolation, reason } = await detectAbilities();
+
+const connected: SessionFacts = {
+  controllerId: "c",
+  connectedAt: 0,
+  agentVersion: "",
+  agentDigest: "",
+  keeperProtocol: 0,
+  bootId: "",
+};
 
 /** A host over the wire that can be cut: then whatever it is asked fails, and nothing of it is heard. */
 function cuttable(provider: ComputeProvider, isCut: () => boolean): HostLink {
@@ -61,6 +71,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     readonly hosts: Collection<HostObject>;
     readonly provider: HostsProvider;
     readonly placement: ReturnType<typeof createMachinePlacement>;
+    readonly waiting: WaitingMachines;
   }
   let one: Controller;
 
@@ -80,6 +91,13 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       hostOf: (id) => machines.get(id)?.object.spec.hostId,
     });
     const placement = createMachinePlacement({ hosts, machines, provider, begin, storeMayBeBehind: () => mayBeBehind });
+    const waiting = createWaitingMachines({
+      machines,
+      hosts,
+      fleet: { session: (id) => sessions.get(id), observation: () => undefined },
+      held: () => false,
+      now: systemClock.now,
+    });
     const work = createMachineWork({
       provider,
       hosts,
@@ -112,7 +130,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       log: silentLog,
       random: Math.random,
     });
-    return { machines, hosts, provider, placement, runner };
+    return { machines, hosts, provider, placement, waiting, runner };
   }
 
   beforeAll(async () => {
@@ -168,6 +186,14 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     unit.create("machine", object);
     await unit.commit();
     return object.metadata.id;
+  }
+  async function forgetAll(objects: readonly MachineObject[]): Promise<void> {
+    for (const { metadata } of objects) {
+      const stored = await one.machines.fresh(metadata.id);
+      const unit = begin();
+      if (stored !== undefined) unit.remove("machine", stored);
+      await unit.commit();
+    }
   }
   async function change<R extends HostObject | MachineObject>(
     kind: "host" | "machine",
@@ -246,11 +272,36 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     const refused = placed.filter((each) => each.status === "rejected").map((each) => String(each.reason));
     expect(refused).toHaveLength(4);
     for (const each of refused) expect(each).toMatch(/1\.0 GiB of memory were asked for, and 5\.0 GiB of 64\.0 GiB/);
-    for (const stored of results) {
+    await forgetAll(objects);
+
+    // Nor by claims: of eight that wait on one host, it has room for five of the size that is wanted.
+    const ahead = Array.from({ length: 8 }, () =>
+      machineObject({ owner: null, hostId: "a", memoryBytes: gib / 8, image: "i" }),
+    ).map((each) => ({ ...each, status: { ...each.status, state: "waiting" as const, address: "127.97.0.9" } }));
+    for (const { metadata } of ahead) sessions.set(metadata.id, connected);
+    for (const each of ahead) {
       const unit = begin();
-      if (stored !== undefined) unit.remove("machine", stored);
-      await unit.commit();
+      unit.create("machine", each);
+      const revision = await unit.commit();
+      await Promise.all([one, other].map(({ machines }) => machines.reached(revision, 5_000)));
     }
+    const claim = ({ waiting }: Controller, id: string) =>
+      retryConflict(signal, async () => {
+        const { spec } = machineObject({ owner: { kind: "managed-service", id } });
+        const taken = await waiting.take(spec, signal);
+        if (taken === undefined) return undefined;
+        const unit = begin();
+        const owner = { organizationId: "o", name: id, spec };
+        unit.update("machine", taken.machine, claimedMachine(taken.machine.object, owner, systemClock.now()));
+        if (taken.promise !== undefined) unit.update("host", taken.promise.of, taken.promise.after);
+        await unit.commit().finally(taken.giveBack);
+        return taken.machine.object.metadata.id;
+      });
+    const claimed = await Promise.all(ahead.map((_, index) => claim(index % 2 === 0 ? one : other, `c-${index}`)));
+    expect(new Set(claimed.filter((id) => id !== undefined)).size).toBe(5);
+    expect(claimed.filter((id) => id === undefined)).toHaveLength(3);
+    for (const { metadata } of ahead) sessions.delete(metadata.id);
+    await forgetAll(ahead);
     for (const id of ["a", "b"]) await editHost(id, { memoryOvercommit: 2 });
     const again = await openController();
     one = again;
@@ -285,14 +336,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await editHost("a", { cordoned: true });
     const [stays, goes, heard] = [await newMachine(), await newMachine(), await newMachine()];
     for (const id of [stays, goes, heard]) await becomes(id, "running");
-    sessions.set(heard, {
-      controllerId: "c",
-      connectedAt: 0,
-      agentVersion: "",
-      agentDigest: "",
-      keeperProtocol: 0,
-      bootId: "",
-    });
+    sessions.set(heard, connected);
     await editHost("a", { cordoned: false });
 
     cut = true;

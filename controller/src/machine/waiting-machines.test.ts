@@ -64,18 +64,19 @@ describe("a machine is free", () => {
 describe("taking a waiting machine", () => {
   const stored = (objects: readonly MachineObject[]) => ({
     values: () => objects.map((object) => ({ object, modRevision: 1n }))[Symbol.iterator](),
+    reached: async () => undefined,
   });
-  const open = (objects: readonly MachineObject[], held = false, hosts = [readyHost("local")]) =>
-    createWaitingMachines({
+  const open = (objects: readonly MachineObject[], held = false, hosts = [readyHost("local")]) => {
+    const get = (id: string) =>
+      hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0];
+    return createWaitingMachines({
       machines: stored(objects),
-      hosts: {
-        get: (id) =>
-          hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0],
-      },
+      hosts: { get, fresh: async (id) => get(id) },
       fleet: there,
       held: () => held,
       now: () => now,
     });
+  };
   const wanted = (more: Partial<MachineSpecObject> = {}): MachineSpecObject => ({
     ...waiting().spec,
     hostId: null,
@@ -84,14 +85,14 @@ describe("taking a waiting machine", () => {
     diskBytes: 20,
     ...more,
   });
-  const idOf = (taken: ReturnType<ReturnType<typeof open>["take"]>) => taken?.machine.object.metadata.id;
+  const idOf = async (taken: ReturnType<ReturnType<typeof open>["take"]>) => (await taken)?.machine.object.metadata.id;
 
-  it("gives each to one caller, and again to another when it was given back", () => {
+  it("gives each to one caller, and again to another when it was given back", async () => {
     const machines = open([waiting("a"), waiting("b")]);
-    const first = machines.take(wanted());
-    expect([idOf(first), idOf(machines.take(wanted())), idOf(machines.take(wanted()))]).toEqual(["a", "b", undefined]);
-    first?.giveBack();
-    expect(idOf(machines.take(wanted()))).toBe("a");
+    const callers = [1, 2, 3].map(() => machines.take(wanted()));
+    expect(await Promise.all(callers.map(idOf))).toEqual(["a", "b", undefined]);
+    (await callers[0])?.giveBack();
+    expect(await idOf(machines.take(wanted()))).toBe("a");
   });
 
   // biome-ignore format: a table
@@ -103,33 +104,40 @@ describe("taking a waiting machine", () => {
     ["of another image",                   { image: "trixie-1" }],
     ["with a larger disk than is wanted",  { diskBytes: 5 }],
     ["to whom its host has no memory for", { memoryBytes: 129 * gib }],
-  ])("gives none %s", (_, more) => {
-    expect(open([waiting()]).take(wanted(more))).toBeUndefined();
+  ])("gives none %s", async (_, more) => {
+    expect(await open([waiting()]).take(wanted(more))).toBeUndefined();
   });
 
   it.each([
     ["is cordoned", readyHost("local", { cordoned: true })],
     ["is unreachable", readyHost("local", {}, {}, { state: "unreachable" })],
     ["nobody knows", readyHost("another")],
-  ])("gives none of a host that %s", (_, host) => {
-    expect(open([waiting()], false, [host]).take(wanted())).toBeUndefined();
+  ])("gives none of a host that %s", async (_, host) => {
+    expect(await open([waiting()], false, [host]).take(wanted())).toBeUndefined();
   });
 
-  it("gives one that is on another host than the service's own machines, if there is one", () => {
+  it("gives one that is on another host than the service's own machines, if there is one", async () => {
     const hosts = [readyHost("local"), readyHost("far")];
     const peer = { ...waiting("peer", { owner }), status: inState("running").status };
     const [near, far] = [waiting("near"), waiting("far", { hostId: "far" })];
-    expect(idOf(open([peer, near, far], false, hosts).take(wanted()))).toBe("far");
-    expect(idOf(open([peer, near], false, hosts).take(wanted()))).toBe("near");
-    expect(open([peer, near], false, hosts).take(wanted({ apart: "required" }))).toBeUndefined();
+    expect(await idOf(open([peer, near, far], false, hosts).take(wanted()))).toBe("far");
+    expect(await idOf(open([peer, near], false, hosts).take(wanted()))).toBe("near");
+    expect(await open([peer, near], false, hosts).take(wanted({ apart: "required" }))).toBeUndefined();
   });
 
-  it("gives any image to whoever has chosen none", () => {
-    expect(idOf(open([waiting()]).take(wanted({ image: "" })))).toBe("m");
+  it("gives any image to whoever has chosen none", async () => {
+    expect(await idOf(open([waiting()]).take(wanted({ image: "" })))).toBe("m");
   });
 
-  it("gives none while what is stored is in doubt", () => {
-    expect(open([waiting()], true).take(wanted())).toBeUndefined();
+  it("promises it on its host where there is an end to promises, and leaves the host alone where there is none", async () => {
+    const bounded = (await open([waiting()]).take(wanted()))?.promise;
+    expect(bounded?.after.status.placements).toBe((bounded?.of.object.status.placements ?? 0) + 1);
+    const unbounded = [readyHost("local", { memoryOvercommit: null, diskOvercommit: null })];
+    expect((await open([waiting()], false, unbounded).take(wanted()))?.promise).toBeUndefined();
+  });
+
+  it("gives none while what is stored is in doubt", async () => {
+    expect(await open([waiting()], true).take(wanted())).toBeUndefined();
   });
 
   it("makes it the owner's in all but id, host, address, image and identity", () => {

@@ -1,5 +1,5 @@
 import type { Fleet } from "../fleet/fleet.ts";
-import type { HostObject } from "../host/host.ts";
+import { type HostObject, isBounded, withPromise } from "../host/host.ts";
 import { refusalOn } from "../host/place-machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
@@ -10,6 +10,8 @@ import { isSameKind } from "./waiting-plan.ts";
 /** A waiting machine that one caller may claim. */
 export interface TakenMachine {
   readonly machine: Stored<MachineObject>;
+  /** Its host with this machine promised, for the transaction that claims it; undefined where nothing but what is free counts. */
+  readonly promise: { readonly of: Stored<HostObject>; readonly after: HostObject } | undefined;
   /** It was not claimed: another caller may have it. */
   giveBack(): void;
 }
@@ -19,15 +21,15 @@ export interface WaitingMachines {
   /**
    * One that fits, on a host that takes machines and has room for its new size, given to no other caller here; undefined when
    * there is none. Away from members of the same service where that can be. A caller that has chosen no image takes any. It is
-   * the owner's only by the transaction that writes `claimedMachine` over the revision taken: of two controllers, one gets a
-   * Conflict.
+   * the owner's only by the transaction that writes `claimedMachine` over the revision taken, and the host's promise with it: of
+   * two controllers that want the same machine, or the last room of a host, one gets a Conflict.
    */
-  take(wanted: MachineSpecObject): TakenMachine | undefined;
+  take(wanted: MachineSpecObject, signal?: AbortSignal): Promise<TakenMachine | undefined>;
 }
 
 export interface WaitingMachinesDeps {
-  readonly machines: Pick<Collection<MachineObject>, "values">;
-  readonly hosts: Pick<Collection<HostObject>, "get">;
+  readonly machines: Pick<Collection<MachineObject>, "values" | "reached">;
+  readonly hosts: Pick<Collection<HostObject>, "get" | "fresh">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
   /** Does anything stand against taking the store's word for what a machine is? */
   readonly held: () => boolean;
@@ -55,16 +57,22 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   const taken = new WeakSet<MachineObject>();
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
-  function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject): boolean {
-    if (!isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
+  function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject | undefined): boolean {
+    if (host === undefined || !isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
     if (wanted.image !== "" && spec.image !== wanted.image) return false;
-    const host = hosts.get(spec.hostId ?? "")?.object;
-    if (host === undefined) return false;
     return refusalOn({ ...wanted, id: metadata.id }, host, objects()) === undefined;
   }
 
+  /** The host as it is now, with all that was promised on it until now counted, if the machine fits there still. */
+  async function countedHost(machine: MachineObject, wanted: MachineSpecObject, signal?: AbortSignal) {
+    const host = await hosts.fresh(machine.spec.hostId ?? "", signal);
+    if (host === undefined) return undefined;
+    await machines.reached(host.modRevision, 1_000);
+    return fits(machine, wanted, host.object) ? { of: host, after: withPromise(host.object) } : undefined;
+  }
+
   return {
-    take(wanted) {
+    async take(wanted, signal) {
       if (held()) return undefined;
       const peers = hostsOf(wanted.owner, objects());
       const isNear = ({ object }: Stored<MachineObject>) => peers.has(object.spec.hostId);
@@ -72,10 +80,23 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
         .filter(({ object }) => isFree(object, fleet, now()) && !taken.has(object))
         .toArray();
       const inOrder = peers.size === 0 ? free : free.sort((a, b) => Number(isNear(a)) - Number(isNear(b)));
-      const machine = inOrder.find(({ object }) => fits(object, wanted));
-      if (machine === undefined) return undefined;
-      taken.add(machine.object);
-      return { machine, giveBack: () => void taken.delete(machine.object) };
+      for (const machine of inOrder) {
+        const { object } = machine;
+        const host = hosts.get(object.spec.hostId ?? "")?.object;
+        if (host === undefined || taken.has(object) || !fits(object, wanted, host)) continue;
+        taken.add(object);
+        const giveBack = () => void taken.delete(object);
+        if (!isBounded(host)) return { machine, promise: undefined, giveBack };
+        try {
+          const promise = await countedHost(object, wanted, signal);
+          if (promise !== undefined) return { machine, promise, giveBack };
+        } catch (error) {
+          giveBack();
+          throw error;
+        }
+        giveBack();
+      }
+      return undefined;
     },
   };
 }

@@ -137,7 +137,7 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
           });
           const unit = deps.begin();
           await deps.quotas.claim(unit, organizationId, { services: 1, storageGb: asked.spec.storageSizeGb });
-          const placement = placeService(asked, deps);
+          const placement = await placeService(asked, deps, call.signal);
           const { service } = placement;
           unit.claimName("managed-service", organizationId, request.name, id);
           unit.create("managed-service", service);

@@ -9,7 +9,7 @@ import { machineSpecOf, placedOn } from "./service-machine.ts";
 export interface Placement {
   /** Its node has the id of a machine that waits, if there is one that fits. */
   readonly service: ManagedServiceObject;
-  /** Makes the machine the service's own, in the transaction that makes the service: neither is ever there without the other. */
+  /** Makes the machine the service's own, and promised on its host, in the transaction that makes the service: none of it is ever there without the rest. */
   claim(unit: UnitOfWork): void;
   /** The transaction did not come about. */
   giveBack(): void;
@@ -22,18 +22,25 @@ export interface PlacementDeps {
 }
 
 /** Places a new service. Without a machine that waits, its reconciler has one made. */
-export function placeService(asked: ManagedServiceObject, { waiting, catalog, clock }: PlacementDeps): Placement {
+export async function placeService(
+  asked: ManagedServiceObject,
+  { waiting, catalog, clock }: PlacementDeps,
+  signal: AbortSignal,
+): Promise<Placement> {
   const wanted = machineSpecOf(asked, primaryOf(asked), catalog);
-  const taken = waiting.take(wanted);
+  const taken = await waiting.take(wanted, signal);
   if (taken === undefined) return { service: asked, claim() {}, giveBack() {} };
-  const { machine, giveBack } = taken;
+  const { machine, promise, giveBack } = taken;
   const service = placedOn(asked, machine.object.metadata.id);
   const node = primaryOf(service);
   const { organizationId } = service.metadata;
   const owner = { organizationId, name: node.hostname, spec: machineSpecOf(service, node, catalog) };
   return {
     service,
-    claim: (unit) => unit.update("machine", machine, claimedMachine(machine.object, owner, clock.now())),
+    claim(unit) {
+      unit.update("machine", machine, claimedMachine(machine.object, owner, clock.now()));
+      if (promise !== undefined) unit.update("host", promise.of, promise.after);
+    },
     giveBack,
   };
 }
