@@ -40,6 +40,13 @@ export function readManifest(imagesDir: string, id: string): ImageManifest | und
   }
 }
 
+/** Ids of the images that are here or can be made again, in order. */
+export async function knownImageIds(imagesDir: string): Promise<string[]> {
+  const names = await readdir(imagesDir).catch(emptyIfAbsent);
+  const ids = names.flatMap((name) => /^([a-z]+-[0-9a-f]{16})(\.json)?$/.exec(name)?.[1] ?? []);
+  return [...new Set(ids)].sort();
+}
+
 /** Every image that is known here, whether its tree is there or not. */
 export async function readManifests(imagesDir: string): Promise<ImageManifest[]> {
   const names = await readdir(imagesDir).catch(emptyIfAbsent);

@@ -14,6 +14,7 @@ export const testHostFacts: HostFacts = {
   version: "1",
   bootId: "b",
   addressBlock: "127.98",
+  imageIds: [],
 };
 
 /** A host of zone `local` that answers and has PostgreSQL 17. */

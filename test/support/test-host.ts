@@ -43,6 +43,7 @@ export async function startTestHost(
       directory: "/",
       tiers: readStorageTiers(["fast"]),
       addressBlock: "127.99",
+      imagesDir: "/nonexistent",
       version: "1.2.3",
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));

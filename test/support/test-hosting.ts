@@ -118,6 +118,7 @@ export async function startHosting(
           directory: stateDir,
           tiers: readStorageTiers(["fast"]),
           addressBlock,
+          imagesDir: stateDir,
           version: "1.2.3",
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });

@@ -60,6 +60,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     directory: config.processDir,
     tiers: readStorageTiers(config.storageTiers),
     addressBlock: addressBlockOf(config),
+    imagesDir: config.imagesDir,
     version,
   };
   return { ...(await providerOf(deps)), facts: () => readHostFacts(facts) };

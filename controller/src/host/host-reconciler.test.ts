@@ -31,6 +31,7 @@ const facts: HostFacts = {
   version: "1",
   bootId: "b",
   addressBlock: "127.98",
+  imageIds: [],
 };
 
 /** A host that answers or does not, as the test says. */

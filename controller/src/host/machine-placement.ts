@@ -42,14 +42,16 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     if (machine === undefined || machine.object.spec.hostId !== null) return;
     // What was made since the snapshot is where it is: a second one elsewhere would be a twin.
     const found = deps.storeMayBeBehind() ? await deps.provider.find(machineId, signal) : undefined;
-    if (found !== undefined) return commit(machine, found.hostId, undefined, signal);
+    if (found !== undefined) return commit(machine, { hostId: found.hostId, image: "" }, undefined, signal);
 
     const wanted = { ...machine.object.spec, id: machineId };
     const choose = (fresh?: HostObject) =>
       placeMachine(
         wanted,
         Iterator.from(hosts.values()).map(({ object }) => (object.metadata.id === fresh?.metadata.id ? fresh : object)),
-        Iterator.from(machines.values()).map(({ object }) => object),
+        Iterator.from(machines.values())
+          .map(({ object }) => object)
+          .toArray(),
       );
     const first = choose();
     if (first.hostId === undefined) throw new ComputeFailure(first.reason);
@@ -60,19 +62,23 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     const second = choose(host.object);
     if (second.hostId === undefined) throw new ComputeFailure(second.reason);
     if (second.hostId !== first.hostId) throw new Conflict();
-    return commit(machine, first.hostId, host, signal);
+    return commit(machine, second, host, signal);
   }
 
   async function commit(
     machine: Stored<MachineObject>,
-    hostId: string,
+    { hostId, image }: { readonly hostId: string; readonly image: string },
     host: Stored<HostObject> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { metadata, spec } = machine.object;
     const unit = begin();
     const placed = { ...metadata, generation: metadata.generation + 1 };
-    unit.update("machine", machine, { ...machine.object, metadata: placed, spec: { ...spec, hostId } });
+    unit.update("machine", machine, {
+      ...machine.object,
+      metadata: placed,
+      spec: { ...spec, hostId, image: spec.image || image },
+    });
     if (host !== undefined) unit.update("host", host, withPromise(host.object));
     await machines.reached(await unit.commit(signal), 5_000);
   }

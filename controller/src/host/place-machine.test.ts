@@ -12,6 +12,7 @@ const wanted = (more: Partial<Wanted> = {}): Wanted => ({
   owner,
   engine: "postgresql",
   version: "17",
+  image: "",
   zone: "local",
   storageTier: "maxiops",
   memoryBytes: 4 * gib,
@@ -72,10 +73,19 @@ describe("placing a machine", () => {
     ["goes to another host than its service's others", wanted(),                          [a, b],                               [machine("a", { owner }), ...many(5, () => machine("b"))], "b"],
     ["goes to the same one when there is no other",    wanted(),                          [a],                                  [machine("a", { owner })],       "a"],
     ["goes to the one with the fewest of its service", wanted(),                          [a, b],                               [machine("a", { owner }), machine("a", { owner }), machine("b", { owner })], "b"],
+    ["keeps to those that have the chosen image",      wanted({ image: "trixie-1" }),     [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b")],  "b"],
+    ["keeps to those with the image of the others",    wanted(),                          [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b", { owner, image: "trixie-1" })], "b"],
     ["takes the room of those that nobody owns",       wanted({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
     ["asks only what is free where nothing limits promises", wanted({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
   ])("%s", (_, what, hosts, machines, expected) => {
-    expect(placeMachine(what, hosts, machines)).toEqual({ hostId: expected });
+    expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
+  });
+
+  it("tells the image that the service's others run from, and any where there is none", () => {
+    const has = readyHost("a", {}, { imageIds: ["trixie-1"] });
+    const others = [machine("b", { image: "trixie-2" }), machine("b", { owner, image: "trixie-1" })];
+    expect(placeMachine(wanted(), [has], others)).toEqual({ hostId: "a", image: "trixie-1" });
+    expect(placeMachine(wanted(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
   });
 
   // biome-ignore format: a table
@@ -88,6 +98,7 @@ describe("placing a machine", () => {
     ["a disk that is promised",    wanted({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk were asked for, and 210\.0 GiB of 1000\.0 GiB times 1 are promised/],
     ["every reason that there is", wanted(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { askedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not been heard of yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not been heard of yet\./],
     ["a version that a host lacks", wanted(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
+    ["an image that a host lacks", wanted(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it has not the node image trixie-1, from which all members of the service run\./],
     ["storage that a host lacks",  wanted(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
     ["hosts of its own, when it must have them", wanted({ apart: "required" }), [a],              [machine("a", { owner })],   /a: 1 other of the same service must be on other hosts/],
     ["no more than ten of many",   wanted(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],

@@ -6,15 +6,18 @@ import { type HostObject, isOpen } from "./host.ts";
 export interface Wanted
   extends Pick<
     MachineSpecObject,
-    "owner" | "engine" | "version" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
+    "owner" | "engine" | "version" | "image" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
   > {
   /** Its own promise, if it has one already, does not count against it. */
   readonly id: string;
 }
 
-/** The host that it is to be on, or why there is none: a sentence for users, with figures. */
+/**
+ * The host that it is to be on, with the image that it is to have there (empty for the host's newest), or why there is none: a
+ * sentence for users, with figures.
+ */
 export type PlaceChoice =
-  | { readonly hostId: string; readonly reason?: never }
+  | { readonly hostId: string; readonly image: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
 /** What machines were promised of a host. */
@@ -33,16 +36,17 @@ const noPromises: Promises = { memoryBytes: 0, diskBytes: 0, unmade: 0, peers: 0
 const mostNamed = 10;
 
 /**
- * Pure: where a machine is to be. Only hosts of its zone that answer, take machines, have its storage tier and its engine's
- * version, and room for what it asks come into question; of those the one with the fewest members of the same service, then
+ * Pure: where a machine is to be. Only hosts of its zone that answer, take machines, have its storage tier, its engine's
+ * version and the image of the service's other members, and room for what it asks come into question; of those the one with the fewest members of the same service, then
  * the one that has the largest share left. What was promised counts, made or not; machines that nobody owns give way to
  * those that somebody wants.
  */
 export function placeMachine(
-  wanted: Wanted,
+  asked: Wanted,
   hosts: Iterable<HostObject>,
-  machines: Iterable<MachineObject>,
+  machines: readonly MachineObject[],
 ): PlaceChoice {
+  const wanted = { ...asked, image: imageFor(asked, machines) };
   const near = [...hosts].filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
   if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
   const promised = promisesOf(wanted, machines);
@@ -57,9 +61,17 @@ export function placeMachine(
   });
   fitting.sort((a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1));
   const [best] = fitting;
-  if (best !== undefined) return { hostId: best.id };
+  if (best !== undefined) return { hostId: best.id, image: wanted.image };
   const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
   return { reason: `No host of zone ${wanted.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
+}
+
+/** Pure: the image that was chosen for it, or that the service's other members run from; empty when any will do. */
+export function imageFor(wanted: Wanted, machines: Iterable<MachineObject>): string {
+  if (wanted.image !== "" || wanted.owner === null) return wanted.image;
+  for (const { metadata, spec } of machines)
+    if (spec.image !== "" && metadata.id !== wanted.id && isPeer(spec, wanted)) return spec.image;
+  return "";
 }
 
 /** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
@@ -80,6 +92,11 @@ const checks: readonly Check[] = [
     const image = status.images.find((each) => each.engine === engine && each.version === version);
     if (image?.available === true) return undefined;
     return `it has no ${engine} ${version}${image?.reason === undefined ? "." : `: ${image.reason}`}`;
+  },
+  ({ image }, { status: { facts, images } }) => {
+    if (image === "" || facts?.imageIds.includes(image) || images.some((each) => each.image === image))
+      return undefined;
+    return `it has not the node image ${image}, from which all members of the service run.`;
   },
   ({ storageTier }, { status: { facts } }) => {
     const tiers = facts?.tiers ?? [];
@@ -142,15 +159,19 @@ function promisesOf(wanted: Wanted, machines: Iterable<MachineObject>): Map<stri
     // Those that wait for an owner make room for one that has one.
     if (spec.owner === null && wanted.owner !== null) continue;
     const before = promised.get(spec.hostId) ?? noPromises;
-    const isPeer = spec.owner !== null && spec.owner.kind === wanted.owner?.kind && spec.owner.id === wanted.owner.id;
     promised.set(spec.hostId, {
       memoryBytes: before.memoryBytes + spec.memoryBytes,
       diskBytes: before.diskBytes + spec.diskBytes,
       unmade: before.unmade + (status.address === "" ? 1 : 0),
-      peers: before.peers + (isPeer ? 1 : 0),
+      peers: before.peers + (isPeer(spec, wanted) ? 1 : 0),
     });
   }
   return promised;
+}
+
+/** Is it another member of the same service? */
+function isPeer({ owner }: MachineSpecObject, wanted: Wanted): boolean {
+  return owner !== null && owner.kind === wanted.owner?.kind && owner.id === wanted.owner.id;
 }
 
 function inGib(bytes: number): string {

@@ -1,6 +1,6 @@
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, isBounded, withPromise } from "../host/host.ts";
-import { refusalOn } from "../host/place-machine.ts";
+import { imageFor, refusalOn } from "../host/place-machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "./machine.ts";
@@ -60,7 +60,8 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject | undefined): boolean {
     if (host === undefined || !isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
     if (wanted.image !== "" && spec.image !== wanted.image) return false;
-    return refusalOn({ ...wanted, id: metadata.id }, host, objects()) === undefined;
+    // Whatever it runs from is there.
+    return refusalOn({ ...wanted, image: "", id: metadata.id }, host, objects()) === undefined;
   }
 
   /** The host as it is now, with all that was promised on it until now counted, if the machine fits there still. */
@@ -72,8 +73,9 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   }
 
   return {
-    async take(wanted, signal) {
+    async take(asked, signal) {
       if (held()) return undefined;
+      const wanted = { ...asked, image: imageFor({ ...asked, id: "" }, objects()) };
       const peers = hostsOf(wanted.owner, objects());
       const isNear = ({ object }: Stored<MachineObject>) => peers.has(object.spec.hostId);
       const free = Iterator.from(machines.values())

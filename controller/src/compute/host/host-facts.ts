@@ -1,3 +1,4 @@
+import { knownImageIds } from "@holdfast/image/image-manifest.ts";
 import { memoryOf, spaceOf } from "./free-space.ts";
 import { bootId } from "./process-identity.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
@@ -20,6 +21,8 @@ export interface HostFacts {
   readonly bootId: string;
   /** First two numbers of the machines' addresses, such as `127.77`. */
   readonly addressBlock: string;
+  /** Ids of the node images that it has or can make again. */
+  readonly imageIds: readonly string[];
 }
 
 export interface StorageTier {
@@ -35,13 +38,15 @@ export interface HostFactsDeps {
   readonly directory: string;
   readonly tiers: StorageTiers;
   readonly addressBlock: string;
+  /** Where its node images are. */
+  readonly imagesDir: string;
   readonly version: string;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
-  const { provider, directory, tiers, addressBlock, version } = deps;
-  const [memory, space] = await Promise.all([memoryOf(), spaceOf(directory, 0)]);
+  const { provider, directory, tiers, addressBlock, imagesDir, version } = deps;
+  const [memory, space, imageIds] = await Promise.all([memoryOf(), spaceOf(directory, 0), knownImageIds(imagesDir)]);
   return {
     provider,
     memoryTotalBytes: memory.totalBytes,
@@ -57,5 +62,6 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     version,
     bootId: bootId(),
     addressBlock,
+    imageIds,
   };
 }

@@ -146,10 +146,11 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     version: facts.version,
     bootId: facts.bootId,
     addressBlock: facts.addressBlock,
+    imageIds: [...facts.imageIds],
   });
 
 export function hostFactsOf(facts: GetFactsResponse): HostFacts {
-  const { provider, version, bootId, addressBlock } = facts;
+  const { provider, version, bootId, addressBlock, imageIds } = facts;
   return {
     provider,
     memoryTotalBytes: Number(facts.memoryTotalBytes),
@@ -164,5 +165,6 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     version,
     bootId,
     addressBlock,
+    imageIds,
   };
 }
