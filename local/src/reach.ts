@@ -57,6 +57,6 @@ async function resolved(name: string, resolve: ReachDeps["resolve"]): Promise<re
 
 /** All of 127.0.0.0/8 is this machine's, whichever of it its interfaces name. */
 function isOwnAddress(address: string): boolean {
-  if (/^127\./.test(address)) return true;
+  if (address.startsWith("127.")) return true;
   return Object.values(networkInterfaces()).some((each) => each?.some((known) => known.address === address));
 }

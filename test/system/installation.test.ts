@@ -75,7 +75,7 @@ describe("an installation", () => {
     expect(foreign.output).toContain("--advertise: 192.0.2.9 is no address of this machine");
     const places = await Promise.all([makePlace("team-a", 2), makePlace("team-b", 3)]);
     try {
-      const [{ addresses = [] } = {}] = service.connection.nodes;
+      const addresses = service.connection.nodes[0]?.addresses;
       for (const place of places) {
         // Machines run on; what they were told of controllers is not good any more.
         await platform.killControlPlane();
