@@ -1,8 +1,14 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { backOffMs } from "./back-off.ts";
 import { createQueue, type Next } from "./queue.ts";
+
+// Time passes when a test says so: how busy the machine is does not matter.
+beforeEach(() => {
+  vi.useFakeTimers();
+  return () => vi.useRealTimers();
+});
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 function recorded(outcomes: Next[] = [], workMs = 5) {
   const seen = { runs: [] as string[], most: 0, now: 0, sameAtOnce: false };
@@ -12,7 +18,7 @@ function recorded(outcomes: Next[] = [], workMs = 5) {
     running.add(key);
     seen.runs.push(key);
     seen.most = Math.max(seen.most, running.size);
-    await delay(workMs);
+    await new Promise((resolve) => setTimeout(resolve, workMs));
     running.delete(key);
     return outcomes.shift() ?? "done";
   };
@@ -27,7 +33,7 @@ test("a key that waits is not queued twice, and one that is worked on runs once 
   queue.add("b");
   queue.add("a");
   queue.add("a");
-  await delay(50);
+  await pass(50);
   expect(seen.runs).toEqual(["a", "b", "a"]);
   expect(seen.sameAtOnce).toBe(false);
 });
@@ -36,7 +42,7 @@ test("as many keys run at once as are allowed", async () => {
   const { seen, work } = recorded();
   const queue = createQueue(3, systemClock.monotonicMs, work);
   for (let i = 0; i < 20; i += 1) queue.add(String(i));
-  await delay(100);
+  await pass(100);
   expect(seen.runs).toHaveLength(20);
   expect(seen.most).toBe(3);
 });
@@ -45,12 +51,12 @@ test("a key comes back after its time, or sooner when there is a hint", async ()
   const { seen, work } = recorded([{ afterMs: 50 }, { afterMs: 10_000 }], 0);
   const queue = createQueue(1, systemClock.monotonicMs, work);
   queue.add("a");
-  await delay(20);
+  await pass(20);
   expect(seen.runs).toHaveLength(1);
-  await delay(60);
+  await pass(60);
   expect(seen.runs).toHaveLength(2);
   queue.add("a");
-  await delay(10);
+  await pass(10);
   expect(seen.runs).toHaveLength(3);
   expect(queue.has("a")).toBe(false);
 });
@@ -59,11 +65,11 @@ test("hints do not make a key that backs off run at once, nor wait for long", as
   const { seen, work } = recorded([{ afterMs: 10_000, backingOff: true }], 0);
   const queue = createQueue(1, systemClock.monotonicMs, work);
   queue.add("a");
-  await delay(10);
+  await pass(10);
   queue.add("a");
-  await delay(100);
+  await pass(100);
   expect(seen.runs).toHaveLength(1);
-  await delay(600);
+  await pass(600);
   expect(seen.runs).toHaveLength(2);
 });
 
@@ -72,7 +78,9 @@ test("stop waits for the workers and starts no more", async () => {
   const queue = createQueue(1, systemClock.monotonicMs, work);
   queue.add("a");
   queue.add("b");
-  await queue.stop();
+  const stopped = queue.stop();
+  await pass(50);
+  await stopped;
   queue.add("c");
   expect(seen.runs).toEqual(["a"]);
 });

@@ -1,11 +1,17 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { Conflict } from "../store/unit-of-work.ts";
 import type { Ownership } from "./ownership.ts";
 import { again, type Outcome, settled } from "./reconciler.ts";
 import { createRunner, type Reconciled } from "./runner.ts";
+
+// Time passes when a test says so: how busy the machine is does not matter.
+beforeEach(() => {
+  vi.useFakeTimers();
+  return () => vi.useRealTimers();
+});
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 function fixture(behave: (key: string, run: number, signal: AbortSignal) => Promise<Outcome> | Outcome) {
   const world = { keys: new Set(["a"]), inputs: new Map<string, number>(), mine: true, runs: [] as string[] };
@@ -54,22 +60,22 @@ test("every key is reconciled at the start, then when there is a hint", async ()
   const { world, runner, hint } = fixture(() => settled);
   world.keys.add("b");
   runner.start();
-  await delay(20);
+  await pass(20);
   expect(world.runs).toEqual(["a", "b"]);
   hint("b");
-  await delay(20);
+  await pass(20);
   expect(world.runs).toEqual(["a", "b", "b"]);
 });
 
 test("a settled key is left alone until its inputs change or the full resync comes", async () => {
   const { world, runner } = fixture(() => settled);
   runner.start();
-  await delay(200);
+  await pass(200);
   expect(world.runs).toHaveLength(1);
   world.inputs.set("a", 1);
-  await delay(100);
+  await pass(100);
   expect(world.runs).toHaveLength(2);
-  await delay(500);
+  await pass(500);
   expect(world.runs).toHaveLength(3);
 });
 
@@ -77,14 +83,14 @@ test("a key that no hint told of is found by the resync", async () => {
   const { world, runner } = fixture(() => settled);
   runner.start();
   world.keys.add("new");
-  await delay(100);
+  await pass(100);
   expect(world.runs).toContain("new");
 });
 
 test("an unsettled key comes again after its time", async () => {
   const { world, runner } = fixture((_key, run) => (run < 3 ? again(20, "waiting") : settled));
   runner.start();
-  await delay(150);
+  await pass(150);
   expect(world.runs).toHaveLength(3);
 });
 
@@ -94,9 +100,9 @@ test("a failing key is retried with back-off and logged once", async () => {
     return settled;
   });
   runner.start();
-  await delay(40);
+  await pass(40);
   expect(world.runs).toHaveLength(1);
-  await delay(200);
+  await pass(200);
   expect(world.runs).toHaveLength(3);
   expect(logged).toEqual(["reconcile failed"]);
 });
@@ -107,7 +113,7 @@ test("a conflict is retried soon and is nothing to log", async () => {
     return settled;
   });
   runner.start();
-  await delay(50);
+  await pass(50);
   expect(world.runs).toHaveLength(2);
   expect(logged).toEqual([]);
 });
@@ -117,11 +123,11 @@ test("keys of others are left alone; when they become ours they are reconciled",
   world.mine = false;
   runner.start();
   hint("a");
-  await delay(80);
+  await pass(80);
   expect(world.runs).toEqual([]);
   world.mine = true;
   gain();
-  await delay(20);
+  await pass(20);
   expect(world.runs).toEqual(["a"]);
 });
 
@@ -130,10 +136,10 @@ test("work is aborted when the right to it ends, and that is no failure", async 
     (_key, _run, signal) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
   );
   runner.start();
-  await delay(10);
+  await pass(10);
   world.mine = false;
   ending.abort(new Error("lost"));
-  await delay(50);
+  await pass(50);
   expect(world.runs).toHaveLength(1);
   expect(logged).toEqual([]);
 });

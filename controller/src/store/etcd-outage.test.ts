@@ -164,9 +164,9 @@ test("a lease says that it is over before etcd gives its keys to another", async
   const lease = await store.lease(2);
   await store.commit({ conditions: [], puts: [{ key: "/l/1", value: "mine", lease }], deletes: [] });
   etcd.signal("SIGSTOP");
-  const begun = Date.now();
-  await lease.lost;
+  // Both are timers of this process, so a busy machine makes both late.
+  const given = delay(2_050, "given to another");
+  expect(await Promise.race([lease.lost.then(() => "said"), given])).toBe("said");
   expect(lease.live).toBe(false);
-  expect(Date.now() - begun).toBeLessThan(2_100);
   etcd.signal("SIGCONT");
 });
