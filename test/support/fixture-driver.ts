@@ -82,7 +82,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       list: async () => [{ $typeName: "holdfast.agent.v1.EngineUserState", username: "app_user", role: "admin" }],
       put: async (_instance, user) => {
         if (user.username === "bad") throw new EngineRefused("role bad is reserved");
-        return { changed: true };
+        return { changed: true, role: user.role };
       },
       drop: async () => ({ existed: false }),
       check: async () => ({ exists: false, matches: false }),

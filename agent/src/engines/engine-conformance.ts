@@ -140,8 +140,8 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await owner.write("shared", "1");
         for (const role of ["admin", "readwrite", "readonly"]) {
           const name = `${role}_user`;
-          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: true });
-          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: false });
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: true, role });
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: false, role });
           const client = await enter(machine, { user: name, password: "one" });
           expect(await client.read("shared")).toBe("1");
           if (role === "readonly") await expect(client.write("shared", "2")).rejects.toThrow();
@@ -150,7 +150,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
             exists: true,
             matches: true,
           });
-          expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true });
+          expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true, role });
           expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
             exists: true,
             matches: false,

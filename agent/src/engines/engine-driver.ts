@@ -117,11 +117,35 @@ export interface ParsedLogLine {
 
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
-/** Users inside the engine. Passwords come as verifiers only. */
+/** How far a change of users or databases may go. */
+export interface ChangeOptions {
+  /** Bound of one statement; past it the engine ends it by itself, and the change throws EngineBusy. 30 s when not given. */
+  readonly withinMs?: number;
+}
+
+export interface PutUserOptions extends ChangeOptions {
+  /**
+   * `absent` throws a refusal when there is another user of this name; `present` throws one when there is none, and has the
+   * user keep its role. A user that has the verifier already is what an earlier call came to.
+   */
+  readonly expected?: "absent" | "present" | undefined;
+}
+
+/** Users inside the engine. Passwords come as verifiers only. Calls that change one and the same user take turns. */
 export interface UsersFacet {
   list(instance: Instance, signal: AbortSignal): Promise<EngineUserState[]>;
-  put(instance: Instance, user: EngineUser, signal: AbortSignal): Promise<{ changed: boolean }>;
-  drop(instance: Instance, username: string, signal: AbortSignal): Promise<{ existed: boolean }>;
+  put(
+    instance: Instance,
+    user: EngineUser,
+    signal: AbortSignal,
+    options?: PutUserOptions,
+  ): Promise<{ changed: boolean; role: string }>;
+  drop(
+    instance: Instance,
+    username: string,
+    signal: AbortSignal,
+    options?: ChangeOptions,
+  ): Promise<{ existed: boolean }>;
   check(
     instance: Instance,
     username: string,
@@ -132,8 +156,20 @@ export interface UsersFacet {
 
 export interface DatabasesFacet {
   list(instance: Instance, signal: AbortSignal): Promise<EngineDatabase[]>;
-  create(instance: Instance, name: string, owner: string, signal: AbortSignal): Promise<{ created: boolean }>;
-  drop(instance: Instance, name: string, signal: AbortSignal): Promise<{ existed: boolean }>;
+  create(
+    instance: Instance,
+    database: NewDatabase,
+    signal: AbortSignal,
+    options?: ChangeOptions,
+  ): Promise<{ created: boolean }>;
+  drop(instance: Instance, name: string, signal: AbortSignal, options?: ChangeOptions): Promise<{ existed: boolean }>;
+}
+
+export interface NewDatabase {
+  readonly name: string;
+  readonly owner: string;
+  /** A database that was made with it is created by the same again. Empty: none is known again. */
+  readonly mark: string;
 }
 
 /** Orders of text that come from a library of the image, where an engine's data depends on one. */
@@ -151,7 +187,20 @@ export interface CollationUse {
   readonly actual: string;
 }
 
-/** The engine said no, in words that a user can read. */
+export type RefusalCode = "engine_refused" | "name_taken" | "database_user_not_found" | "not_possible";
+
+/** The engine said no, in words that a user can read: nothing was changed. */
 export class EngineRefused extends Error {
   override readonly name = "EngineRefused";
+  readonly code: RefusalCode;
+
+  constructor(message: string, { code = "engine_refused", cause }: { code?: RefusalCode; cause?: unknown } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+/** The engine gave up waiting for what others hold: nothing was changed, and it may work later. */
+export class EngineBusy extends Error {
+  override readonly name = "EngineBusy";
 }

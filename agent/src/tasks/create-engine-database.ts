@@ -4,8 +4,9 @@ import { databasesOf } from "./facets.ts";
 import type { TaskHandler } from "./task-handler.ts";
 
 export const createEngineDatabase: TaskHandler<"createEngineDatabase"> = {
-  async run({ name, owner }, { engine, signal }) {
+  async run(database, { engine, signal, withinMs }) {
     const { driver, instance } = await engine();
-    return create(CreateEngineDatabaseResultSchema, await databasesOf(driver).create(instance, name, owner, signal));
+    const created = await databasesOf(driver).create(instance, database, signal, { withinMs });
+    return create(CreateEngineDatabaseResultSchema, created);
   },
 };

@@ -1,13 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { type TaskFailure, TaskFailureSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineRefused } from "../engines/engine-driver.ts";
+import { EngineBusy, EngineRefused, type RefusalCode } from "../engines/engine-driver.ts";
 
 /** Codes that a failure can have; whoever gave the task reads them. */
 export type TaskFailureCode =
   | "stale_term"
   | "superseded"
   | "not_supported"
-  | "engine_refused"
+  | RefusalCode
+  | "engine_busy"
   | "not_ready"
   | "deadline_exceeded"
   | "cancelled"
@@ -32,7 +33,8 @@ export class TaskFailed extends Error {
   static from(error: unknown, signal?: AbortSignal): TaskFailed {
     if (error instanceof TaskFailed) return error;
     if (signal?.aborted && signal.reason instanceof TaskFailed) return signal.reason;
-    if (error instanceof EngineRefused) return new TaskFailed("engine_refused", error.message);
+    if (error instanceof EngineRefused) return new TaskFailed(error.code, error.message);
+    if (error instanceof EngineBusy) return new TaskFailed("engine_busy", error.message, true);
     return new TaskFailed("failed", error instanceof Error ? error.message : String(error), true);
   }
 

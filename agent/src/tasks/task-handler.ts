@@ -31,5 +31,7 @@ export interface TaskContext {
   /** A connection for payloads. */
   channel(): Promise<ControllerChannel>;
   readonly signal: AbortSignal;
+  /** Until shortly before the deadline: what ends by itself within it has an outcome that is known. */
+  readonly withinMs: number;
   progress(step: string, progressPct: number): void;
 }

@@ -41,6 +41,8 @@ export interface TaskRunner {
 }
 
 const longestTaskMs = 24 * 3_600_000;
+/** Of a task's time, for all that is not the engine's. */
+const spareMs = 2_000;
 
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
@@ -69,6 +71,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       ownerId: task.ownerId,
       term: task.term,
       signal,
+      withinMs: Math.max(1_000, Math.min(deadlineOf(task) - now() - spareMs, longestTaskMs)),
       progress: (step, pct) => sendProgress(task.id, step, pct),
     };
     const wasBegun = journal.outcome(task.id) === "begun";

@@ -114,9 +114,9 @@ const users: UsersFacet = {
   async put(instance, { username, role, verifier }, signal) {
     if (username.startsWith("holdfast")) throw new EngineRefused(`the name ${username} is the platform's`);
     const before = (await usersIn(instance, signal))[username];
-    if (before?.role === role && before.verifier === verifier) return { changed: false };
+    if (before?.role === role && before.verifier === verifier) return { changed: false, role };
     await ask(memberOf(instance), { op: "putUser", username, role, verifier }, signal);
-    return { changed: true };
+    return { changed: true, role };
   },
   async drop(instance, username, signal) {
     if (username === "app_user") throw new EngineRefused(`${username} cannot be dropped`);

@@ -297,8 +297,9 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: true });
       expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: false });
       expect(await databases?.drop(machine.instance, "holdfast", machine.signal)).toEqual({ existed: false });
-      expect(await databases?.create(machine.instance, "fresh", "app_user", machine.signal)).toEqual({ created: true });
-      expect(await databases?.create(machine.instance, "fresh", "app_user", machine.signal)).toEqual({
+      const fresh = { name: "fresh", owner: "app_user", mark: "" };
+      expect(await databases?.create(machine.instance, fresh, machine.signal)).toEqual({ created: true });
+      expect(await databases?.create(machine.instance, fresh, machine.signal)).toEqual({
         created: false,
       });
       await open.end().catch(() => undefined);

@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type DatabasesFacet, EngineRefused } from "../engine-driver.ts";
+import { type ChangeOptions, type DatabasesFacet, EngineRefused, type Instance } from "../engine-driver.ts";
 import { defaultDatabase, isReserved } from "./layout.ts";
+import { withTurn } from "./change.ts";
 import { refusalOf } from "./refusal.ts";
-import { codeOf, identifier, withSession } from "./session.ts";
+import { codeOf, identifier, type Session, withSession } from "./session.ts";
 
 export const databases: DatabasesFacet = {
   list: (instance, signal) =>
@@ -17,23 +19,29 @@ export const databases: DatabasesFacet = {
         .map(({ name, owner, size }) => create(EngineDatabaseSchema, { name, owner, sizeBytes: BigInt(size) }));
     }),
 
-  create: (instance, name, owner, signal) =>
-    withSession(instance, signal, async (session) => {
+  create: (instance, { name, owner, mark }, signal, options) =>
+    changing(instance, name, signal, options, async (session) => {
       if (isReserved(name) || name.startsWith("template"))
         throw new EngineRefused(`the name ${name} is the platform's`);
       if (isReserved(owner)) throw new EngineRefused(`there is no user ${owner}`);
+      const oid = mark === "" ? undefined : oidOf(mark);
+      const marked = oid === undefined ? "" : ` OID ${oid}`;
       try {
-        await session.rows(`CREATE DATABASE ${identifier(name)} OWNER ${identifier(owner)}`);
+        await session.rows(`CREATE DATABASE ${identifier(name)} OWNER ${identifier(owner)}${marked}`);
         return { created: true };
       } catch (error) {
-        if (codeOf(error) === "42P04") return { created: false };
-        throw refusalOf(error);
+        if (codeOf(error) !== "42P04") throw error;
+        const found = await session.rows("SELECT 1 FROM pg_database WHERE datname = $1 AND oid::bigint = $2", [
+          name,
+          oid ?? 0,
+        ]);
+        return { created: found.length > 0 };
       }
     }),
 
   /** Ends the sessions in it. The default database stays: the service's connection names it. */
-  drop: (instance, name, signal) =>
-    withSession(instance, signal, async (session) => {
+  drop: (instance, name, signal, options) =>
+    changing(instance, name, signal, options, async (session) => {
       if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
       if (isReserved(name) || name.startsWith("template")) return { existed: false };
       try {
@@ -41,7 +49,29 @@ export const databases: DatabasesFacet = {
         return { existed: true };
       } catch (error) {
         if (codeOf(error) === "3D000") return { existed: false };
-        throw refusalOf(error);
+        throw error;
       }
     }),
 };
+
+async function changing<T>(
+  instance: Instance,
+  name: string,
+  signal: AbortSignal,
+  options: ChangeOptions | undefined,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withTurn(instance, `database ${name}`, signal, work, options);
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/**
+ * Where a mark is kept: a database is not made in a transaction, so nothing can be written beside it but what is in its own
+ * statement. The upper half of the numbers is one that the engine's own counter reaches last.
+ */
+function oidOf(mark: string): number {
+  return 2 ** 31 + (createHash("sha256").update(mark).digest().readUInt32BE(0) >>> 1);
+}

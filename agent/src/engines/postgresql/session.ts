@@ -12,6 +12,8 @@ export interface SessionOptions {
   readonly database?: string;
   /** Bound of one statement in milliseconds. */
   readonly statementMs?: number;
+  /** How long one may wait for a lock; half of that when not given. */
+  readonly lockMs?: number;
 }
 
 /**
@@ -49,10 +51,10 @@ export async function withSession<T>(
   instance: Instance,
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
-  { database = platform, statementMs = 30_000 }: SessionOptions = {},
+  { database = platform, statementMs = 30_000, lockMs = Math.ceil(statementMs / 2) }: SessionOptions = {},
 ): Promise<T> {
   signal.throwIfAborted();
-  const limits = { statement_timeout: String(statementMs), lock_timeout: String(Math.ceil(statementMs / 2)) };
+  const limits = { statement_timeout: String(statementMs), lock_timeout: String(lockMs) };
   const client = new pg.Client({
     host: instance.paths.run,
     port: instance.spec.port,

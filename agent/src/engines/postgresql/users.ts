@@ -4,7 +4,14 @@ import {
   type EngineUserState,
   EngineUserStateSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineRefused, type Instance, type UsersFacet } from "../engine-driver.ts";
+import {
+  type ChangeOptions,
+  EngineRefused,
+  type Instance,
+  type PutUserOptions,
+  type UsersFacet,
+} from "../engine-driver.ts";
+import { boundsOf, withTurn } from "./change.ts";
 import { defaultUser, groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
 import { refusalOf } from "./refusal.ts";
@@ -12,8 +19,10 @@ import { identifier, literal, type Session, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) => withSession(instance, signal, listUsers),
-  put: (instance, user, signal) =>
-    withSession(instance, signal, (session) => putUser(session, user, instance.spec.version)),
+  put: (instance, user, signal, options) =>
+    changing(instance, user.username, signal, options, (session) =>
+      putUser(session, user, instance.spec.version, options?.expected),
+    ),
   drop: dropUser,
   check: (instance, username, verifier, signal) =>
     withSession(instance, signal, async (session) => {
@@ -27,10 +36,25 @@ export const users: UsersFacet = {
     }),
 };
 
+async function changing<T>(
+  instance: Instance,
+  username: string,
+  signal: AbortSignal,
+  options: ChangeOptions | undefined,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withTurn(instance, `user ${username}`, signal, work, options);
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
 interface RoleRow {
   readonly rolname: string;
   readonly rolpassword: string | null;
   readonly groups: string[];
+  readonly canlogin: boolean;
   readonly attributes: boolean;
 }
 
@@ -48,24 +72,39 @@ function roleOf({ groups: member }: RoleRow): "admin" | "readwrite" | "readonly"
   return member.includes(groups.readonly) ? "readonly" : "custom";
 }
 
-async function putUser(session: Session, user: EngineUser, version: string): Promise<{ changed: boolean }> {
-  const [row] = await readRoles(session, "r.rolname = $1", [user.username]);
-  const same = row !== undefined && row.attributes && row.rolpassword === user.verifier && roleOf(row) === user.role;
-  if (same) return { changed: false };
-  if (row !== undefined && user.username === defaultUser && user.role !== "admin") {
+async function putUser(
+  session: Session,
+  asked: EngineUser,
+  version: string,
+  expected: PutUserOptions["expected"],
+): Promise<{ changed: boolean; role: string }> {
+  const [row] = await readRoles(session, "r.rolname = $1", [asked.username]);
+  const user = expected === "present" ? { ...asked, role: keptRole(row, asked.username) } : asked;
+  const { role } = user;
+  const isOurs = row?.rolpassword === user.verifier;
+  if (isOurs && row.attributes && roleOf(row) === role) return { changed: false, role };
+  if (row !== undefined && !isOurs && expected === "absent")
+    throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
+  if (row !== undefined && user.username === defaultUser && role !== "admin") {
     throw new EngineRefused(`${defaultUser} is always an admin`);
   }
-  try {
-    await session.rows(`BEGIN; ${putUserSql(user, row !== undefined, version)}; COMMIT`);
-  } catch (error) {
-    throw refusalOf(error);
-  }
-  return { changed: true };
+  await session.rows(`BEGIN; ${putUserSql(user, row !== undefined, version)}; COMMIT`);
+  return { changed: true, role };
+}
+
+/** The role of a user that is to keep it. */
+function keptRole(row: RoleRow | undefined, username: string): string {
+  if (row === undefined || !row.canlogin || isReserved(username))
+    throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
+  const role = roleOf(row);
+  if (role !== "custom") return role;
+  const message = `${username} has rights of its own; change its password in the engine.`;
+  throw new EngineRefused(message, { code: "not_possible" });
 }
 
 function readRoles(session: Session, condition: string, values: readonly unknown[]): Promise<RoleRow[]> {
   return session.rows<RoleRow>(
-    `SELECT r.rolname, r.rolpassword,
+    `SELECT r.rolname, r.rolpassword, r.rolcanlogin AS canlogin,
        r.rolcanlogin AND NOT r.rolsuper AND NOT r.rolreplication AND NOT r.rolbypassrls AS attributes,
        ARRAY (SELECT g.rolname::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
               WHERE m.member = r.oid ORDER BY 1) AS groups
@@ -75,37 +114,43 @@ function readRoles(session: Session, condition: string, values: readonly unknown
 }
 
 /** What it owned goes to the default user, what it was granted is gone, and its sessions end. */
-async function dropUser(instance: Instance, username: string, signal: AbortSignal): Promise<{ existed: boolean }> {
-  if (username === defaultUser) throw new EngineRefused(`${defaultUser} owns the databases and cannot be dropped`);
-  if (isReserved(username)) return { existed: false };
+function dropUser(
+  instance: Instance,
+  username: string,
+  signal: AbortSignal,
+  options?: ChangeOptions,
+): Promise<{ existed: boolean }> {
   const name = identifier(username);
-  const databases = await withSession(instance, signal, async (session) => {
-    const [role] = await session.rows("SELECT 1 FROM pg_roles WHERE rolname = $1 AND NOT rolsuper", [username]);
-    if (role === undefined) return undefined;
-    // Nobody comes back in while it is taken apart. It stays one of the users until it is gone: a removal that is broken off
-    // shows, and can be asked for again.
+  return changing(instance, username, signal, options, async (session) => {
+    if (username === defaultUser) throw new EngineRefused(`${defaultUser} owns the databases and cannot be dropped`);
+    const [role] = isReserved(username)
+      ? []
+      : await session.rows<{ limit: number }>(
+          'SELECT rolconnlimit AS "limit" FROM pg_roles WHERE rolname = $1 AND NOT rolsuper',
+          [username],
+        );
+    if (role === undefined) return { existed: false };
+    // Nobody comes back in while it is taken apart. It stays one of the users until it is gone.
     await session.rows(
       `ALTER ROLE ${name} CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
     );
-    const rows = await session.rows<{ datname: string }>(
-      `SELECT datname FROM pg_database WHERE datallowconn AND oid IN
-         (SELECT dbid FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = $1::text::regrole)`,
-      [name],
-    );
-    return rows.map(({ datname }) => datname);
-  });
-  if (databases === undefined) return { existed: false };
-  try {
-    for (const database of databases)
-      await withSession(instance, signal, (session) => disown(session, name), { database });
-    await withSession(instance, signal, async (session) => {
+    try {
+      const rows = await session.rows<{ datname: string }>(
+        `SELECT datname FROM pg_database WHERE datallowconn AND oid IN
+           (SELECT dbid FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = $1::text::regrole)`,
+        [name],
+      );
+      for (const { datname: database } of rows)
+        await withSession(instance, signal, (there) => disown(there, name), { ...boundsOf(options), database });
       await disown(session, name);
       await session.rows(`DROP ROLE ${name}`);
-    });
-  } catch (error) {
-    throw refusalOf(error);
-  }
-  return { existed: true };
+    } catch (error) {
+      // A user that stays can sign in as before, unless the engine is away too.
+      await session.rows(`ROLLBACK; ALTER ROLE ${name} CONNECTION LIMIT ${role.limit}`).catch(() => undefined);
+      throw error;
+    }
+    return { existed: true };
+  });
 }
 
 async function disown(session: Session, name: string): Promise<void> {

@@ -17,13 +17,18 @@ export const users: UsersFacet = {
       return states;
     }),
 
-  put: (instance, user, signal) =>
+  put: (instance, asked, signal, { expected } = {}) =>
     withSession(instance, signal, async (session) => {
-      const before = await stateOf(session, user.username);
-      if (before?.passwords.includes(user.verifier) && before.role === user.role) return { changed: false };
-      await putUser(session, user);
+      const before = await stateOf(session, asked.username);
+      const user = expected === "present" ? { ...asked, role: keptRole(before?.role, asked.username) } : asked;
+      const isOurs = before?.passwords.includes(user.verifier) === true;
+      if (before !== undefined && !isOurs && expected === "absent")
+        throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
+      const changed = !isOurs || before.role !== user.role;
+      if (changed) await putUser(session, user);
+      // Also when it was so: an earlier call may have come to its end here.
       await session.call("ACL", "SAVE");
-      return { changed: true };
+      return { changed, role: user.role };
     }),
 
   /** Its sessions end with it. */
@@ -32,7 +37,7 @@ export const users: UsersFacet = {
       if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
       if (isReserved(username)) return { existed: false };
       const dropped = await session.call("ACL", "DELUSER", username);
-      if (dropped !== 0) await session.call("ACL", "SAVE");
+      await session.call("ACL", "SAVE");
       return { existed: dropped !== 0 };
     }),
 
@@ -42,6 +47,15 @@ export const users: UsersFacet = {
       return { exists: state !== undefined, matches: state?.passwords.includes(verifier) ?? false };
     }),
 };
+
+/** The role of a user that is to keep it. */
+function keptRole(role: string | undefined, username: string): string {
+  if (role === undefined)
+    throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
+  if (role !== "custom") return role;
+  const message = `${username} has rights of its own; change its password in the engine.`;
+  throw new EngineRefused(message, { code: "not_possible" });
+}
 
 /** Gives the user its role and password; sessions that are open have the new role at once. */
 export async function putUser(session: Session, { username, role, verifier }: EngineUser): Promise<void> {
