@@ -3,6 +3,7 @@ import type { ApiKey, CredentialUse, Token, User } from "./access/credential.ts"
 import type { Membership } from "./access/membership.ts";
 import type { Organization } from "./access/organization.ts";
 import type { DatabaseUserObject } from "./database-user/database-user.ts";
+import type { EngineChangeObject } from "./engine-change/engine-change.ts";
 import type { TaskObject } from "./fleet/task-object.ts";
 import type { HostObject } from "./host/host.ts";
 import { type MachineObject, parseMachine } from "./machine/machine.ts";
@@ -24,6 +25,7 @@ export function createCollections(store: Store) {
     operations: createCollection<OperationObject>(store, "operation"),
     tasks: createCollection<TaskObject>(store, "task"),
     databaseUsers: createCollection<DatabaseUserObject>(store, "database-user"),
+    engineChanges: createCollection<EngineChangeObject>(store, "engine-change"),
     records: createCollection<DnsRecordObject>(store, "dns-record"),
     organizations: createCollection<Organization>(store, "organization"),
     apiKeys: createCollection<ApiKey>(store, "api-key"),

@@ -9,6 +9,7 @@ import type { CatalogData } from "./catalog/catalog.ts";
 import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
 import type { HostsProvider } from "./compute/hosts/hosts-provider.ts";
+import { createEngineChangeWork } from "./engine-change/engine-change-reconciler.ts";
 import type { RunningFleet } from "./fleet/create-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
@@ -105,6 +106,13 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       subscribe: (onChange) => operations.subscribe(onChange),
       inputs: (id) => operations.get(id)?.modRevision ?? 0n,
     },
+    createEngineChangeWork({
+      ...deps,
+      changes: collections.engineChanges,
+      services,
+      operations,
+      users: collections.databaseUsers,
+    }),
     createAuthorityRotation(deps),
     createImageRegister({ ...deps, nodeImages: collections.nodeImages, machines }),
     ...(deps.agentPace === undefined

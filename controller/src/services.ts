@@ -16,6 +16,7 @@ import type { CatalogData } from "./catalog/catalog.ts";
 import { createCatalogApi } from "./catalog/catalog-api.ts";
 import type { EngineOffer } from "./catalog/engine-offer.ts";
 import type { Collections } from "./collections.ts";
+import { createEngineChanges } from "./engine-change/engine-changes.ts";
 import { createConfigurationApi } from "./configuration/configuration-api.ts";
 import { createDatabaseApi } from "./database/database-api.ts";
 import type { EgressClient } from "./egress/egress-client.ts";
@@ -73,6 +74,13 @@ export function createServices(deps: ServicesDeps): ServedService[] {
   const { quotas, setUps } = deps.access;
   const access = createServiceAccess({ services, operations });
   const engineTasks = createEngineTasks({ fleet });
+  const changes = createEngineChanges({
+    ...deps,
+    changes: collections.engineChanges,
+    operations,
+    access,
+    patienceMs: engineTimeoutMs,
+  });
   const logs = createServiceLogs({ fleet, cursors: deps.cursors });
   const trustBundle = () => deps.authority.trustBundle;
   const auditNow = outbox.auditNow;
@@ -96,8 +104,8 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     createHostApi({ ...deps, hosts: collections.hosts, machines }),
     createMaintenanceAdminApi({ ...deps, ...maintenance, services, operations }),
     createOperationApi({ ...deps, operations, access }),
-    createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, auditNow }),
-    createDatabaseApi({ ...deps, access, tasks: engineTasks }),
+    createDatabaseUserApi({ ...deps, users, access, tasks: engineTasks, changes, auditNow }),
+    createDatabaseApi({ ...deps, access, tasks: engineTasks, changes }),
     createConfigurationApi({ ...deps, services, operations, access, patienceMs: engineTimeoutMs }),
     createEventApi({ ...deps, access }),
     createMetricApi({ ...deps, access }),

@@ -18,7 +18,8 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
     const wanted = new Set<unknown>(
       also.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
     );
-    return { isSo: (value: object) => wanted.has(read(value)), status: also.http };
+    const own = also.location === "" ? location : compileLocation(also.location, output);
+    return { isSo: (value: object) => wanted.has(read(value)), status: also.http, location: own };
   });
   const kept = new WeakMap<object, KeptAnswer>();
   return (value) => {
@@ -30,9 +31,10 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
   };
 
   function answerOf(value: object): KeptAnswer {
-    const status = statuses.find(({ isSo }) => isSo(value))?.status ?? rest.status;
+    const answered = statuses.find(({ isSo }) => isSo(value)) ?? { status: rest.status, location };
+    const { status } = answered;
     const headers: Record<string, string> = {};
-    if (location !== undefined && status !== 200) headers.location = location(value);
+    if (answered.location !== undefined && status !== 200) headers.location = answered.location(value);
     if (status === 204) return { status, headers, body: "", secret };
     headers["content-type"] = "application/json";
     return { status, headers, body: encode(value), secret };

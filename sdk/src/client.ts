@@ -12,9 +12,9 @@ import { type List, type ListOptions, listOf } from "./pages.ts";
 import { Services } from "./services.ts";
 import { Tokens } from "./tokens.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
-import type { Catalog, ManagedService, ServiceStatus } from "./types.ts";
+import type { Catalog, ManagedService, Operation, ServiceStatus } from "./types.ts";
 import { Users } from "./users.ts";
-import { waitFor, type WaitOptions } from "./wait.ts";
+import { waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
 import { Webhooks } from "./webhooks.ts";
 
 /** The API of one installation. Each method throws an ApiError when the API refuses, and ConnectionFailed without an answer. */
@@ -45,6 +45,11 @@ export interface Client {
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
   /** Waits until nothing is left of the service. */
   waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
+  /**
+   * Waits until the operation, or the one of that id, is over, as of a user, a database or a configuration that its engine is slow
+   * to take. Throws OperationFailed, WaitTimedOut, or the signal's reason.
+   */
+  waitForOperation(operation: Operation | string, options?: OperationWaitOptions): Promise<Operation>;
   /** A method of holdfast.admin.v1, for platform operators: "FleetService", "ListMachines". */
   admin<T>(service: string, method: string, request?: object, options?: CallOptions): Promise<T>;
 }
@@ -74,6 +79,7 @@ export function createClient(options: TransportOptions): Client {
     me: (call) => transport.request("GET", "/me", call),
     auditLog: (filter, list) => listOf(transport, "/audit-log", "entries", list, { ...filter }),
     waitFor: ((service, target, wait) => waitFor({ services, operations }, service, target, wait)) as Client["waitFor"],
+    waitForOperation: (operation, wait) => waitForOperation(operations, operation, wait),
     admin: (service, method, request = {}, call = {}) =>
       transport.request("POST", `/holdfast.admin.v1.${service}/${method}`, {
         ...call,

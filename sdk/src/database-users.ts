@@ -1,6 +1,6 @@
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { DatabasePassword, DatabaseUser, NewDatabaseUser } from "./types.ts";
+import type { DatabasePassword, DatabaseUser, DatabaseUserDeletion, NewDatabaseUser } from "./types.ts";
 
 /** Users inside the engine of a service, those made in SQL too. */
 export class DatabaseUsers {
@@ -14,7 +14,7 @@ export class DatabaseUsers {
     return listOf(this.#transport, usersOf(serviceId), "users", options);
   }
 
-  /** Answers when the engine has the user; revealPassword has the password. */
+  /** Answers when the engine has the user, or after 15 s with an operation; revealPassword has the password. */
   create(serviceId: string, user: NewDatabaseUser, options?: CallOptions): Promise<DatabaseUser> {
     return this.#transport.request("POST", usersOf(serviceId), { ...options, body: user });
   }
@@ -23,8 +23,12 @@ export class DatabaseUsers {
     return this.#transport.request("GET", usersOf(serviceId, username), options);
   }
 
-  delete(serviceId: string, username: string, options?: CallOptions): Promise<void> {
-    return this.#transport.request("DELETE", usersOf(serviceId, username), { ...options, goneIsDone: true });
+  /** Answers when the engine has removed it, or after 15 s with an operation. */
+  async delete(serviceId: string, username: string, options?: CallOptions): Promise<DatabaseUserDeletion> {
+    const asked = { ...options, goneIsDone: true };
+    const path = usersOf(serviceId, username);
+    const underWay = await this.#transport.request<DatabaseUserDeletion | undefined>("DELETE", path, asked);
+    return underWay ?? { service_id: serviceId, username, operation: null };
   }
 
   /** The current password. Throws Conflict when it was changed in SQL. */
@@ -32,7 +36,7 @@ export class DatabaseUsers {
     return this.#transport.request("POST", usersOf(serviceId, username, "reveal-password"), options);
   }
 
-  /** A new random password; open sessions stay. */
+  /** A new random password; open sessions stay. With an operation it holds once that is completed. */
   resetPassword(serviceId: string, username: string, options?: CallOptions): Promise<DatabasePassword> {
     return this.#transport.request("POST", usersOf(serviceId, username, "reset-password"), options);
   }

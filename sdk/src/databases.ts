@@ -1,6 +1,6 @@
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { Database } from "./types.ts";
+import type { Database, DatabaseDeletion } from "./types.ts";
 
 /** Databases inside the engine of a service. */
 export class Databases {
@@ -14,13 +14,17 @@ export class Databases {
     return listOf(this.#transport, pathOf("managed-services", serviceId, "databases"), "databases", options);
   }
 
+  /** Answers when the engine has it, or after 15 s with an operation. */
   create(serviceId: string, name: string, options?: CallOptions): Promise<Database> {
     const path = pathOf("managed-services", serviceId, "databases");
     return this.#transport.request("POST", path, { ...options, body: { name } });
   }
 
-  delete(serviceId: string, name: string, options?: CallOptions): Promise<void> {
+  /** Answers when the engine has dropped it, or after 15 s with an operation. */
+  async delete(serviceId: string, name: string, options?: CallOptions): Promise<DatabaseDeletion> {
     const path = pathOf("managed-services", serviceId, "databases", name);
-    return this.#transport.request("DELETE", path, { ...options, goneIsDone: true });
+    const asked = { ...options, goneIsDone: true };
+    const underWay = await this.#transport.request<DatabaseDeletion | undefined>("DELETE", path, asked);
+    return underWay ?? { service_id: serviceId, name, operation: null };
   }
 }

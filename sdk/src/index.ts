@@ -25,6 +25,6 @@ export {
   type WebhookHeaders,
   WebhookVerificationFailed,
 } from "./verify-webhook.ts";
-export { OperationFailed, ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
+export { OperationFailed, type OperationWaitOptions, ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
 export type * from "./webhook-types.ts";
 export type { Webhooks } from "./webhooks.ts";

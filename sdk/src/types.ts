@@ -29,7 +29,10 @@ export interface Fault {
 export interface Operation {
   readonly id: string;
   readonly service_id: string;
-  /** "create", "start", "stop", "restart", "configure", "maintenance" or "delete". */
+  /**
+   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance" or "delete". Of what is in its engine:
+   * "create_user", "reset_password", "delete_user", "create_database" or "delete_database".
+   */
   readonly type: string;
   readonly status: OperationStatus;
   /** What is being done; null before it begins. */
@@ -221,6 +224,16 @@ export interface DatabaseUser {
   /** True when the platform made it and keeps its password. */
   readonly managed: boolean;
   readonly created_at: string | null;
+  /** What changes it in the engine, until it is over. */
+  readonly operation: Operation | null;
+}
+
+/** A user that goes, or is gone. */
+export interface DatabaseUserDeletion {
+  readonly service_id: string;
+  readonly username: string;
+  /** Until it is over. */
+  readonly operation: Operation | null;
 }
 
 /** A user to be made; the platform makes its password. */
@@ -234,6 +247,8 @@ export interface DatabasePassword {
   readonly service_id: string;
   readonly username: string;
   readonly password: string;
+  /** While the engine has not taken it yet: until then the password before it holds. */
+  readonly operation: Operation | null;
 }
 
 /** A database inside a service. */
@@ -242,6 +257,16 @@ export interface Database {
   readonly name: string;
   readonly owner: string;
   readonly size_bytes: number;
+  /** What makes or drops it, until it is over. */
+  readonly operation: Operation | null;
+}
+
+/** A database that goes, or is gone. */
+export interface DatabaseDeletion {
+  readonly service_id: string;
+  readonly name: string;
+  /** Until it is over. */
+  readonly operation: Operation | null;
 }
 
 /** A parameter of an engine. Values are texts, as the engine writes them. */

@@ -75,3 +75,33 @@ describe("waitFor", () => {
     await expect(client.waitFor("s1", "Running", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 });
+
+describe("waitForOperation", () => {
+  const reset = { ...stop, id: "o1", type: "reset_password", step: "WaitForEngine", progress_pct: 0, error: null };
+
+  test("answers the operation once it is completed, and tells each step", async () => {
+    const left = [{ ...reset, status: "pending", step: null }, reset, reset, { ...reset, status: "completed" }];
+    const client = createClient({
+      baseUrl: "https://holdfast.test",
+      fetch: async () => Response.json(left.length > 1 ? left.shift() : left[0]),
+    });
+    const told: unknown[] = [];
+    const over = await client.waitForOperation("o1", { onProgress: ({ step }) => told.push(step) });
+    expect(over.status).toBe("completed");
+    expect(told).toEqual([null, "WaitForEngine"]);
+  });
+
+  test("ends when it fails, when nobody knows it, and in time", async () => {
+    const error = { code: "engine_busy", message: "others hold it" };
+    const failed = clientOf([], { ...reset, status: "failed", error }).waitForOperation("o1");
+    await expect(failed).rejects.toThrow(OperationFailed);
+    await expect(failed).rejects.toThrow("others hold it");
+    const unknown = createClient({
+      baseUrl: "https://holdfast.test",
+      fetch: async () => Response.json({ code: "operation_not_found", detail: "why" }, { status: 404 }),
+    });
+    await expect(unknown.waitForOperation("o2")).rejects.toBeInstanceOf(NotFound);
+    const late = clientOf([], reset).waitForOperation("o1", { timeoutMs: 0 });
+    await expect(late).rejects.toBeInstanceOf(WaitTimedOut);
+  });
+});

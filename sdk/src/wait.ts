@@ -4,7 +4,7 @@ import { pause } from "./retry.ts";
 import type { Services } from "./services.ts";
 import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./types.ts";
 
-/** The time ran out before the service was there. */
+/** The time ran out before it was there. */
 export class WaitTimedOut extends Error {
   override readonly name = "WaitTimedOut";
 }
@@ -20,7 +20,7 @@ export class ServiceFailed extends Error {
   }
 }
 
-/** What was waited for has failed or was cancelled, and the service is what it was. */
+/** What was waited for has failed or was cancelled, and all is what it was. */
 export class OperationFailed extends Error {
   override readonly name = "OperationFailed";
   readonly operation: Operation;
@@ -31,11 +31,20 @@ export class OperationFailed extends Error {
   }
 }
 
-/** How long to wait, and whom to tell meanwhile. */
-export interface WaitOptions {
+interface Limits {
   /** Of the whole wait, 15 minutes when left out. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How long to wait, and whom to tell meanwhile. */
+export interface OperationWaitOptions extends Limits {
+  /** Told of each change of the step or of the progress. */
+  readonly onProgress?: ((operation: Operation) => void) | undefined;
+}
+
+/** How long to wait, and whom to tell meanwhile. */
+export interface WaitOptions extends Limits {
   /** Told of each change of the step or of the progress. */
   readonly onProgress?: ((summary: TaskSummary) => void) | undefined;
 }
@@ -45,14 +54,11 @@ export async function waitFor(
   { services, operations }: { readonly services: Services; readonly operations: Operations },
   service: ManagedService | string,
   target: ServiceStatus | "gone",
-  { timeoutMs = 15 * 60_000, signal, onProgress }: WaitOptions = {},
+  { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
   const { id, operation } = typeof service === "string" ? { id: service, operation: null } : service;
-  const end = performance.now() + timeoutMs;
   let awaited = operation?.id;
-  let cause: unknown;
   let last = "";
-  // An API that was never there, or an id that nobody knows, is told at once.
   let wasSeen = typeof service !== "string";
 
   /** What the wait came to, if it is over. */
@@ -81,20 +87,71 @@ export async function waitFor(
     if (ended.status === "completed") awaited = undefined;
   }
 
+  return untilOver(look, `the service was not ${target}`, {
+    timeoutMs,
+    signal,
+    isOver: (error) => target === "gone" && error instanceof NotFound,
+    mayBeAway: () => wasSeen,
+  });
+}
+
+/** As Client.waitForOperation promises it. */
+export async function waitForOperation(
+  operations: Operations,
+  operation: Operation | string,
+  { timeoutMs = defaultTimeoutMs, signal, onProgress }: OperationWaitOptions = {},
+): Promise<Operation> {
+  const id = typeof operation === "string" ? operation : operation.id;
+  let wasSeen = typeof operation !== "string";
+  let last = "";
+
+  async function look(): Promise<{ readonly found: Operation } | undefined> {
+    const now = await operations.get(id, { signal });
+    wasSeen = true;
+    if (now.status === "failed" || now.status === "cancelled") throw new OperationFailed(now);
+    if (now.status === "completed") return { found: now };
+    const text = `${now.status} ${now.step} ${now.progress_pct}`;
+    if (text !== last) onProgress?.(now);
+    last = text;
+    return undefined;
+  }
+
+  const found = await untilOver(look, "the operation was not over", { timeoutMs, signal, mayBeAway: () => wasSeen });
+  if (found === undefined) throw new Error("a wait for an operation ends with it");
+  return found;
+}
+
+const defaultTimeoutMs = 15 * 60_000;
+
+/** Looks again and again until there is something, with growing pauses; an API that is away for a while, as in an upgrade, changes nothing. */
+async function untilOver<T>(
+  look: () => Promise<{ readonly found: T } | undefined>,
+  failure: string,
+  wait: {
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal | undefined;
+    /** Is this error what was waited for? */
+    readonly isOver?: (error: unknown) => boolean;
+    /** An API that was never there, or an id that nobody knows, is told at once. */
+    readonly mayBeAway: () => boolean;
+  },
+): Promise<T | undefined> {
+  const { timeoutMs, signal } = wait;
+  const end = performance.now() + timeoutMs;
+  let cause: unknown;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
       const over = await look();
       if (over !== undefined) return over.found;
       cause = undefined;
     } catch (error) {
-      if (target === "gone" && error instanceof NotFound) return undefined;
-      // An API that is away for a while, as in an upgrade, changes nothing of what is waited for.
+      if (wait.isOver?.(error) === true) return undefined;
       const passes = error instanceof ConnectionFailed || error instanceof Unavailable;
-      if (!wasSeen || !passes) throw error;
+      if (!wait.mayBeAway() || !passes) throw error;
       cause = error;
     }
     if (performance.now() + pauseMs > end)
-      throw new WaitTimedOut(`the service was not ${target} within ${Math.round(timeoutMs / 1000)} s`, { cause });
+      throw new WaitTimedOut(`${failure} within ${Math.round(timeoutMs / 1000)} s`, { cause });
     await pause(pauseMs, signal);
   }
 }

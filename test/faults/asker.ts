@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Platform } from "../support/platform.ts";
 import type { Random } from "../support/random.ts";
 import type { RestAnswer } from "../support/rest-answer.ts";
-import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../support/service-json.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import type { Asked, AskedService } from "./asked-services.ts";
 
 export interface AskerDeps {
@@ -78,7 +79,10 @@ async function changeOne(deps: AskerDeps, service: AskedService, key: string): P
       const body = { username, role: "readwrite" };
       const answer = await ask(deps, "POST", `${path}/database-users`, key, body);
       tell(answer);
-      if (answer.status === 201) service.users.add(username);
+      // The engine may be down, and what follows may stop it: no user is left in doubt.
+      const isMade =
+        answer.status === 202 ? await isCompleted(deps, answer.json.operation?.id ?? "") : answer.status === 201;
+      if (isMade) service.users.add(username);
       return;
     }
     case "delete": {
@@ -95,6 +99,17 @@ async function changeOne(deps: AskerDeps, service: AskedService, key: string): P
       if (answer.status !== 202 && answer.status !== 409) throw new Error(`${deed}: ${answer.status} ${answer.text}`);
     }
   }
+}
+
+async function isCompleted({ platform }: AskerDeps, id: string): Promise<boolean> {
+  return waitUntil(
+    `operation ${id} has ended`,
+    async () => {
+      const { json } = await platform.rest.insist<OperationJson>("GET", `/operations/${id}`, { withinMs: 90_000 });
+      return json.finished_at === null ? undefined : { isMade: json.status === "completed" };
+    },
+    { withinMs: 120_000, everyMs: 200 },
+  ).then(({ isMade }) => isMade);
 }
 
 /** A verb's body is empty; what an engine must take may have to wait for its machine to be back. */

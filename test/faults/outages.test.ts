@@ -14,6 +14,11 @@ import { startSecondController } from "../support/second-controller.ts";
 import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { changeUnderLocks, endOf } from "./engine-changes.ts";
+
+interface UnderWayJson {
+  readonly operation: { readonly id: string };
+}
 
 interface Ports {
   readonly api: number;
@@ -195,14 +200,15 @@ describe("an outage", () => {
     expect(engines()).toEqual(before);
   });
 
-  it("of an agent: the engine serves, what needs the agent says so, and nothing is started twice", async () => {
+  it("of an agent: the engine serves, what needs the agent waits for it, and nothing is started twice", async () => {
     const machine = machineOf(database);
+    const begun: string[] = [];
     process.kill(machine?.agent ?? 0, "SIGSTOP");
     try {
       const until = Date.now() + outageMs;
       const asked = [
-        platform.rest.post<ProblemJson>(path("/database-users"), { username: "late", role: "readonly" }),
-        platform.rest.post<ProblemJson>(path("/databases"), { name: "late" }),
+        platform.rest.post<UnderWayJson>(path("/database-users"), { username: "late", role: "readonly" }),
+        platform.rest.post<UnderWayJson>(path("/databases"), { name: "late" }),
       ];
       while (Date.now() < until) {
         await serve();
@@ -210,7 +216,10 @@ describe("an outage", () => {
         expect(status).toBe("Running");
         await sleep(1_000);
       }
-      for (const answer of asked) expect(expectStatus(await answer, 503).json.code).toBe("machine_unreachable");
+      for (const answer of asked) begun.push(expectStatus(await answer, 202).json.operation.id);
+      // By now it is known that nobody answers: nothing is begun any more.
+      const { json } = expectStatus(await platform.rest.post<ProblemJson>(path("/databases"), { name: "later" }), 503);
+      expect(json.code).toBe("machine_unreachable");
       const { health } = await services.get(database.service.id);
       expect(health.status).not.toBe("healthy");
     } finally {
@@ -222,11 +231,18 @@ describe("an outage", () => {
       { withinMs: 30_000, everyMs: 200, describe: () => services.describe(database.service.id) },
     );
     expect(machineOf(database)).toEqual(machine);
-    // What was told to have failed is not done after all.
+    for (const id of begun) expect(await endOf(platform, id)).toMatchObject({ status: "completed" });
+    // What was told to be under way is done, what was told to have failed is not.
     const { databases } = (await platform.rest.get<{ databases: { name: string }[] }>(path("/databases"))).json;
-    expect(databases.map(({ name }) => name)).toEqual(["defaultdb"]);
+    expect(databases.map(({ name }) => name)).toEqual(["defaultdb", "late"]);
     const { users } = (await platform.rest.get<{ users: { username: string }[] }>(path("/database-users"))).json;
-    expect(users.map(({ username }) => username)).toEqual(["app_user"]);
+    expect(users.map(({ username }) => username)).toEqual(["app_user", "late"]);
+    expectStatus(await platform.rest.delete(path("/databases/late")), 204);
+    expectStatus(await platform.rest.delete(path("/database-users/late")), 204);
+  });
+
+  it("of what users and databases are changed by: each change ends as the engine has it", async () => {
+    await changeUnderLocks(platform, database);
   });
 
   it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {

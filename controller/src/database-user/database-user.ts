@@ -15,7 +15,7 @@ export interface DatabaseUserSpec {
 
 export type DatabaseUserStatus = Readonly<Record<string, never>>;
 
-/** Users of one service lie side by side, so that they go with it. */
+/** Users of one service lie side by side, so that they go with it. What was named in SQL may have any name. */
 export function databaseUserId(serviceId: string, username: string): string {
-  return `${serviceId}.${username}`;
+  return `${serviceId}.${encodeURIComponent(username)}`;
 }

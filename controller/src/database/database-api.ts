@@ -2,45 +2,51 @@ import { create } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { EngineDatabase } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type Database, DatabaseSchema, DatabaseService } from "@holdfast/proto/holdfast/v1/database_pb.ts";
-import { auditOf } from "../access/caller.ts";
+import {
+  type Database,
+  DatabaseDeletionSchema,
+  DatabaseSchema,
+  DatabaseService,
+} from "@holdfast/proto/holdfast/v1/database_pb.ts";
 import { type Cursors, defaultPageSize } from "../access/cursor.ts";
 import { pageByName } from "../access/page-by-name.ts";
+import type { EngineChanges } from "../engine-change/engine-changes.ts";
 import type { EngineTasks } from "../managed-service/engine-task.ts";
 import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
-import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { operationMessage } from "../operation/operation-message.ts";
 
 export interface DatabaseApiDeps {
-  readonly begin: () => UnitOfWork;
   readonly access: ServiceAccess;
   readonly tasks: EngineTasks;
+  readonly changes: EngineChanges;
   readonly cursors: Cursors;
 }
 
 /** The RPCs of databases inside an engine. The engine is the only truth: nothing of them is kept here. */
 export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
-  const { access, tasks, cursors } = deps;
-  const changing = createKeyedMutex();
+  const { access, tasks, changes, cursors } = deps;
 
+  /** As the engine has them, with those that it is to make. */
   async function engineDatabases(service: ManagedServiceObject, call: Call): Promise<EngineDatabase[]> {
     const input = {
       case: "listEngineDatabases",
       value: { $typeName: "holdfast.agent.v1.ListEngineDatabases" },
     } as const;
-    return (await tasks.run(service, input, call.signal)).databases;
+    const { databases } = await tasks.run(service, input, call.signal);
+    const coming = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineDatabase[] => {
+      if (spec.change.type !== "create_database") return [];
+      const { name, owner } = spec.change;
+      const isThere = databases.some((database) => database.name === name);
+      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n }];
+    });
+    return [...databases, ...coming];
   }
 
-  function message(service: ManagedServiceObject, { name, owner, sizeBytes }: EngineDatabase): Database {
-    return create(DatabaseSchema, { serviceId: service.metadata.id, name, owner, sizeBytes });
-  }
-
-  async function audit(call: Call, action: string, service: ManagedServiceObject, answer?: Database): Promise<void> {
-    const unit = deps.begin();
-    unit.audit(auditOf(call, action, "managed-service", service.metadata.id));
-    if (answer !== undefined) unit.answer(call, answer);
-    await unit.commit(call.signal);
+  function message({ metadata }: ManagedServiceObject, { name, owner, sizeBytes }: EngineDatabase): Database {
+    const underWay = changes.find(metadata.id, { kind: "database", name });
+    const operation = underWay && operationMessage(underWay.operation);
+    return create(DatabaseSchema, { serviceId: metadata.id, name, owner, sizeBytes, ...(operation && { operation }) });
   }
 
   const handlers: Handlers<typeof DatabaseService> = {
@@ -59,27 +65,33 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     },
 
     createDatabase: ({ serviceId, name }, call) =>
-      changing(`${serviceId} ${name}`, async () => {
-        const { object } = access.requireRunning(serviceId, call);
-        const value = { $typeName: "holdfast.agent.v1.CreateEngineDatabase", name, owner: defaultUser } as const;
-        const { created } = await tasks.run(object, { case: "createEngineDatabase", value }, call.signal);
-        if (!created) throw new HoldfastError("NAME_TAKEN", `The engine has a database ${name} already.`);
-        const made = (await engineDatabases(object, call)).find((database) => database.name === name);
-        if (made === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
-        const answer = message(object, made);
-        await audit(call, "database.create", object, answer);
-        return answer;
-      }),
+      changes.bring(
+        {
+          serviceId,
+          change: { type: "create_database", name, owner: defaultUser },
+          audit: { action: "database.create", objectKind: "managed-service", objectId: serviceId },
+          underWay: (operation) => create(DatabaseSchema, { serviceId, name, owner: defaultUser, operation }),
+          async done() {
+            const { object } = access.requireRunning(serviceId, call);
+            const made = (await engineDatabases(object, call)).find((database) => database.name === name);
+            if (made === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
+            return message(object, made);
+          },
+        },
+        call,
+      ),
 
     deleteDatabase: ({ serviceId, name }, call) =>
-      changing(`${serviceId} ${name}`, async () => {
-        const { object } = access.requireRunning(serviceId, call);
-        const value = { $typeName: "holdfast.agent.v1.DropEngineDatabase", name } as const;
-        const { existed } = await tasks.run(object, { case: "dropEngineDatabase", value }, call.signal);
-        if (!existed) throw new HoldfastError("DATABASE_NOT_FOUND", `The engine has no database ${name}.`);
-        await audit(call, "database.delete", object);
-        return {};
-      }),
+      changes.bring(
+        {
+          serviceId,
+          change: { type: "delete_database", name },
+          audit: { action: "database.delete", objectKind: "managed-service", objectId: serviceId },
+          underWay: (operation) => create(DatabaseDeletionSchema, { serviceId, name, operation }),
+          done: () => create(DatabaseDeletionSchema, { serviceId, name }),
+        },
+        call,
+      ),
   };
   return serve(DatabaseService, handlers);
 }

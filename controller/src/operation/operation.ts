@@ -2,7 +2,23 @@ import type { ImageChange, MaintenanceWork } from "../maintenance/maintenance-wo
 import type { Resource } from "../store/resource.ts";
 
 /** What is being done. */
-export type OperationType = "create" | "start" | "stop" | "restart" | "configure" | "maintenance" | "delete";
+export type OperationType =
+  | "create"
+  | "start"
+  | "stop"
+  | "restart"
+  | "configure"
+  | "maintenance"
+  | "delete"
+  | EngineOperationType;
+
+/** Of what is inside an engine: these do not hold their service. */
+export type EngineOperationType =
+  | "create_user"
+  | "reset_password"
+  | "delete_user"
+  | "create_database"
+  | "delete_database";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
 export interface OperationSpec {

@@ -41,7 +41,7 @@ export function createKeptAnswers({ store, sealer, clock }: Deps & { readonly st
 
   return {
     async find(idempotency, signal) {
-      const value = await store.get(keyOfIdempotency(idempotency), signal);
+      const value = await store.get(keptAnswerKey(idempotency), signal);
       if (value === undefined) return undefined;
       const record: KeptRecord = JSON.parse(value.value);
       if (record.expiresAt <= clock.now()) {
@@ -81,7 +81,7 @@ export function keptAnswerOf(
   { status, headers, body, secret }: KeptAnswer,
   { sealer, clock }: Deps,
 ): { key: string; value: string } {
-  const key = keyOfIdempotency(idempotency);
+  const key = keptAnswerKey(idempotency);
   const record: KeptRecord = {
     bodyHash: storedHash(idempotency, sealer),
     expiresAt: clock.now() + keepMs,
@@ -98,7 +98,8 @@ function storedHash({ bodyHash }: Idempotency, sealer: Sealer): string {
   return sealer.keyedHash("idempotency-body", bodyHash);
 }
 
-function keyOfIdempotency({ scope, key }: Idempotency): string {
+/** The key of what is kept for a request. */
+export function keptAnswerKey({ scope, key }: Idempotency): string {
   return (
     prefix +
     createHash("sha256")

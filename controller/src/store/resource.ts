@@ -35,6 +35,7 @@ export type Kind =
   | "operation"
   | "task"
   | "database-user"
+  | "engine-change"
   | "dns-record"
   | "organization"
   | "api-key"

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type AuditEntry, type EventEntry, type NewAudit, type NewEvent, outboxKeyOf } from "../outbox/outbox-entry.ts";
 import type { Sealer } from "../secrets/sealer.ts";
-import { keptAnswerOf } from "./kept-answers.ts";
+import { keptAnswerKey, keptAnswerOf } from "./kept-answers.ts";
 import type { Store } from "./store.ts";
 import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import { keyOf, nameKeyOf, type Kind, type Resource, type Stored } from "./resource.ts";
@@ -38,6 +38,8 @@ export interface UnitOfWork {
   audit(entry: NewAudit): void;
   /** Keeps the answer for the call's Idempotency-Key, sealed when it holds a secret. Nothing without a key. */
   answer(call: Call, answer: AnyMessage): void;
+  /** Puts this answer in the place of the one that an earlier unit of work of the call has kept; without one nothing is kept. */
+  answerInstead(call: Call, answer: AnyMessage | undefined): void;
   /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that allows it. */
   onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
   /**
@@ -125,6 +127,11 @@ export function createUnitOfWork(store: Store, { outbox, sealer, clock, ids }: U
       answerKey = put.key;
       conditions.push({ key: put.key, modRevision: 0n });
       puts.push(put);
+    },
+    answerInstead({ idempotency }, answer) {
+      if (idempotency === undefined) return;
+      if (answer === undefined) deletes.push(keptAnswerKey(idempotency));
+      else puts.push(keptAnswerOf(idempotency, idempotency.encode(answer), { sealer, clock }));
     },
     onlyWhile(condition) {
       conditions.push(condition);

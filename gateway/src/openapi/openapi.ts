@@ -126,7 +126,7 @@ function successes(method: ApiMethod, rest: RestRule, answer: JsonSchema | undef
         headers: {
           ...reference("Request-Id"),
           ...(method.readOnly ? {} : reference("Holdfast-Revision")),
-          ...(rest.location !== undefined && status !== 200 ? reference("Location") : {}),
+          ...(isLocated(rest, status) ? reference("Location") : {}),
           ...(rest.verb === "POST" ? reference("Idempotency-Replayed") : {}),
         },
         ...(answer === undefined || status === 204 ? {} : { content: { "application/json": answer } }),
@@ -134,6 +134,11 @@ function successes(method: ApiMethod, rest: RestRule, answer: JsonSchema | undef
       },
     ]),
   );
+}
+
+function isLocated(rest: RestRule, status: number): boolean {
+  if (status === 200) return false;
+  return rest.location !== undefined || rest.also.some((also) => also.http === status && also.location !== "");
 }
 
 const commonHeaders: JsonSchema = {

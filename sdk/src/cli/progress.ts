@@ -1,9 +1,15 @@
-import type { TaskSummary } from "../types.ts";
 import type { Screen } from "./output.ts";
+
+/** Where something is that takes time. */
+export interface Step {
+  readonly status: string;
+  readonly current_task: string | null;
+  readonly progress_pct: number;
+}
 
 /** Shows how far a wait is. */
 export interface Progress {
-  update(summary: TaskSummary): void;
+  update(step: Step): void;
   /** Removes the line of a terminal. */
   end(): void;
 }

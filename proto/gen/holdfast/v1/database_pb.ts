@@ -8,8 +8,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
-import type { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
+import type { Operation, OperationJson } from "./operation_pb.ts";
+import { file_holdfast_v1_operation } from "./operation_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/database.proto.
  */
 export const file_holdfast_v1_database: GenFile = /*@__PURE__*/
-  fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEiTwoIRGF0YWJhc2USEgoKc2VydmljZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBW93bmVyGAMgASgJEhIKCnNpemVfYnl0ZXMYBCABKAMiiQEKFExpc3REYXRhYmFzZXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJrChVMaXN0RGF0YWJhc2VzUmVzcG9uc2USKAoJZGF0YWJhc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuRGF0YWJhc2USGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiYwoVQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASLQoEbmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JCJLChVEZWxldGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIVCgRuYW1lGAIgASgJQge6SARyAhg/MpQECg9EYXRhYmFzZVNlcnZpY2USnQEKDUxpc3REYXRhYmFzZXMSIS5ob2xkZmFzdC52MS5MaXN0RGF0YWJhc2VzUmVxdWVzdBoiLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXNwb25zZSJFqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIqEigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzEsEBCg5DcmVhdGVEYXRhYmFzZRIiLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkRhdGFiYXNlInSquxg9CMkBEg5zZXJ2aWNlczp3cml0ZTIoL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlc4LT5JMCLToBKiIoL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlcxKcAQoORGVsZXRlRGF0YWJhc2USIi5ob2xkZmFzdC52MS5EZWxldGVEYXRhYmFzZVJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiTqq7GBMIzAESDnNlcnZpY2VzOndyaXRlgtPkkwIxKi8vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzL3tuYW1lfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_holdfast_v1_options]);
+  fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEijQEKCERhdGFiYXNlEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgDEi4KCW9wZXJhdGlvbhgFIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBQgwKCl9vcGVyYXRpb24icgoQRGF0YWJhc2VEZWxldGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSLgoJb3BlcmF0aW9uGAMgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQFCDAoKX29wZXJhdGlvbiKJAQoUTGlzdERhdGFiYXNlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImsKFUxpc3REYXRhYmFzZXNSZXNwb25zZRIoCglkYXRhYmFzZXMYASADKAsyFS5ob2xkZmFzdC52MS5EYXRhYmFzZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJjChVDcmVhdGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBItCgRuYW1lGAIgASgJQh+6SBxyGjIYXlthLXpfXVthLXowLTlfLV17MCw2Mn0kIksKFURlbGV0ZURhdGFiYXNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhUKBG5hbWUYAiABKAlCB7pIBHICGD8yqAUKD0RhdGFiYXNlU2VydmljZRKdAQoNTGlzdERhdGFiYXNlcxIhLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXF1ZXN0GiIuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlc1Jlc3BvbnNlIkWquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAioSKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMSiAIKDkNyZWF0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0GhUuaG9sZGZhc3QudjEuRGF0YWJhc2UiugGquxiCAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXOC0+STAi06ASoiKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMS6QEKDkRlbGV0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuRGVsZXRlRGF0YWJhc2VSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VEZWxldGlvbiKTAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwIxKi8vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzL3tuYW1lfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.Database
@@ -42,6 +42,13 @@ export type Database = Message<"holdfast.v1.Database"> & {
    * @generated from field: int64 size_bytes = 4;
    */
   sizeBytes: bigint;
+
+  /**
+   * What makes or drops it, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 5;
+   */
+  operation?: Operation | undefined;
 };
 
 /**
@@ -67,6 +74,13 @@ export type DatabaseJson = {
    * @generated from field: int64 size_bytes = 4;
    */
   sizeBytes?: string;
+
+  /**
+   * What makes or drops it, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 5;
+   */
+  operation?: OperationJson;
 };
 
 /**
@@ -75,6 +89,57 @@ export type DatabaseJson = {
  */
 export const DatabaseSchema: GenMessage<Database, {jsonType: DatabaseJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_database, 0);
+
+/**
+ * A database that goes: all that is left to tell while it takes time.
+ *
+ * @generated from message holdfast.v1.DatabaseDeletion
+ */
+export type DatabaseDeletion = Message<"holdfast.v1.DatabaseDeletion"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: optional holdfast.v1.Operation operation = 3;
+   */
+  operation?: Operation | undefined;
+};
+
+/**
+ * A database that goes: all that is left to tell while it takes time.
+ *
+ * @generated from message holdfast.v1.DatabaseDeletion
+ */
+export type DatabaseDeletionJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: optional holdfast.v1.Operation operation = 3;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message holdfast.v1.DatabaseDeletion.
+ * Use `create(DatabaseDeletionSchema)` to create a new message.
+ */
+export const DatabaseDeletionSchema: GenMessage<DatabaseDeletion, {jsonType: DatabaseDeletionJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_database, 1);
 
 /**
  * @generated from message holdfast.v1.ListDatabasesRequest
@@ -121,7 +186,7 @@ export type ListDatabasesRequestJson = {
  * Use `create(ListDatabasesRequestSchema)` to create a new message.
  */
 export const ListDatabasesRequestSchema: GenMessage<ListDatabasesRequest, {jsonType: ListDatabasesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database, 1);
+  messageDesc(file_holdfast_v1_database, 2);
 
 /**
  * @generated from message holdfast.v1.ListDatabasesResponse
@@ -158,7 +223,7 @@ export type ListDatabasesResponseJson = {
  * Use `create(ListDatabasesResponseSchema)` to create a new message.
  */
 export const ListDatabasesResponseSchema: GenMessage<ListDatabasesResponse, {jsonType: ListDatabasesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database, 2);
+  messageDesc(file_holdfast_v1_database, 3);
 
 /**
  * @generated from message holdfast.v1.CreateDatabaseRequest
@@ -195,7 +260,7 @@ export type CreateDatabaseRequestJson = {
  * Use `create(CreateDatabaseRequestSchema)` to create a new message.
  */
 export const CreateDatabaseRequestSchema: GenMessage<CreateDatabaseRequest, {jsonType: CreateDatabaseRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database, 3);
+  messageDesc(file_holdfast_v1_database, 4);
 
 /**
  * @generated from message holdfast.v1.DeleteDatabaseRequest
@@ -232,14 +297,14 @@ export type DeleteDatabaseRequestJson = {
  * Use `create(DeleteDatabaseRequestSchema)` to create a new message.
  */
 export const DeleteDatabaseRequestSchema: GenMessage<DeleteDatabaseRequest, {jsonType: DeleteDatabaseRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database, 4);
+  messageDesc(file_holdfast_v1_database, 5);
 
 /**
  * @generated from service holdfast.v1.DatabaseService
  */
 export const DatabaseService: GenService<{
   /**
-   * As the engine has them now, by name. 409 while the service does not run.
+   * As the engine has them now, and those that are being made, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseService.ListDatabases
    */
@@ -249,7 +314,8 @@ export const DatabaseService: GenService<{
     output: typeof ListDatabasesResponseSchema;
   },
   /**
-   * Answers when the engine has the database. The default user owns it.
+   * Answers when the engine has the database; after 15 seconds without that it is 202 and tells the operation that ends when
+   * it has. The default user owns it.
    *
    * @generated from rpc holdfast.v1.DatabaseService.CreateDatabase
    */
@@ -259,14 +325,15 @@ export const DatabaseService: GenService<{
     output: typeof DatabaseSchema;
   },
   /**
-   * Drops the database with its data and ends its sessions.
+   * Drops the database with its data and ends its sessions. After 15 seconds it is 202 and tells the operation; the same call
+   * again is the same operation.
    *
    * @generated from rpc holdfast.v1.DatabaseService.DeleteDatabase
    */
   deleteDatabase: {
     methodKind: "unary";
     input: typeof DeleteDatabaseRequestSchema;
-    output: typeof EmptySchema;
+    output: typeof DatabaseDeletionSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_v1_database, 0);

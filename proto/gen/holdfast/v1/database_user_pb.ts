@@ -8,9 +8,11 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
-import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_json_enumvalue_options } from "@bufbuild/protobuf/wkt/google/protobuf/json_enumvalue_options_pb.js";
+import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Operation, OperationJson } from "./operation_pb.ts";
+import { file_holdfast_v1_operation } from "./operation_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -18,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/database_user.proto.
  */
 export const file_holdfast_v1_database_user: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSK2AQoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSKwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGUSDwoHbWFuYWdlZBgEIAEoCBIzCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQg0KC19jcmVhdGVkX2F0IlIKEERhdGFiYXNlUGFzc3dvcmQSEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIYCghwYXNzd29yZBgDIAEoCUIGsrsYAggBIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IipgEKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIxCgh1c2VybmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JBI5CgRyb2xlGAMgASgOMh0uaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyUm9sZUIMukgJggEGGAEYAhgDIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyruAQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20yhgkKE0RhdGFiYXNlVXNlclNlcnZpY2USrgEKEUxpc3REYXRhYmFzZVVzZXJzEiUuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMS4wEKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIiiQGquxhNCMkBEg5zZXJ2aWNlczp3cml0ZTI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX2C0+STAjI6ASoiLS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2VycxKoAQoPR2V0RGF0YWJhc2VVc2VyEiMuaG9sZGZhc3QudjEuR2V0RGF0YWJhc2VVc2VyUmVxdWVzdBoZLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlciJVqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwI6EjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRKtAQoSRGVsZXRlRGF0YWJhc2VVc2VyEiYuaG9sZGZhc3QudjEuRGVsZXRlRGF0YWJhc2VVc2VyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJXqrsYEwjMARIOc2VydmljZXM6d3JpdGWC0+STAjoqOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9Er4BCg5SZXZlYWxQYXNzd29yZBIiLmhvbGRmYXN0LnYxLlJldmVhbFBhc3N3b3JkUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlUGFzc3dvcmQiaaq7GBISEHNlcnZpY2VzOnNlY3JldHOC0+STAk06ASoiSC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3JldmVhbC1wYXNzd29yZBK7AQoNUmVzZXRQYXNzd29yZBIhLmhvbGRmYXN0LnYxLlJlc2V0UGFzc3dvcmRSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VQYXNzd29yZCJoqrsYEhIQc2VydmljZXM6c2VjcmV0c4LT5JMCTDoBKiJHL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0vcmVzZXQtcGFzc3dvcmRiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSL0AQoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSKwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGUSDwoHbWFuYWdlZBgEIAEoCBIzCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCW9wZXJhdGlvbhgGIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgBiAEBQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24iegoURGF0YWJhc2VVc2VyRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCglvcGVyYXRpb24YAyABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIpABChBEYXRhYmFzZVBhc3N3b3JkEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSGAoIcGFzc3dvcmQYAyABKAlCBrK7GAIIARIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IipgEKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIxCgh1c2VybmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JBI5CgRyb2xlGAMgASgOMh0uaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyUm9sZUIMukgJggEGGAEYAhgDIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyruAQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20y4woKE0RhdGFiYXNlVXNlclNlcnZpY2USrgEKEUxpc3REYXRhYmFzZVVzZXJzEiUuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqQIKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIizwGquxiSAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9gtPkkwIyOgEqIi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqAEKD0dldERhdGFiYXNlVXNlchIjLmhvbGRmYXN0LnYxLkdldERhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIiVaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCOhI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0S/gEKEkRlbGV0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlVXNlclJlcXVlc3QaIS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXJEZWxldGlvbiKcAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwI6KjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRK+AQoOUmV2ZWFsUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5SZXZlYWxQYXNzd29yZFJlcXVlc3QaHS5ob2xkZmFzdC52MS5EYXRhYmFzZVBhc3N3b3JkImmquxgSEhBzZXJ2aWNlczpzZWNyZXRzgtPkkwJNOgEqIkgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfS9yZXZlYWwtcGFzc3dvcmQSgQIKDVJlc2V0UGFzc3dvcmQSIS5ob2xkZmFzdC52MS5SZXNldFBhc3N3b3JkUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlUGFzc3dvcmQirQGquxhXEhBzZXJ2aWNlczpzZWNyZXRzKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwJMOgEqIkcvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfS9yZXNldC1wYXNzd29yZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.DatabaseUser
@@ -50,6 +52,13 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
    * @generated from field: optional google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * What changes it in the engine, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 6;
+   */
+  operation?: Operation | undefined;
 };
 
 /**
@@ -82,6 +91,13 @@ export type DatabaseUserJson = {
    * @generated from field: optional google.protobuf.Timestamp created_at = 5;
    */
   createdAt?: TimestampJson;
+
+  /**
+   * What changes it in the engine, until it is over.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 6;
+   */
+  operation?: OperationJson;
 };
 
 /**
@@ -90,6 +106,57 @@ export type DatabaseUserJson = {
  */
 export const DatabaseUserSchema: GenMessage<DatabaseUser, {jsonType: DatabaseUserJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_database_user, 0);
+
+/**
+ * A user that goes: all that is left to tell while it takes time.
+ *
+ * @generated from message holdfast.v1.DatabaseUserDeletion
+ */
+export type DatabaseUserDeletion = Message<"holdfast.v1.DatabaseUserDeletion"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username: string;
+
+  /**
+   * @generated from field: optional holdfast.v1.Operation operation = 3;
+   */
+  operation?: Operation | undefined;
+};
+
+/**
+ * A user that goes: all that is left to tell while it takes time.
+ *
+ * @generated from message holdfast.v1.DatabaseUserDeletion
+ */
+export type DatabaseUserDeletionJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username?: string;
+
+  /**
+   * @generated from field: optional holdfast.v1.Operation operation = 3;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message holdfast.v1.DatabaseUserDeletion.
+ * Use `create(DatabaseUserDeletionSchema)` to create a new message.
+ */
+export const DatabaseUserDeletionSchema: GenMessage<DatabaseUserDeletion, {jsonType: DatabaseUserDeletionJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_database_user, 1);
 
 /**
  * @generated from message holdfast.v1.DatabasePassword
@@ -109,6 +176,13 @@ export type DatabasePassword = Message<"holdfast.v1.DatabasePassword"> & {
    * @generated from field: string password = 3;
    */
   password: string;
+
+  /**
+   * Set while the engine has not taken the password yet.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 4;
+   */
+  operation?: Operation | undefined;
 };
 
 /**
@@ -129,6 +203,13 @@ export type DatabasePasswordJson = {
    * @generated from field: string password = 3;
    */
   password?: string;
+
+  /**
+   * Set while the engine has not taken the password yet.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 4;
+   */
+  operation?: OperationJson;
 };
 
 /**
@@ -136,7 +217,7 @@ export type DatabasePasswordJson = {
  * Use `create(DatabasePasswordSchema)` to create a new message.
  */
 export const DatabasePasswordSchema: GenMessage<DatabasePassword, {jsonType: DatabasePasswordJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 1);
+  messageDesc(file_holdfast_v1_database_user, 2);
 
 /**
  * @generated from message holdfast.v1.ListDatabaseUsersRequest
@@ -183,7 +264,7 @@ export type ListDatabaseUsersRequestJson = {
  * Use `create(ListDatabaseUsersRequestSchema)` to create a new message.
  */
 export const ListDatabaseUsersRequestSchema: GenMessage<ListDatabaseUsersRequest, {jsonType: ListDatabaseUsersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 2);
+  messageDesc(file_holdfast_v1_database_user, 3);
 
 /**
  * @generated from message holdfast.v1.ListDatabaseUsersResponse
@@ -220,7 +301,7 @@ export type ListDatabaseUsersResponseJson = {
  * Use `create(ListDatabaseUsersResponseSchema)` to create a new message.
  */
 export const ListDatabaseUsersResponseSchema: GenMessage<ListDatabaseUsersResponse, {jsonType: ListDatabaseUsersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 3);
+  messageDesc(file_holdfast_v1_database_user, 4);
 
 /**
  * @generated from message holdfast.v1.CreateDatabaseUserRequest
@@ -267,7 +348,7 @@ export type CreateDatabaseUserRequestJson = {
  * Use `create(CreateDatabaseUserRequestSchema)` to create a new message.
  */
 export const CreateDatabaseUserRequestSchema: GenMessage<CreateDatabaseUserRequest, {jsonType: CreateDatabaseUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 4);
+  messageDesc(file_holdfast_v1_database_user, 5);
 
 /**
  * @generated from message holdfast.v1.GetDatabaseUserRequest
@@ -304,7 +385,7 @@ export type GetDatabaseUserRequestJson = {
  * Use `create(GetDatabaseUserRequestSchema)` to create a new message.
  */
 export const GetDatabaseUserRequestSchema: GenMessage<GetDatabaseUserRequest, {jsonType: GetDatabaseUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 5);
+  messageDesc(file_holdfast_v1_database_user, 6);
 
 /**
  * @generated from message holdfast.v1.DeleteDatabaseUserRequest
@@ -341,7 +422,7 @@ export type DeleteDatabaseUserRequestJson = {
  * Use `create(DeleteDatabaseUserRequestSchema)` to create a new message.
  */
 export const DeleteDatabaseUserRequestSchema: GenMessage<DeleteDatabaseUserRequest, {jsonType: DeleteDatabaseUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 6);
+  messageDesc(file_holdfast_v1_database_user, 7);
 
 /**
  * @generated from message holdfast.v1.RevealPasswordRequest
@@ -378,7 +459,7 @@ export type RevealPasswordRequestJson = {
  * Use `create(RevealPasswordRequestSchema)` to create a new message.
  */
 export const RevealPasswordRequestSchema: GenMessage<RevealPasswordRequest, {jsonType: RevealPasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 7);
+  messageDesc(file_holdfast_v1_database_user, 8);
 
 /**
  * @generated from message holdfast.v1.ResetPasswordRequest
@@ -415,7 +496,7 @@ export type ResetPasswordRequestJson = {
  * Use `create(ResetPasswordRequestSchema)` to create a new message.
  */
 export const ResetPasswordRequestSchema: GenMessage<ResetPasswordRequest, {jsonType: ResetPasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_database_user, 8);
+  messageDesc(file_holdfast_v1_database_user, 9);
 
 /**
  * @generated from enum holdfast.v1.DatabaseUserRole
@@ -470,7 +551,7 @@ export const DatabaseUserRoleSchema: GenEnum<DatabaseUserRole, DatabaseUserRoleJ
  */
 export const DatabaseUserService: GenService<{
   /**
-   * As the engine has them now, by name. 409 while the service does not run.
+   * As the engine has them now, and those that are being made, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ListDatabaseUsers
    */
@@ -480,7 +561,8 @@ export const DatabaseUserService: GenService<{
     output: typeof ListDatabaseUsersResponseSchema;
   },
   /**
-   * Answers when the engine has the user. The password comes from reveal-password.
+   * Answers when the engine has the user; after 15 seconds without that it is 202 and tells the operation that ends when it
+   * has. The password comes from reveal-password.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.CreateDatabaseUser
    */
@@ -490,7 +572,7 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * As the engine has it now. 409 while the service does not run.
+   * As the engine has it now, or as it is being made. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.GetDatabaseUser
    */
@@ -500,15 +582,15 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned. After a 503 the
-   * user may be unable to sign in already; the same call again finishes it.
+   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned. After 15 seconds it is
+   * 202 and tells the operation; the same call again is the same operation.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.DeleteDatabaseUser
    */
   deleteDatabaseUser: {
     methodKind: "unary";
     input: typeof DeleteDatabaseUserRequestSchema;
-    output: typeof EmptySchema;
+    output: typeof DatabaseUserDeletionSchema;
   },
   /**
    * The current password. 409 when it was changed in SQL: reset it.
@@ -521,7 +603,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabasePasswordSchema;
   },
   /**
-   * Gives the user a new random password; open sessions stay.
+   * Gives the user a new random password; open sessions stay. After 15 seconds it is 202: the password of the answer holds
+   * from the moment that the operation is completed, and until then the one before does. It is worth nothing when it fails.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ResetPassword
    */

@@ -35,7 +35,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   serviceId: string;
 
   /**
-   * "create", "start", "stop", "restart", "configure", "maintenance" or "delete".
+   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance" or "delete". Beside these, of what is in its
+   * engine: "create_user", "reset_password", "delete_user", "create_database" or "delete_database".
    *
    * @generated from field: string type = 3;
    */
@@ -101,7 +102,8 @@ export type OperationJson = {
   serviceId?: string;
 
   /**
-   * "create", "start", "stop", "restart", "configure", "maintenance" or "delete".
+   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance" or "delete". Beside these, of what is in its
+   * engine: "create_user", "reset_password", "delete_user", "create_database" or "delete_database".
    *
    * @generated from field: string type = 3;
    */

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSK7AQoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgiNQoKQWxzb1N0YXR1cxINCgVmaWVsZBgBIAEoCRIKCgJpbhgCIAMoCRIMCgRodHRwGAMgASgNIlIKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIKmIKCEJvZHlLaW5kEhkKFUJPRFlfS0lORF9VTlNQRUNJRklFRBAAEhIKDkJPRFlfS0lORF9KU09OEAESEQoNQk9EWV9LSU5EX1JBVxACEhQKEEJPRFlfS0lORF9FVkVOVFMQAzpQCgVydWxlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyGC5ob2xkZmFzdC52MS5NZXRob2RSdWxlc1IFcnVsZXM6TgoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLaHAyABKAsyFy5ob2xkZmFzdC52MS5GaWVsZFJ1bGVzUgVmaWVsZGIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSK7AQoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgiRwoKQWxzb1N0YXR1cxINCgVmaWVsZBgBIAEoCRIKCgJpbhgCIAMoCRIMCgRodHRwGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJIlIKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIKmIKCEJvZHlLaW5kEhkKFUJPRFlfS0lORF9VTlNQRUNJRklFRBAAEhIKDkJPRFlfS0lORF9KU09OEAESEQoNQk9EWV9LSU5EX1JBVxACEhQKEEJPRFlfS0lORF9FVkVOVFMQAzpQCgVydWxlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyGC5ob2xkZmFzdC52MS5NZXRob2RSdWxlc1IFcnVsZXM6TgoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLaHAyABKAsyFy5ob2xkZmFzdC52MS5GaWVsZFJ1bGVzUgVmaWVsZGIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -147,6 +147,13 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
    * @generated from field: uint32 http = 3;
    */
   http: number;
+
+  /**
+   * Location of such an answer; empty: that of the method.
+   *
+   * @generated from field: string location = 4;
+   */
+  location: string;
 };
 
 /**
@@ -169,6 +176,13 @@ export type AlsoStatusJson = {
    * @generated from field: uint32 http = 3;
    */
   http?: number;
+
+  /**
+   * Location of such an answer; empty: that of the method.
+   *
+   * @generated from field: string location = 4;
+   */
+  location?: string;
 };
 
 /**

@@ -1,6 +1,8 @@
 import type { Configuration } from "../../types.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
+import { settle } from "./operation-wait.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["name", "value", "default", "status", "reason"];
 
@@ -13,19 +15,26 @@ export function addConfig(config: CliCommand): void {
       show(context, await context.client.configuration.get(await context.serviceId(name))),
     );
 
-  config
-    .command("set <service> <changes...>")
-    .description("name=value sets a parameter, name alone gives it its default back")
+  withWait(
+    config
+      .command("set <service> <changes...>")
+      .description("name=value sets a parameter, name alone gives it its default back"),
+  )
     .example("config set orders work_mem=16MB max_connections=200")
     .example("config set orders work_mem")
-    .does(async (context, name: string, changes: string[]) => {
+    .does(async (context, name: string, changes: string[], flags: WaitFlags) => {
       const parameters = Object.fromEntries(
         changes.map((change) => {
           const equals = change.indexOf("=");
           return equals < 0 ? [change, null] : [change.slice(0, equals), change.slice(equals + 1)];
         }),
       );
-      show(context, await context.client.configuration.update(await context.serviceId(name), parameters));
+      const { configuration } = context.client;
+      const id = await context.serviceId(name);
+      const changed = await configuration.update(id, parameters);
+      const isLate = changed.operation !== null;
+      const isDone = await settle(context, changed.operation, name, flags);
+      show(context, isLate && isDone ? await configuration.get(id) : changed);
     });
 }
 

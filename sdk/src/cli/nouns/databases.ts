@@ -1,5 +1,7 @@
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
+import { settle } from "./operation-wait.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
 
 const columns = ["name", "owner", "size_bytes"];
 
@@ -12,25 +14,25 @@ export function addDatabases(databases: CliCommand): void {
       output.list(await take(client.databases.list(await serviceId(name))), columns),
     );
 
-  databases
-    .command("create <service> <name>")
-    .description("make a database")
+  withWait(databases.command("create <service> <name>").description("make a database"))
     .example("databases create orders archive")
-    .does(async ({ client, output, serviceId }, name: string, database: string) =>
-      output.show(await client.databases.create(await serviceId(name), database), columns),
-    );
+    .does(async (context, name: string, database: string, flags: WaitFlags) => {
+      const made = await context.client.databases.create(await context.serviceId(name), database);
+      const isDone = await settle(context, made.operation, database, flags);
+      context.output.show(isDone ? { ...made, operation: null } : made, columns);
+    });
 
-  databases
-    .command("delete <service> <database>")
-    .description("drop a database with its data")
-    .option("--yes", "do not ask")
+  withWait(
+    databases
+      .command("delete <service> <database>")
+      .description("drop a database with its data")
+      .option("--yes", "do not ask"),
+  )
     .example("databases delete orders archive")
-    .does(
-      async ({ client, output, serviceId, confirm }, name: string, database: string, { yes }: { yes?: boolean }) => {
-        const id = await serviceId(name);
-        await confirm(`Drop ${database} of ${name} with its data?`, yes);
-        await client.databases.delete(id, database);
-        output.say(`${database} is dropped`);
-      },
-    );
+    .does(async (context, name: string, database: string, flags: WaitFlags & { yes?: boolean }) => {
+      const id = await context.serviceId(name);
+      await context.confirm(`Drop ${database} of ${name} with its data?`, flags.yes);
+      const { operation } = await context.client.databases.delete(id, database);
+      if (await settle(context, operation, database, flags)) context.output.say(`${database} is dropped`);
+    });
 }

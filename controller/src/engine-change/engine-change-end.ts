@@ -1,0 +1,82 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import { type DatabaseUserObject, type DatabaseUserSpec, databaseUserId } from "../database-user/database-user.ts";
+import { asManagedRole } from "../database-user/database-user-role.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { cancelled, completed, failed, type OperationObject } from "../operation/operation.ts";
+import type { Collection } from "../store/collection.ts";
+import { keyOf, type Stored } from "../store/resource.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { EngineChangeObject } from "./engine-change.ts";
+import type { EngineChangeStep } from "./engine-change-plan.ts";
+
+export interface EndDeps {
+  readonly users: Collection<DatabaseUserObject>;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+}
+
+export type EndStep = Extract<EngineChangeStep, { kind: "taken" | "fail" | "cancel" }>;
+
+/** Ends the operation, forgets the change, and keeps of the user what the engine has, in one transaction. */
+export async function endEngineChange(
+  step: EndStep,
+  change: Stored<EngineChangeObject>,
+  operation: Stored<OperationObject>,
+  service: Stored<ManagedServiceObject> | undefined,
+  { users, begin, clock }: EndDeps,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const now = clock.now();
+  const unit = begin();
+  unit.remove("engine-change", change);
+  unit.update("operation", operation, ended(operation.object, step, now));
+  // A service that is forgotten meanwhile takes its users with it; none may come after.
+  if (service !== undefined)
+    unit.onlyWhile({ key: keyOf("managed-service", service.object.metadata.id), modRevision: service.modRevision });
+  const userChange = userAfter(step, change.object);
+  if (userChange !== undefined) {
+    const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
+    const before = await users.fresh(id, signal);
+    if (userChange === "gone") {
+      if (before !== undefined) unit.remove("database-user", before);
+    } else {
+      const after = newUserObject(id, change.object, userChange, before?.object, now);
+      if (before === undefined) unit.create("database-user", after);
+      else unit.update("database-user", before, after);
+    }
+  }
+  return unit.commit(signal);
+}
+
+function ended(operation: OperationObject, step: EndStep, now: number): OperationObject {
+  if (step.kind === "taken") return completed(operation, now);
+  if (step.kind === "cancel") return cancelled(operation, now);
+  return failed(operation, { code: step.code, message: step.message }, now);
+}
+
+/** What is to be kept of the user now; undefined when that is as it was. */
+function userAfter(step: EndStep, { spec: { change } }: EngineChangeObject): DatabaseUserSpec | "gone" | undefined {
+  if (step.kind === "fail") {
+    const isGone = change.type !== "create_user" && step.code === "database_user_not_found";
+    return isGone ? "gone" : undefined;
+  }
+  if (step.kind === "cancel") return undefined;
+  if (change.type === "delete_user") return "gone";
+  if (change.type === "create_user") return change.user;
+  return change.type === "reset_password" ? { ...change.user, role: asManagedRole(step.role) } : undefined;
+}
+
+/** The user as it is now, known for as long as before; one that is made anew begins now. */
+function newUserObject(
+  id: string,
+  { metadata, spec }: EngineChangeObject,
+  user: DatabaseUserSpec,
+  before: DatabaseUserObject | undefined,
+  now: number,
+): DatabaseUserObject {
+  const isNew = before === undefined || spec.change.type === "create_user";
+  const { name, organizationId } = metadata;
+  const createdAt = isNew ? metadata.createdAt : before.metadata.createdAt;
+  const generation = isNew ? 1 : before.metadata.generation + 1;
+  return { metadata: { id, name, organizationId, generation, createdAt, updatedAt: now }, spec: user, status: {} };
+}

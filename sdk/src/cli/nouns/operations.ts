@@ -1,0 +1,31 @@
+import type { CliCommand } from "../command.ts";
+import { take, wholeNumber } from "../flag-values.ts";
+import { waitForOperation } from "./operation-wait.ts";
+
+const columns = ["id", "type", "status", "step", "created_at", "finished_at"];
+const fields = [...columns, "error"];
+
+export function addOperations(operations: CliCommand): void {
+  operations
+    .command("list <service>")
+    .description("what was and is being done to it, newest first")
+    .example("operations list orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.operations.list(await serviceId(name))), columns),
+    );
+
+  operations
+    .command("get <operation>")
+    .description("one operation, also after its end")
+    .example("operations get 019aa3d2-6cf6-7bd1-9f53-6ec1a1b7f1a4")
+    .does(async ({ client, output }, id: string) => output.show(await client.operations.get(id), fields));
+
+  operations
+    .command("wait <operation>")
+    .description("wait until it is over; fails when it does")
+    .option("--timeout <seconds>", "give up after", wholeNumber, 900)
+    .example("operations wait 019aa3d2-6cf6-7bd1-9f53-6ec1a1b7f1a4")
+    .does(async (context, id: string, { timeout }: { timeout: number }) =>
+      context.output.show(await waitForOperation(context, id, id, timeout), fields),
+    );
+}

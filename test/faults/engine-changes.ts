@@ -1,0 +1,116 @@
+import { expect } from "vitest";
+import { openPostgresql, queryOnce } from "../support/clients.ts";
+import { dumpEtcd } from "../support/etcd-dump.ts";
+import type { Platform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import type { OperationJson, ProblemJson } from "../support/service-json.ts";
+import { expectStatus, type RunningService } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface UnderWayJson extends ProblemJson {
+  readonly operation: OperationJson | null;
+  readonly password?: string;
+}
+
+interface UserJson {
+  readonly username: string;
+  readonly managed: boolean;
+  readonly operation: OperationJson | null;
+}
+
+/** The operation once it has ended. */
+export async function endOf(platform: Platform, id: string): Promise<OperationJson> {
+  const look = async () => {
+    const { status, json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
+    return status === 200 && json.finished_at !== null ? json : undefined;
+  };
+  return waitUntil(`operation ${id} has ended`, look, { withinMs: 60_000, everyMs: 200 });
+}
+
+/**
+ * A session of a user holds what users and databases are changed by, for longer than an answer waits. Controller and agent are
+ * killed meanwhile. Then the session ends, and each change with it: some take place, and what was made by the session itself
+ * stands against others.
+ */
+export async function changeUnderLocks(platform: Platform, { service, connection, password }: RunningService) {
+  const { rest } = platform;
+  const path = (below: string) => `/managed-services/${service.id}${below}`;
+  const create = (username: string) => rest.post<UnderWayJson>(path("/database-users"), { username, role: "readonly" });
+  const user = (name: string) => path(`/database-users/${name}`);
+  const key = { headers: { "idempotency-key": "reset under a lock" } };
+  const reset = () => rest.post<UnderWayJson>(user("kept/reset-password"), undefined, key);
+  const reveal = async (name: string) =>
+    expectStatus(await rest.post<{ password: string }>(user(`${name}/reveal-password`)), 200).json.password;
+  for (const name of ["kept", "leaving"]) expectStatus(await create(name), 201);
+  expectStatus(await rest.post(path("/databases"), { name: "leaving" }), 201);
+  const before = await reveal("kept");
+
+  const holder = await openPostgresql(platform, connection, { password });
+  const committer = await openPostgresql(platform, connection, { password });
+  await committer.query("BEGIN; CREATE ROLE rival");
+  await holder.query("BEGIN; CREATE ROLE coming; ALTER DATABASE leaving SET work_mem = '1MB'");
+  await holder.query("ALTER ROLE kept CONNECTION LIMIT 7; ALTER ROLE leaving CONNECTION LIMIT 7");
+
+  const asked = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
+  const dropped = rest.delete<UnderWayJson>(path("/databases/leaving"));
+  const underWay = await waitUntil("the users that come are shown with their operations", async () => {
+    const { json } = await rest.get<{ users: UserJson[] }>(path("/database-users"));
+    const changing = json.users.filter(({ operation }) => operation !== null);
+    return changing.length === 4 && new Map(changing.map((each) => [each.username, each]));
+  });
+  expect([...underWay.keys()]).toEqual(["coming", "kept", "leaving", "rival"]);
+  const again = expectStatus(await create("coming"), 409).json;
+  expect(again.code).toBe("operation_in_progress");
+  expect(again.operation?.id).toBe(underWay.get("coming")?.operation?.id);
+  const other = expectStatus(await rest.post<UnderWayJson>(user("leaving/reset-password")), 409).json;
+  expect(other.operation?.type).toBe("delete_user");
+  const leavingAgain = rest.delete<UnderWayJson>(user("leaving"));
+  expect(await reveal("kept")).toBe(before);
+
+  const answers = (await Promise.all([...asked, dropped])).map((answer) => expectStatus(answer, 202));
+  const [coming, rival, kept, leaving, database] = answers.map(({ json, headers }) => {
+    expect(headers["location"]).toBe(`/operations/${json.operation?.id}`);
+    return json.operation?.id ?? "";
+  });
+  expect(expectStatus(await leavingAgain, 202).json.operation?.id).toBe(leaving);
+  const replayed = await reset();
+  expect([replayed.status, replayed.text]).toEqual([202, answers[2]?.text]);
+  expect(replayed.headers["idempotency-replayed"]).toBe("true");
+  const after = answers[2]?.json.password ?? "";
+  expect(after).not.toBe(before);
+
+  const { controllers, machines } = platform.processes();
+  const machine = machines.find(({ id }) => id === service.nodes[0]?.id);
+  for (const pid of [...controllers, machine?.agent ?? 0]) killAtOnce(pid);
+  await committer.query("COMMIT");
+  await holder.query("ROLLBACK");
+  for (const client of [committer, holder]) await client.end();
+
+  for (const id of [coming, kept, leaving, database])
+    expect(await endOf(platform, id ?? "")).toMatchObject({ status: "completed", error: null });
+  const refused = await endOf(platform, rival ?? "");
+  expect(refused.status).toBe("failed");
+  expect(["engine_refused", "name_taken"]).toContain(refused.error?.code);
+  expect(platform.processes().machines.find(({ id }) => id === machine?.id)?.engine).toBe(machine?.engine);
+
+  // The engine and the store say the same.
+  const rows = await queryOnce<{ name: string }>(
+    platform,
+    connection,
+    { password },
+    "SELECT rolname AS name FROM pg_roles WHERE rolname IN ('coming', 'kept', 'leaving', 'rival') ORDER BY 1",
+  );
+  expect(rows.map(({ name }) => name)).toEqual(["coming", "kept", "rival"]);
+  const listed = (await rest.get<{ users: UserJson[] }>(path("/database-users"))).json.users;
+  const managed = ["app_user", "coming", "kept"];
+  expect(listed.filter((each) => each.managed).map(({ username }) => username)).toEqual(managed);
+  const keys = [...(await dumpEtcd(platform.directory)).keys()].map((name) => name.split("/").slice(3).join("/"));
+  const keptUsers = keys.filter((name) => name.startsWith(`database-user/${service.id}.`)).sort();
+  expect(keptUsers).toEqual(managed.map((name) => `database-user/${service.id}.${name}`));
+  expect(keys.filter((name) => name.startsWith("engine-change/"))).toEqual([]);
+  expect(await reveal("kept")).toBe(after);
+  await queryOnce(platform, connection, { user: "kept", password: after }, "SELECT 1");
+  await queryOnce(platform, connection, { user: "coming", password: await reveal("coming") }, "SELECT 1");
+  await queryOnce(platform, connection, { password }, "DROP ROLE rival");
+  for (const name of ["coming", "kept"]) expectStatus(await rest.delete(user(name)), 204);
+}
