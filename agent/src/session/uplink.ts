@@ -103,6 +103,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   }
 
   function onNews(welcome: Welcome): void {
+    if (welcome.withoutLease) log.info("the controller has no lease for now", { controller: welcome.controllerId });
     noteAuthorities(welcome);
     controllers.keep(welcome.controllers).catch((error: unknown) => {
       log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });

@@ -38,6 +38,15 @@ answerQuestions({
   held: async () => fleet.held,
   knownMachines: async () => controller.machines.size,
   revision: async () => String(await store.revision()),
+  /** What it logged so far: how often each message with each reason. */
+  async logged() {
+    const counts: Record<string, number> = {};
+    for (const { message, fields } of controller.logged) {
+      const line = fields["reason"] === undefined ? message : `${message}: ${JSON.stringify(fields["reason"])}`;
+      counts[line] = (counts[line] ?? 0) + 1;
+    }
+    return counts;
+  },
   /** How late the event loop was since the last time, ms; its own resolution of 1 ms is in it. */
   async loop() {
     const lag = { p50Ms: loop.percentile(50) / 1e6, p99Ms: loop.percentile(99) / 1e6, maxMs: loop.max / 1e6 };

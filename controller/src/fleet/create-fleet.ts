@@ -12,7 +12,7 @@ import type { InstallationAuthority } from "../pki/create-authority.ts";
 import { createRenewedIdentity } from "../pki/renewed-identity.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Store } from "../store/store.ts";
+import type { Lease, Store } from "../store/store.ts";
 import { type MtlsListener, createMtlsListener } from "./mtls-listener.ts";
 import { createControllerAddresses } from "./controller-addresses.ts";
 import { createDurableTasks } from "./durable-tasks.ts";
@@ -86,6 +86,9 @@ export interface RunningFleet extends Fleet {
   close(): Promise<void>;
 }
 
+/** Streams whose presence is written anew together; the store makes two transactions of these. */
+const resumedAtOnce = 128;
+
 /** Serves agents as soon as it resolves, and holds their streams while the membership has a lease. */
 export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const { membership, installationId, store, machines, tasks, authority, sealer, payloads, clock, log } = deps;
@@ -117,7 +120,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     messageBytes,
     log,
   });
-  const standing = createStanding(membership, (reason) => sessions.releaseAll(reason));
+  const standing = createStanding({
+    membership,
+    graceMs: limits.withoutLeaseMs,
+    onLost() {
+      log.warn("agent streams are kept without a lease", { count: sessions.size });
+      sessions.greetAll();
+    },
+    onRegained: (lease) => void resumeAll(lease),
+    onEnd: (reason) => sessions.releaseAll(reason),
+  });
   const acting = () => standing.lease !== undefined;
   const controllers = createControllerAddresses(membership, () => sessions.greetAll());
   const peers = createPeerCalls({ installationId, identity, trustBundle, log });
@@ -153,6 +165,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     log,
     controllers: () => controllers.all,
     authorityGeneration: () => authority.generation,
+    hasLease: acting,
     disconnect: (address) => listener.disconnect(address),
     events: {
       check,
@@ -193,7 +206,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       else changed(task.spec.machineId);
     },
   });
-  const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf: sessions.get, cut: sessions.cut });
+  const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
+  const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf, cut: sessions.cut });
 
   async function check(session: Session) {
     const held = standing.lease;
@@ -207,6 +221,30 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     const held = await check(session);
     const newest = await presence.enter(session, held);
     if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
+    // The key went with that lease, or will.
+    if (standing.lease !== held) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
+  }
+
+  /** A few at a time: what waits for too long is refused by the store. */
+  async function resumeAll(lease: Lease): Promise<void> {
+    const kept = [...sessions.values()];
+    sessions.greetAll();
+    while (kept.length > 0 && standing.lease === lease) {
+      await Promise.all(kept.splice(0, resumedAtOnce).map((session) => resume(session, lease)));
+    }
+  }
+
+  async function resume(session: Session, lease: Lease): Promise<void> {
+    try {
+      if (session.closed) return;
+      const isHere = await presence.renew(session, lease);
+      if (!isHere) sessions.release(session, "a newer stream is elsewhere");
+      else if (session.closed) presence.leave(session);
+      else dispatch.resume(session);
+    } catch (error) {
+      // With that lease gone as well, the next one has its turn.
+      if (standing.lease === lease) sessions.release(session, `not taken again: ${String(error)}`);
+    }
   }
 
   const machineChanges = machines.subscribe((machineId) => {
@@ -236,7 +274,6 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     ...limits.surplus,
   });
 
-  const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
   const { payloadBytes, payloadBytesPerSecond } = limits;
   const pace = createPace(payloadBytesPerSecond, clock.monotonicMs);
   addFleetRpcs(listener, {

@@ -11,6 +11,8 @@ export interface FleetLimits {
    * a heartbeat's, which together are below the 15 s that users are promised.
    */
   readonly silenceMs: number;
+  /** How long streams are kept that there is no lease for: this long nobody can be told what to do by them. */
+  readonly withoutLeaseMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;
   /** Frames that one agent sends. */
@@ -42,6 +44,7 @@ export const usualLimits: FleetLimits = {
   heartbeatIntervalMs: 4_000,
   sampleIntervalMs: 15_000,
   silenceMs: 9_000,
+  withoutLeaseMs: 10_000,
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },
   frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },

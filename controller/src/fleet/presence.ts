@@ -23,6 +23,8 @@ export interface Presence {
   entries(): IterableIterator<[machineId: string, facts: SessionFacts]>;
   /** Writes the session's key; resolves false when a newer stream of the machine is elsewhere already. */
   enter(session: Session, lease: Lease): Promise<boolean>;
+  /** Writes the key of a stream that outlived its lease; resolves false when the machine has a stream elsewhere by now. */
+  renew(session: Session, lease: Lease): Promise<boolean>;
   /** Takes the key back unless a newer stream has written it. */
   leave(session: Session): void;
   /** Takes back own keys that had no stream at this call and the one before. */
@@ -72,8 +74,10 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       entries.set(machineId, { facts, holderStartedAt, modRevision });
       onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
     },
-    delete(key) {
-      forget(key.slice(prefix.length));
+    delete(key, revision) {
+      const machineId = key.slice(prefix.length);
+      // What was written here a moment ago is newer than the end of what stood there before.
+      if ((entries.get(machineId)?.modRevision ?? 0n) < revision) forget(machineId);
     },
     synced() {
       const gone = unseen;
@@ -96,6 +100,25 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       .catch((error: unknown) => log.warn("presence not taken back", { machine: machineId, error: String(error) }));
   }
 
+  function putOf({ machineId, hello, connectedAt }: Session, lease: Lease) {
+    const facts: SessionFacts = {
+      controllerId,
+      connectedAt,
+      agentVersion: hello?.agentVersion ?? "",
+      agentDigest: hello?.agentDigest ?? "",
+      keeperProtocol: hello?.keeperProtocol ?? 0,
+      bootId: hello?.bootId ?? "",
+    };
+    const value: EntryJson = { ...facts, holderStartedAt: startedAt };
+    return { facts, put: { key: `${prefix}${machineId}`, value: JSON.stringify(value), lease } };
+  }
+
+  function note(session: Session, facts: SessionFacts, modRevision: bigint): void {
+    session.presence = modRevision;
+    entries.set(session.machineId, { facts, holderStartedAt: startedAt, modRevision });
+    onChange(session.machineId, undefined);
+  }
+
   return {
     get(machineId) {
       const entry = entries.get(machineId);
@@ -105,25 +128,25 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       for (const [machineId, entry] of entries) if (isHeld(entry)) yield [machineId, entry.facts];
     },
     async enter(session, lease) {
-      const { machineId, hello, connectedAt } = session;
-      const facts: SessionFacts = {
-        controllerId,
-        connectedAt,
-        agentVersion: hello?.agentVersion ?? "",
-        agentDigest: hello?.agentDigest ?? "",
-        keeperProtocol: hello?.keeperProtocol ?? 0,
-        bootId: hello?.bootId ?? "",
-      };
-      const value: EntryJson = { ...facts, holderStartedAt: startedAt };
-      const put = { key: `${prefix}${machineId}`, value: JSON.stringify(value), lease };
+      const { facts, put } = putOf(session, lease);
       const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
       if (!done.committed) throw new Error("a put without conditions was not committed");
       session.presence = done.revision;
-      const known = entries.get(machineId);
+      const known = entries.get(session.machineId);
       if (known !== undefined && known.modRevision > done.revision) return known.facts.controllerId === controllerId;
-      entries.set(machineId, { facts, holderStartedAt: startedAt, modRevision: done.revision });
-      onChange(machineId, undefined);
+      note(session, facts, done.revision);
       return true;
+    },
+    async renew(session, lease) {
+      const { facts, put } = putOf(session, lease);
+      // With its lease the key goes, maybe just now; until then it is as this stream wrote it. Anything else is another stream's.
+      for (const modRevision of [0n, session.presence, 0n]) {
+        const done = await store.commit({ conditions: [{ key: put.key, modRevision }], puts: [put], deletes: [] });
+        if (!done.committed) continue;
+        note(session, facts, done.revision);
+        return true;
+      }
+      return false;
     },
     leave({ machineId, presence }) {
       if (presence === 0n) return;

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { CreateEngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { CreateEngineDatabaseSchema, ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { dial, helloOf, openSession, type TestSession } from "../../../test/support/test-agent.ts";
@@ -41,6 +41,15 @@ afterAll(async () => {
   await installation?.close();
   await etcd?.stop();
 });
+
+const taskForLeased = {
+  ownerId: "o",
+  generation: 1,
+  term: 0,
+  lane: "control",
+  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
+  deadlineMs: 60_000,
+} as const;
 
 function beating(session: TestSession): void {
   const timer = setInterval(() => session.say({ case: "heartbeat", value: {} }), 300);
@@ -177,20 +186,82 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   session.close();
 });
 
-test("a controller that loses its lease says goodbye, and takes agents again under another", async () => {
+test("a controller that loses its lease keeps its streams, says so, and acts on them again under another", async () => {
   const other = await startController(installation, "c-lease", { limits });
-  const agent = await other.newAgent("leased");
-  const session = openSession(other.dial(agent), helloOf("leased"));
-  await session.expect("welcome");
+  const session = openSession(other.dial(await other.newAgent("leased")), helloOf("leased"));
+  await session.expect("welcome", ({ withoutLease }) => !withoutLease);
+  beating(session);
   const before = other.membership.lease();
+  const key = "/holdfast/v1/session/leased";
+  const { modRevision } = (await other.store.get(key)) ?? { modRevision: 0n };
   await before?.revoke();
-  const { reason, controllers } = await session.expect("goodbye");
-  expect(reason).toContain("lost its lease");
-  expect(controllers).toContain(controller.address);
-  await expect.poll(() => other.membership.lease()).toBeDefined();
+  await session.expect("welcome", ({ withoutLease }) => withoutLease);
+  session.received.length = 0;
+  await session.expect("welcome", ({ withoutLease }) => !withoutLease);
   expect(other.membership.lease()).not.toBe(before);
-  const again = openSession(other.dial(agent), helloOf("leased"));
+  await expect.poll(async () => (await other.store.get(key))?.modRevision ?? 0n).toBeGreaterThan(modRevision);
+  await expect.poll(() => controller.fleet.session("leased")?.controllerId).toBe("c-lease");
+  await other.fleet.submit("leased", "t-after", taskForLeased);
+  await session.expect("task", ({ id }) => id === "t-after");
+  session.close();
+  await other.close();
+});
+
+test("a task and a cancellation of the time without a lease go down the stream that was kept", async () => {
+  const other = await startController(installation, "c-kept", { limits });
+  const session = openSession(other.dial(await other.newAgent("kept")), helloOf("kept"));
+  await session.expect("welcome");
+  beating(session);
+  await other.fleet.submit("kept", "t-cancelled", taskForLeased);
+  await session.expect("task", ({ id }) => id === "t-cancelled");
+  session.received.length = 0;
+  await other.membership.lease()?.revoke();
+  await Promise.all([
+    controller.fleet.submit("kept", "t-asked", taskForLeased),
+    controller.fleet.cancel("t-cancelled"),
+  ]);
+  await session.expect("task", ({ id }) => id === "t-asked");
+  await session.expect("cancelTask", ({ taskId }) => taskId === "t-cancelled");
+  session.close();
+  await other.close();
+});
+
+test("streams without a lease are ended when it stays away, and who dials meanwhile is refused", async () => {
+  const lonely = await startTestEtcd();
+  const alone = await newInstallation(lonely);
+  const other = await startController(alone, "c-alone", { limits: { ...limits, withoutLeaseMs: 500 }, leaseS: 2 });
+  const agent = await other.newAgent("lonely");
+  const session = openSession(other.dial(agent), helloOf("lonely"));
+  await session.expect("welcome");
+  beating(session);
+  lonely.signal("SIGSTOP");
+  await session.expect("welcome", ({ withoutLease }) => withoutLease);
+  expect((await openSession(other.dial(agent), helloOf("lonely")).ended).details).toContain("no lease");
+  expect((await session.expect("goodbye")).reason).toContain("lost its lease");
+  lonely.signal("SIGCONT");
+  await expect.poll(() => other.membership.lease(), { timeout: 20_000 }).toBeDefined();
+  const again = openSession(other.dial(agent), helloOf("lonely"));
   await again.expect("welcome");
+  again.close();
+  await other.close();
+  await alone.close();
+  await lonely.stop();
+});
+
+test("a stream that was kept gives way to a newer one elsewhere", async () => {
+  const other = await startController(installation, "c-left", { limits });
+  const agent = await other.newAgent("moved");
+  const older = openSession(other.dial(agent), helloOf("moved"));
+  await older.expect("welcome");
+  beating(older);
+  const lost = other.membership.lease()?.revoke();
+  const newer = openSession(controller.dial(agent), helloOf("moved"));
+  await newer.expect("welcome");
+  beating(newer);
+  await lost;
+  expect((await older.expect("goodbye")).reason).toContain("a newer stream is elsewhere");
+  await expect.poll(() => other.fleet.session("moved")?.controllerId).toBe("c-1");
+  newer.close();
   await other.close();
 });
 

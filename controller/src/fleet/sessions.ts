@@ -31,6 +31,7 @@ export interface SessionsDeps {
   readonly log: Log;
   readonly controllers: () => readonly string[];
   readonly authorityGeneration: () => number;
+  readonly hasLease: () => boolean;
   /** Ends the connection behind a stream. */
   readonly disconnect: (address: string) => void;
   readonly events: SessionEvents;
@@ -46,7 +47,7 @@ export interface Sessions {
   cut(session: Session, code: Code, reason: string): void;
   /** Ends a stream that did nothing wrong. */
   release(session: Session, reason: string): void;
-  /** Tells every agent again which controllers and authorities there are. */
+  /** Tells every agent again which controllers and authorities there are, and whether this one may act. */
   greetAll(): void;
   /** Goodbye to everyone. */
   releaseAll(reason: string): void;
@@ -65,13 +66,17 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const admissions = new Map<string, Promise<void>>();
   const penalties = new Map<string, number>();
   let arrivals = 0;
+  let tickedMs = clock.monotonicMs();
   // One timer for all streams, however many.
   const ticking = setInterval(tick, limits.tickMs).unref();
 
   function tick(): void {
     const nowMs = clock.monotonicMs();
     const now = clock.now();
-    for (const session of all) {
+    // While this process stood still it read nothing: what agents said meanwhile comes before the next look.
+    const stoodStill = nowMs - tickedMs > 2 * limits.tickMs;
+    tickedMs = nowMs;
+    for (const session of stoodStill ? [] : all) {
       if (session.hello === undefined) {
         if (nowMs - session.startedMs > limits.helloMs) cut(session, Code.DEADLINE_EXCEEDED, "no hello");
       } else if (nowMs - session.lastSeenMs > limits.silenceMs) cut(session, Code.DEADLINE_EXCEEDED, "silent");
@@ -196,6 +201,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       sampleIntervalMs,
       controllers: [...controllers()],
       authorityGeneration,
+      withoutLease: !deps.hasLease(),
     };
     session.send({ case: "welcome", value });
   }

@@ -10,6 +10,7 @@ import { isOpen, type TaskObject } from "./task-object.ts";
 export interface TaskDispatchDeps {
   readonly tasks: DurableTasks;
   readonly log: Log;
+  /** The stream of a machine, if it is here and may be used. */
   readonly sessionOf: (machineId: string) => Session | undefined;
   readonly cut: (session: Session, code: Code, reason: string) => void;
 }
@@ -18,6 +19,8 @@ export interface TaskDispatchDeps {
 export interface TaskDispatch {
   /** A stream is open: everything its machine has to do goes down it. */
   attach(session: Session): void;
+  /** A stream that was kept is acted on again: what changed meanwhile goes down it. */
+  resume(session: Session): void;
   changed(taskId: string, task: TaskObject | undefined): void;
   progress(session: Session, progress: TaskProgress): void;
   result(session: Session, result: TaskResult): Promise<void>;
@@ -76,34 +79,42 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     }
   }
 
+  function attach(session: Session): void {
+    for (const task of tasks.openOf(session.machineId)) void deliver(session, task);
+    for (const id of session.hello?.openTasks ?? []) {
+      const task = tasks.get(id);
+      // The result that the journal keeps is on record, or the task is: only for a task that ended the journal may forget.
+      if (task !== undefined && !isOpen(task)) session.send({ case: "resultAck", value: { taskId: id } });
+    }
+  }
+
+  function changed(taskId: string, task: TaskObject | undefined): void {
+    if (task === undefined) {
+      begun.delete(taskId);
+      progressWrites.delete(taskId);
+      return;
+    }
+    const session = sessionOf(task.spec.machineId);
+    if (session === undefined) return;
+    if (isOpen(task)) {
+      const asked = task.status.cancelRequestedAt !== null && session.delivered.has(taskId);
+      if (asked) session.send({ case: "cancelTask", value: { taskId } });
+      else void deliver(session, task);
+    } else {
+      progressWrites.delete(taskId);
+      // Ended without the agent's word: it need not go on.
+      const delivered = session.delivered.delete(taskId);
+      if (delivered && !storing.has(taskId)) session.send({ case: "cancelTask", value: { taskId } });
+    }
+  }
+
   return {
-    attach(session) {
-      for (const task of tasks.openOf(session.machineId)) void deliver(session, task);
-      for (const id of session.hello?.openTasks ?? []) {
-        const task = tasks.get(id);
-        // The result that the journal keeps is on record, or the task is: only for a task that ended the journal may forget.
-        if (task !== undefined && !isOpen(task)) session.send({ case: "resultAck", value: { taskId: id } });
-      }
+    attach,
+    resume(session) {
+      for (const id of session.delivered) changed(id, tasks.get(id));
+      attach(session);
     },
-    changed(taskId, task) {
-      if (task === undefined) {
-        begun.delete(taskId);
-        progressWrites.delete(taskId);
-        return;
-      }
-      const session = sessionOf(task.spec.machineId);
-      if (session === undefined) return;
-      if (isOpen(task)) {
-        const asked = task.status.cancelRequestedAt !== null && session.delivered.has(taskId);
-        if (asked) session.send({ case: "cancelTask", value: { taskId } });
-        else void deliver(session, task);
-      } else {
-        progressWrites.delete(taskId);
-        // Ended without the agent's word: it need not go on.
-        const delivered = session.delivered.delete(taskId);
-        if (delivered && !storing.has(taskId)) session.send({ case: "cancelTask", value: { taskId } });
-      }
-    },
+    changed,
     progress(session, progress) {
       const { taskId } = progress;
       const task = tasks.get(taskId);
