@@ -78,6 +78,11 @@ export const settings = {
   ),
   hostId: text("HOLDFAST_HOST_ID", "Name of the controllers' own host among the hosts", "local"),
   zone: text("HOLDFAST_ZONE", "Zone of the controllers' own host", "local"),
+  publicAddresses: text(
+    "HOLDFAST_PUBLIC_ADDRESSES",
+    "Network of public addresses for this host's machines, such as 203.0.113.16/28, routed to the host; empty: a machine's private address is its public one",
+    "",
+  ),
   loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
   spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
   waitingMachines: integer(

@@ -1,7 +1,8 @@
 import { readConfig, text } from "@holdfast/common/config.ts";
 import { settings as ofControllers } from "@holdfast/controller/config.ts";
 
-const { provider, processDir, imagesDir, loopbackBlock, spares, memoryOvercommit, logLevel } = ofControllers;
+const { provider, processDir, imagesDir, loopbackBlock, publicAddresses, spares, memoryOvercommit, logLevel } =
+  ofControllers;
 const { storageTiers, incusSocket, incusProject, incusPool, incusTierPools, incusAddressBlock } = ofControllers;
 const { incusUrl, incusCert, incusKey, incusServerCert, incusTokenFile } = ofControllers;
 
@@ -13,6 +14,7 @@ export const settings = {
   processDir,
   imagesDir,
   loopbackBlock,
+  publicAddresses,
   spares,
   memoryOvercommit,
   storageTiers,

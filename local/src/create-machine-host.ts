@@ -4,8 +4,18 @@ import { type Installation, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
 import { createProcessHost, type MachineHost } from "./machine-host.ts";
 
-/** The machine host that the installation chose. */
+/** The machine host that the installation chose, with the addresses that it was given. */
 export function createMachineHost(
+  layout: Layout,
+  installation: Omit<Installation, "ports">,
+  environment: Readonly<Record<string, string>>,
+): MachineHost {
+  const host = hostOf(layout, installation, environment);
+  const { public_addresses: publicAddresses = "" } = installation;
+  return { ...host, settings: { ...host.settings, HOLDFAST_PUBLIC_ADDRESSES: publicAddresses } };
+}
+
+function hostOf(
   { root }: Layout,
   installation: Omit<Installation, "ports">,
   environment: Readonly<Record<string, string>>,

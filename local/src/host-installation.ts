@@ -8,6 +8,7 @@ import type { HostOptions } from "./host-options.ts";
 import { addressBlockOf } from "./incus-host.ts";
 import { type Installation, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
+import { keptPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
 /** What this machine is as a host of an installation; chosen when it joined, and kept where an installation has its own. */
@@ -48,11 +49,21 @@ export async function openHostInstallation(
   const { loopback_block: block } = installation;
   if (!registry.keep({ directory: layout.root, block }))
     throw new UserError(`somebody else on this machine uses the addresses ${block}.*; is ${layout.root} a copy?`);
-  const { listen } = options;
-  const kept = listen === undefined ? installation : { ...installation, host: { ...installation.host, listen } };
+  const kept = withOptions(installation, options);
   if (JSON.stringify(kept) !== JSON.stringify(existing))
     writeAtomically(layout.installation, `${JSON.stringify(kept, null, 2)}\n`, 0o644);
   return { installation: kept, isNew: existing === undefined };
+}
+
+function withOptions(
+  { public_addresses, host, ...installation }: HostInstallation,
+  { listen = host.listen, publicAddresses }: HostOptions,
+): HostInstallation {
+  return {
+    ...installation,
+    ...keptPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses),
+    host: { ...host, listen },
+  };
 }
 
 /** Forgets a host that could not join, so that it may with other options. */

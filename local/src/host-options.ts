@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { isProvider, type ProviderName, providers } from "./machine-host.ts";
+import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
 /** How this machine is to be a host of an installation whose controllers are elsewhere. */
@@ -17,12 +18,14 @@ export interface HostOptions {
   readonly listen?: string;
   /** First two numbers of the loopback addresses; any that no other host has when absent. */
   readonly addressBlock?: string;
+  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
+  readonly publicAddresses?: string;
 }
 
 export const hostUsage = [
   "usage: npm start -- host --join FILE [--data DIR] [--provider process|incus] [--incus-socket PATH]",
-  "                         [--listen HOST:PORT] [--address-block 127.N]",
-  "       npm start -- host [--data DIR]        once it has joined",
+  "                         [--listen HOST:PORT] [--address-block 127.N] [--public-addresses NETWORK|none]",
+  "       npm start -- host [--data DIR] [--public-addresses NETWORK|none]        once it has joined",
   "       npm run clean -- [--data DIR]",
   "`holdfast admin hosts add` makes the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
 ].join("\n");
@@ -43,6 +46,7 @@ export function readHostOptions(
   if (listen !== undefined && !isEndpoint(listen)) throw new UserError(`--listen: ${listen} is not HOST:PORT`);
   if (addressBlock !== undefined && !/^127\.([1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/.test(addressBlock))
     throw new UserError(`--address-block: ${addressBlock} is not 127.N`);
+  const publicAddresses = readPublicAddresses(flags, environment);
   return {
     dataDir,
     ...(joinFile && { joinFile: resolve(joinFile) }),
@@ -50,11 +54,12 @@ export function readHostOptions(
     ...(incusSocket && { incusSocket }),
     ...(listen && { listen }),
     ...(addressBlock && { addressBlock }),
+    ...(publicAddresses && { publicAddresses }),
   };
 }
 
 function parse(args: readonly string[]): Record<string, string | undefined> {
-  const names = ["data", "join", "provider", "incus-socket", "listen", "address-block"];
+  const names = ["data", "join", "provider", "incus-socket", "listen", "address-block", "public-addresses"];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
   try {
     return parseArgs({ args: [...args], options }).values;

@@ -7,6 +7,7 @@ import type { Layout } from "./layout.ts";
 import type { ProviderName } from "./machine-host.ts";
 import type { Ports } from "./ports.ts";
 import { busyPorts, portsOf } from "./ports.ts";
+import { keptPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
 /** What an installation is, chosen at its first start and kept. */
@@ -23,6 +24,8 @@ export interface Installation {
   readonly advertise?: string;
   /** Address of this machine to listen on for them; absent when it is what `advertise` leads to. */
   readonly listen?: string;
+  /** Network of its machines' public addresses; absent when they have none. */
+  readonly public_addresses?: string;
 }
 
 /** What the user asks of an installation at a start; what is absent stays, or gets its default. */
@@ -32,6 +35,7 @@ export interface Wishes {
   readonly incusSocket?: string;
   readonly advertise?: string;
   readonly listen?: string;
+  readonly publicAddresses?: string;
 }
 
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
@@ -42,7 +46,7 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)
-      : { ...reachedAs(existing, wished), ports: { ...existing.ports, ...wished.ports } };
+      : { ...reachedAs(addressed(existing, wished), wished), ports: { ...existing.ports, ...wished.ports } };
   if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
     const own = providerOf(installation);
     throw new UserError(
@@ -76,6 +80,11 @@ function reachedAs({ advertise, listen, ...rest }: Installation, wished: Wishes)
   return { ...rest, advertise: wished.advertise, ...(wished.listen && { listen: wished.listen }) };
 }
 
+/** With the network of public addresses that it was given last. */
+function addressed({ public_addresses, ...rest }: Installation, { publicAddresses }: Wishes): Installation {
+  return { ...rest, ...keptPublicAddresses({ ...(public_addresses && { public_addresses }) }, publicAddresses) };
+}
+
 async function newInstallation(layout: Layout, registry: BlockRegistry, wished: Wishes): Promise<Installation> {
   const { ports, provider, incusSocket } = wished;
   const block = await registry.claim(layout.root, async (candidate) => {
@@ -91,5 +100,5 @@ async function newInstallation(layout: Layout, registry: BlockRegistry, wished: 
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
   };
-  return reachedAs(made, wished);
+  return reachedAs(addressed(made, wished), wished);
 }

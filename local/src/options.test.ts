@@ -22,6 +22,12 @@ test.each([
     { HOLDFAST_LISTEN: "::1" },
     { dataDir: "/code/.holdfast", ports: {}, advertise: "db.test", listen: "::1" },
   ],
+  [
+    "public addresses",
+    ["--public-addresses", "203.0.113.16/28"],
+    { HOLDFAST_PUBLIC_ADDRESSES: "none" },
+    { dataDir: "/code/.holdfast", ports: {}, publicAddresses: "203.0.113.16/28" },
+  ],
 ])("with %s the options are as expected", (_, args, environment, expected) => {
   expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
 });
@@ -30,6 +36,7 @@ test.each([
   [["up", "--api-port", "many"], "--api-port: many is not a port"],
   [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
   [["up", "--listen", "db.test"], "--listen: db.test is not an address"],
+  [["up", "--public-addresses", "203.0.113.17/28"], "--public-addresses: 203.0.113.17/28 does not begin at its"],
   [["up", "--colour", "red"], "usage:"],
   [["down"], "usage:"],
 ])("%j is refused", (args, message) => {

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import type { PortName, Ports } from "./ports.ts";
 import { portPlans } from "./ports.ts";
 import { isProvider, type ProviderName, providers } from "./machine-host.ts";
+import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Options {
@@ -20,12 +21,14 @@ export interface Options {
   readonly advertise?: string;
   /** Address of this machine to listen on for them, where it is not the advertised one. */
   readonly listen?: string;
+  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
+  readonly publicAddresses?: string;
 }
 
 export const usage = [
   "usage: npm start -- [--data DIR] [--provider process|incus] [--incus-socket PATH]",
   "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
-  "                    [--etcd-peer-port N] [--history-port N]",
+  "                    [--etcd-peer-port N] [--history-port N] [--public-addresses NETWORK|none]",
   "                    [--advertise ADDRESS|NAME [--listen ADDRESS]] | [--advertise localhost]",
   "       npm run clean -- [--data DIR]",
   "       npm start -- host ...                 makes this machine a host of an installation that runs elsewhere",
@@ -56,6 +59,7 @@ export function readOptions(
     throw new UserError(`--advertise: ${advertise} is neither an address nor a name; a port has its own flag`);
   const listen = flags["listen"] ?? environment["HOLDFAST_LISTEN"];
   if (listen !== undefined && isIP(listen) === 0) throw new UserError(`--listen: ${listen} is not an address`);
+  const publicAddresses = readPublicAddresses(flags, environment);
   return {
     command,
     dataDir,
@@ -64,6 +68,7 @@ export function readOptions(
     ...(incusSocket && { incusSocket }),
     ...(advertise && { advertise }),
     ...(listen && { listen }),
+    ...(publicAddresses && { publicAddresses }),
   };
 }
 
@@ -74,6 +79,7 @@ function parse(args: readonly string[]): Record<string, string | undefined> {
     "incus-socket",
     "advertise",
     "listen",
+    "public-addresses",
     ...Object.values(portPlans).map(({ flag }) => flag),
   ];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));

@@ -53,6 +53,8 @@ export interface ServiceNode {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly zone: string;
+  /** Resolves to its private address. */
+  readonly private_hostname: string;
 }
 
 /** What the checks of a service say, together and one by one. */
@@ -83,6 +85,8 @@ export interface ManagedService {
   readonly allowed_cidrs: readonly string[];
   /** Name that clients connect to; it stays when the service is renamed. */
   readonly hostname: string;
+  /** The same for clients inside: it resolves to the private address. */
+  readonly private_hostname: string;
   readonly port: number;
   readonly nodes: readonly ServiceNode[];
   /** The one in progress; null when there is none. */
@@ -162,6 +166,7 @@ export interface ServiceFilter {
 
 /** All that a client needs to connect but the password. */
 export interface Connection {
+  /** For clients anywhere, like the uri. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -175,13 +180,21 @@ export interface Connection {
     readonly port: number;
     readonly audience: string;
     readonly tls: string;
+    /** Name that this audience finds it by. */
+    readonly host: string;
   }[];
   readonly nodes: readonly {
     readonly id: string;
     readonly role: NodeRole;
     readonly hostname: string;
     readonly addresses: readonly string[];
+    readonly private_hostname: string;
+    readonly private_addresses: readonly string[];
   }[];
+  /** For clients on private addresses; the same port and certificate. */
+  readonly private_host: string;
+  /** Without a password. */
+  readonly private_uri: string;
 }
 
 /** How far the operation in progress is. */

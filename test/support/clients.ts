@@ -21,6 +21,11 @@ export async function addressOf(platform: Platform, host: string): Promise<strin
   });
 }
 
+/** The connection as clients on private addresses have it. */
+export function inside(connection: ConnectionJson): ConnectionJson {
+  return { ...connection, host: connection.private_host };
+}
+
 /** As libpq with `host`, `hostaddr` and `sslmode=verify-full`. The caller ends it. */
 export async function openPostgresql(platform: Platform, connection: ConnectionJson, login: Login): Promise<Client> {
   const address = await addressOf(platform, connection.host);

@@ -11,6 +11,7 @@ import {
   type IncusProviderDeps,
 } from "@holdfast/controller/compute/incus/incus-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { addressNetworkOf } from "@holdfast/controller/compute/host/address-network.ts";
 import { detectAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
 import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
@@ -41,6 +42,8 @@ export interface TestIncus {
   /** The daemon's socket, and what of it is ours. */
   readonly socket: string;
   readonly estate: IncusEstate;
+  /** Network of its machines' public addresses. */
+  readonly publicBlock: string;
   /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
   killDaemon(): Promise<void>;
   /** As after a reboot: the machine is not there any more, and no daemon has seen its end. */
@@ -95,6 +98,7 @@ export async function startTestIncus(
     environment: { PATH: process.env["PATH"] ?? "" },
   });
   const abilities = await detectAbilities();
+  const publicBlock = `198.19.${number}.0/24`;
   const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
   if (host.daemon === undefined) throw new Error("a test has a daemon of its own");
   const daemon = startChild(host.daemon, { log, say: () => undefined, now: systemClock.now });
@@ -111,6 +115,7 @@ export async function startTestIncus(
       incus,
       directory,
       addressBlock: host.addressBlock,
+      publicBlock: addressNetworkOf(publicBlock),
       hostPorts: [1],
       pool: () => host.estate.pool,
       tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
@@ -145,6 +150,7 @@ export async function startTestIncus(
     another,
     socket: host.socket,
     estate: host.estate,
+    publicBlock,
     killDaemon: () => kill(),
     reboot: async (instance) => {
       const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);

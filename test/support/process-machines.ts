@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
+import { addressNetworkOf } from "@holdfast/controller/compute/host/address-network.ts";
 import { detectAbilities, type HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
@@ -50,6 +51,7 @@ interface TestMachinesOptions {
   readonly environment?: ProcessProviderDeps["environment"];
   /** Entries of HOLDFAST_STORAGE_TIERS. */
   readonly tiers?: readonly string[];
+  readonly publicBlock?: string;
 }
 
 export async function startTestMachines(options: TestMachinesOptions = {}): Promise<TestMachines> {
@@ -69,6 +71,7 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
     log: silentLog,
     command: options.command ?? (() => standIn),
     ...(options.spares && { spares: options.spares }),
+    ...(options.publicBlock !== undefined && { publicBlock: addressNetworkOf(options.publicBlock) }),
   };
   const opened: ProcessProvider[] = [];
   const another = () => {

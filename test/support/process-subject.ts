@@ -11,16 +11,18 @@ import { type MachineRun, readRun } from "@holdfast/controller/compute/process/m
 import { startTestMachines } from "./process-machines.ts";
 
 const run = promisify(execFile);
+const publicBlock = "203.0.113.0/24";
 
 /** Machines of the process provider for the conformance suite, with what the host knows of them. */
 export async function openProcessSubject(used: HostAbilities, environment = process.env): Promise<ConformanceSubject> {
-  const machines = await startTestMachines({ abilities: used, environment });
+  const machines = await startTestMachines({ abilities: used, environment, publicBlock });
   const { directory, layout, provider } = machines;
   const looked: string[] = [];
   const runOf = async (id: string) => (await readRun(layout.machine(id).run)) as MachineRun & { init: object };
 
   return {
     provider,
+    publicBlock,
     second: machines.another(),
     contained: used.isolation !== "none",
     async processesOf(id) {
@@ -75,7 +77,9 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       return { content: JSON.parse(await readFile(path, "utf8")), mode: (await stat(path)).mode };
     },
     async leftovers() {
-      const left = await Promise.all([layout.machines, layout.running, layout.addresses].map((path) => readdir(path)));
+      const left = await Promise.all(
+        [layout.machines, layout.running, layout.addresses, layout.publicAddresses].map((path) => readdir(path)),
+      );
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n").filter((line) => line.includes(directory));
       const loops = used.loop ? execFileSync("losetup", ["--all"]).toString().split("\n") : [];
       const groups = looked.flatMap((id) => groupsOf(used.groups, id).directories).filter(existsSync);

@@ -15,6 +15,9 @@ export const testHostFacts: HostFacts = {
   bootId: "b",
   addressBlock: "127.98",
   imageIds: [],
+  publicBlock: "",
+  publicTotal: 0,
+  publicFree: 0,
 };
 
 /** A host of zone `local` that answers and has PostgreSQL 17. */

@@ -11,6 +11,7 @@ export interface ServiceJson {
   readonly zone: string;
   readonly allowed_cidrs: readonly string[];
   readonly hostname: string;
+  readonly private_hostname: string;
   readonly port: number;
   readonly nodes: readonly {
     readonly id: string;
@@ -53,6 +54,8 @@ export interface ConnectionJson {
   readonly user: string;
   readonly database: string;
   readonly uri: string;
+  readonly private_host: string;
+  readonly private_uri: string;
   readonly ca_certificate: string;
   readonly listeners: readonly { readonly name: string; readonly port: number; readonly tls: string }[];
   readonly nodes: readonly {
@@ -60,6 +63,8 @@ export interface ConnectionJson {
     readonly role: string;
     readonly hostname: string;
     readonly addresses: readonly string[];
+    readonly private_hostname: string;
+    readonly private_addresses: readonly string[];
   }[];
 }
 

@@ -157,7 +157,14 @@ function blankMachine(id: string, now: number): MachineObject {
       power: "on",
       serverNames: [`${id}.local.holdfast.test`],
     },
-    status: { state: "running", reason: "", address: "127.77.0.1", enrollment: null, certificate: null },
+    status: {
+      state: "running",
+      reason: "",
+      address: "127.77.0.1",
+      publicAddress: "127.77.0.1",
+      enrollment: null,
+      certificate: null,
+    },
   };
 }
 

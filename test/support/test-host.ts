@@ -2,6 +2,7 @@ import type { Identity } from "@holdfast/common/identity.ts";
 import { type Log, silentLog } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "@holdfast/controller/compute/compute-provider.ts";
 import { readHostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
+import { createPublicAddresses } from "@holdfast/controller/compute/host/public-addresses.ts";
 import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import {
   type ConnectHostDeps,
@@ -44,6 +45,7 @@ export async function startTestHost(
       tiers: readStorageTiers(["fast"]),
       addressBlock: "127.99",
       imagesDir: "/nonexistent",
+      publicAddresses: createPublicAddresses("/nowhere", undefined),
       version: "1.2.3",
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));

@@ -6,6 +6,7 @@ import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import type { ComputeProvider } from "@holdfast/controller/compute/compute-provider.ts";
 import { readHostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
+import { createPublicAddresses } from "@holdfast/controller/compute/host/public-addresses.ts";
 import { readStorageTiers } from "@holdfast/controller/compute/host/storage-tiers.ts";
 import { createHostTrust, type HostTrust } from "@holdfast/controller/host/host-trust.ts";
 import { type HostObject, newHost } from "@holdfast/controller/host/host.ts";
@@ -119,6 +120,7 @@ export async function startHosting(
           tiers: readStorageTiers(["fast"]),
           addressBlock,
           imagesDir: stateDir,
+          publicAddresses: createPublicAddresses("/nowhere", undefined),
           version: "1.2.3",
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });

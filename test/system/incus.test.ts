@@ -5,12 +5,12 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, openPostgresql, openValkey, queryOnce } from "../support/clients.ts";
-import { resolveName } from "../support/dns-query.ts";
+import { addressOf, inside, openPostgresql, openValkey, queryOnce } from "../support/clients.ts";
 import { type ForeignIncus, startForeignIncus } from "../support/foreign-incus.ts";
 import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { environmentsIn, filesWith, runInside } from "../support/machine-inside.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { testPublicNetwork } from "../support/public-network.ts";
 import { type Attempt, connectFrom, makePlace, type NetworkPlace } from "../support/network-place.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -32,8 +32,9 @@ describe.skipIf(missing !== undefined)(
     beforeAll(async () => {
       daemon = await startForeignIncus();
       before = await daemon.everything();
+      const network = await testPublicNetwork("routed");
       platform = await startPlatform({
-        flags: ["--provider", "incus", "--incus-socket", daemon.socket],
+        flags: ["--provider", "incus", "--incus-socket", daemon.socket, "--public-addresses", network],
         environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" },
       });
       services = createServices(platform);
@@ -56,16 +57,27 @@ describe.skipIf(missing !== undefined)(
       }
     }
 
-    it("answers a query over TLS with the certificate verified against its name, at the machine's own address", async () => {
-      const [row] = await queryOnce<{ address: string; tls: boolean }>(
-        platform,
-        main.connection,
-        { password: main.password },
-        "SELECT host(inet_server_addr()) AS address, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls",
-      );
-      expect(row?.tls).toBe(true);
-      expect(row?.address).toMatch(/^10\./);
-      expect(await resolveName(platform.admin.dns_server, main.connection.host)).toEqual([row?.address]);
+    /** Public and private, as names lead there. */
+    const addressesOf = ({ connection }: RunningService) =>
+      Promise.all([addressOf(platform, connection.host), addressOf(platform, connection.private_host)]);
+
+    it("answers over TLS at its public address by name, at its private one by the private name, verified by each", async () => {
+      const { connection, password } = main;
+      const [publicAddress, privateAddress] = await addressesOf(main);
+      expect(publicAddress).toMatch(/^100\./);
+      expect(privateAddress).toMatch(/^10\./);
+      const sql =
+        "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
+      expect(await queryOnce(platform, connection, { password }, sql)).toEqual([{ at: publicAddress, tls: true }]);
+      expect(await queryOnce(platform, inside(connection), { password }, sql)).toEqual([
+        { at: privateAddress, tls: true },
+      ]);
+      // What the machine itself begins has its private address, wherever it leads.
+      const pid = await pidOf(main);
+      for (const to of [listeners(platform).host_address, "192.0.2.1"]) {
+        const { stdout } = await run("nsenter", ["--target", String(pid), "--net", "ip", "-json", "route", "get", to]);
+        expect(JSON.parse(stdout)).toMatchObject([{ prefsrc: privateAddress }]);
+      }
     });
 
     it("tells all that its machine does, its own network among it", async () => {
@@ -86,29 +98,32 @@ describe.skipIf(missing !== undefined)(
       expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
     });
 
-    it("is reached from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {
-      const [inside, outside] = await Promise.all([makePlace("in", 0), makePlace("out", 1)]);
+    it("is reached at both its addresses from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {
+      const [guest, stranger] = await Promise.all([makePlace("in", 0), makePlace("out", 1)]);
       const path = `/managed-services/${main.service.id}`;
-      const address = await addressOf(platform, main.connection.host);
+      const addresses = await addressesOf(main);
       const allow = async (allowed_cidrs: readonly string[]) =>
         expectStatus(await platform.rest.patch(path, { allowed_cidrs }), 200);
       const becomes = async (place: NetworkPlace, wanted: Attempt) =>
-        waitUntil(
-          `the service is ${wanted} to ${place.address}`,
-          async () => (await place.connect(address, 5432)) === wanted,
-        );
+        waitUntil(`the service is ${wanted} to ${place.address}`, async () => {
+          const attempts = await Promise.all(addresses.map((address) => place.connect(address, 5432)));
+          return attempts.every((attempt) => attempt === wanted);
+        });
+      const refuses = async (place: NetworkPlace, port: number) => {
+        for (const address of addresses) expect(await place.connect(address, port)).toBe("refused");
+      };
       const before = main.service.allowed_cidrs;
       try {
-        expect(await inside.connect(address, 5432)).toBe("refused");
-        await allow([...before, `${inside.address}/32`]);
-        await becomes(inside, "open");
-        expect(await outside.connect(address, 5432)).toBe("refused");
+        await refuses(guest, 5432);
+        await allow([...before, `${guest.address}/32`]);
+        await becomes(guest, "open");
+        await refuses(stranger, 5432);
         // Another port of the machine, the platform's API: neither is the list's to open.
-        expect(await inside.connect(address, 22)).toBe("refused");
+        await refuses(guest, 22);
         await allow(before);
-        await becomes(inside, "refused");
+        await becomes(guest, "refused");
       } finally {
-        await Promise.all([inside.close(), outside.close()]);
+        await Promise.all([guest.close(), stranger.close()]);
       }
     });
 
@@ -136,8 +151,8 @@ describe.skipIf(missing !== undefined)(
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
       expect(await connectFrom(pid, host, dns_port)).toBe("open");
       expect(await connectFrom(pid, host, api_port)).toBe("refused");
-      const addressOfCache = await addressOf(platform, cache.connection.host);
-      expect(await connectFrom(pid, addressOfCache, cache.connection.port)).toBe("refused");
+      for (const address of await addressesOf(cache))
+        expect(await connectFrom(pid, address, cache.connection.port)).toBe("refused");
 
       // Each is root of other users of the host, and knows nothing of the other.
       const [own, others] = [
@@ -179,24 +194,25 @@ describe.skipIf(missing !== undefined)(
         listener.close();
       }
       // Its neighbour is known, so that it need not ask by a name that nobody answers.
-      const stranger = `10.${number}.200.7`;
       const link = await linkOf(address);
       const neighbour = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
       const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
-      await ip("address", "add", `${stranger}/32`, "dev", "eth0");
       await ip("neighbour", "replace", host, "lladdr", neighbour, "dev", "eth0", "nud", "permanent");
-      await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
-      const spoofed = await countPackets("hf_test_spoof", `ip saddr ${stranger}`);
-      try {
-        expect(await connectFrom(pid, host, agents_port)).toBe("silent");
-        const { arrived, passed } = await spoofed.read();
-        expect(arrived).toBeGreaterThan(0);
-        expect(passed).toBe(0);
-      } finally {
-        await spoofed.close();
+      for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
+        await ip("address", "add", `${stranger}/32`, "dev", "eth0");
+        await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
+        const spoofed = await countPackets("hf_test_spoof", `ip saddr ${stranger}`);
+        try {
+          expect(await connectFrom(pid, host, agents_port)).toBe("silent");
+          const { arrived, passed } = await spoofed.read();
+          expect(arrived).toBeGreaterThan(0);
+          expect(passed).toBe(0);
+        } finally {
+          await spoofed.close();
+        }
+        await ip("route", "replace", `${host}/32`, "dev", "eth0");
+        await ip("address", "delete", `${stranger}/32`, "dev", "eth0");
       }
-      await ip("route", "replace", `${host}/32`, "dev", "eth0");
-      await ip("address", "delete", `${stranger}/32`, "dev", "eth0");
       expect(await connectFrom(pid, host, agents_port)).toBe("open");
     });
 

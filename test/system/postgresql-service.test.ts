@@ -5,10 +5,11 @@ import { promisify } from "node:util";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
+import { addressOf, inside, openPostgresql, queryOnce } from "../support/clients.ts";
 import { askDns, resolveName } from "../support/dns-query.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { asRoot, programDirectory, testUid } from "../support/platform-software.ts";
+import { testPublicNetwork } from "../support/public-network.ts";
 import type { LogsJson, PageJson, ProblemJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -27,7 +28,7 @@ describe("a managed PostgreSQL", () => {
   let main: RunningService;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ flags: ["--public-addresses", await testPublicNetwork()] });
     services = createServices(platform);
     main = await services.createRunning("main", { tags: { team: "data" } });
   });
@@ -113,6 +114,21 @@ describe("a managed PostgreSQL", () => {
       expect(await resolveName(platform.admin.dns_server, connection.nodes[0]?.hostname ?? "")).toEqual(
         connection.nodes[0]?.addresses,
       );
+    });
+
+    it("reaches its public address by name and its private one by the private name, each verified", async () => {
+      const { connection, password, service } = main;
+      const [publicAddress, privateAddress] = await Promise.all([
+        addressOf(platform, connection.host),
+        addressOf(platform, connection.private_host),
+      ]);
+      expect(publicAddress).not.toBe(privateAddress);
+      expect(connection.nodes[0]).toMatchObject({ addresses: [publicAddress], private_addresses: [privateAddress] });
+      expect(connection.private_host).toBe(service.private_hostname);
+      expect(connection.private_uri).toBe(connection.uri.replace(connection.host, connection.private_host));
+      const sql = "SELECT host(inet_server_addr()) AS at";
+      expect(await queryOnce(platform, connection, { password }, sql)).toEqual([{ at: publicAddress }]);
+      expect(await queryOnce(platform, inside(connection), { password }, sql)).toEqual([{ at: privateAddress }]);
     });
   });
 
@@ -307,6 +323,7 @@ describe("a managed PostgreSQL", () => {
       expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
       await closed;
       await expect(openPostgresql(platform, connection, { password })).rejects.toThrow();
+      await expect(openPostgresql(platform, inside(connection), { password })).rejects.toThrow();
 
       expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
       await waitUntil("the service lets loopback in", async () => {

@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, openValkey } from "../support/clients.ts";
+import { addressOf, inside, openValkey } from "../support/clients.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { testPublicNetwork } from "../support/public-network.ts";
 import type { PageJson, ProblemJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -12,7 +13,7 @@ describe("a managed Valkey", () => {
   let cache: RunningService;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ flags: ["--public-addresses", await testPublicNetwork()] });
     services = createServices(platform);
     cache = await services.createRunning("cache", { database_type: "valkey" });
   });
@@ -97,13 +98,18 @@ describe("a managed Valkey", () => {
     expect(expectStatus(create, 422).json.code).toBe("not_supported");
   });
 
-  it("acts on a changed allow-list, on open sessions too", async () => {
+  it("acts on a changed allow-list, on open sessions too, at both its addresses", async () => {
     const session = await openValkey(platform, cache.connection, { password: cache.password });
+    const other = await openValkey(platform, inside(cache.connection), { password: cache.password });
+    expect(other.stream.remoteAddress).not.toBe(session.stream.remoteAddress);
+    const alsoClosed = new Promise((resolve) => other.once("close", resolve));
     const closed = new Promise((resolve) => session.once("close", resolve));
     expectStatus(await platform.rest.patch(path(), { allowed_cidrs: [] }), 200);
-    await closed;
-    await expect(openValkey(platform, cache.connection, { password: cache.password })).rejects.toThrow();
+    await Promise.all([closed, alsoClosed]);
+    for (const connection of [cache.connection, inside(cache.connection)])
+      await expect(openValkey(platform, connection, { password: cache.password })).rejects.toThrow();
     session.disconnect();
+    other.disconnect();
     expectStatus(await platform.rest.patch(path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
     await waitUntil("the service lets loopback in", async () => (await ask("PING")) === "PONG");
   });

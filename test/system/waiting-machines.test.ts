@@ -4,6 +4,7 @@ import { openPostgresql } from "../support/clients.ts";
 import { grpcAs } from "../support/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
+import { testPublicNetwork } from "../support/public-network.ts";
 import { createServices, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -15,7 +16,7 @@ describe("waiting machines", () => {
   const environment = { HOLDFAST_WAITING_MACHINES: "1", HOLDFAST_WAITING_MACHINES_MAX: "1" };
 
   beforeAll(async () => {
-    platform = await startPlatform({ environment });
+    platform = await startPlatform({ environment, flags: ["--public-addresses", await testPublicNetwork()] });
     services = createServices(platform);
     fleet = grpcAs(platform, platform.operator);
   });
@@ -43,6 +44,7 @@ describe("waiting machines", () => {
   it("is its first owner's, as it runs and as large as asked for, and another one waits then", async () => {
     const before = await waiting();
     expect(before).toMatchObject({ ownerKind: "", ownerId: "", desired: "on", diskGb: 1 });
+    expect(before.publicAddress).not.toBe(before.address);
     const agent = processesOf(before.id)?.agent;
     const made = await services.createRunning("first", { storage_size_gb: 3, plan_name: "tier-2" });
     expect(made.service.nodes.map(({ id }) => id)).toEqual([before.id]);
@@ -53,7 +55,9 @@ describe("waiting machines", () => {
       ownerId: made.service.id,
       state: "running",
       diskGb: 3,
+      publicAddress: before.publicAddress,
     });
+    expect(made.connection.nodes.map(({ addresses }) => addresses)).toEqual([[before.publicAddress]]);
     const next = await waiting([before.id]);
     const second = await services.createRunning("second");
     expect(second.service.nodes.map(({ id }) => id)).toEqual([next.id]);

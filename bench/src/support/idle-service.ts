@@ -35,7 +35,7 @@ export function idleService(id: string, organizationId: string): ManagedServiceO
       operationId: null,
       primaryNodeId: nodeId,
       term: 1,
-      nodes: [{ id: nodeId, status: "Running", address: "127.77.0.1" }],
+      nodes: [{ id: nodeId, status: "Running", address: "127.77.0.1", publicAddress: "127.77.0.1" }],
       health: { status: "healthy", since: now, reason: "", checks: [] },
       error: null,
       observedGeneration: 1,

@@ -102,6 +102,7 @@ function machineMessage({ metadata, spec, status }: MachineObject) {
     state: status.state,
     desired: metadata.deletionRequestedAt === undefined ? spec.power : "gone",
     address: status.address,
+    publicAddress: status.publicAddress,
     zone: spec.zone,
     image: `${spec.engine} ${spec.version}`,
     diskGb: Math.round(spec.diskBytes / 1024 ** 3),

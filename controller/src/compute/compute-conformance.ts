@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../test/support/machine-spec.ts";
+import { addressNetworkOf, overlap } from "./host/address-network.ts";
 import type { ComputeProvider, Enrollment, MachinePlan, MachineSpec } from "./compute-provider.ts";
 
 /** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
@@ -8,6 +9,8 @@ export interface ConformanceSubject {
   readonly provider: ComputeProvider;
   /** Another provider over the same machines, as another controller has it. */
   readonly second: ComputeProvider;
+  /** Network of at least 200 public addresses that both give to machines. */
+  readonly publicBlock: string;
   /** Does all of a machine end with its first process? If not, it is empty after `fence`, and before its next start. */
   readonly contained: boolean;
   /** Identities of all that runs of a machine, as its host knows them. */
@@ -86,6 +89,23 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         const both = [subject.provider, subject.second];
         const facts = await Promise.all(specs.map(async (spec, index) => both[index % 2]?.create(spec, signal)));
         expect(new Set(facts.map((each) => each?.address)).size).toBe(specs.length);
+      });
+
+      it("gives each a public address of the host's block besides, which is free again when the machine is gone", async () => {
+        const { provider, second, publicBlock } = subject;
+        const block = addressNetworkOf(publicBlock);
+        const specs = Array.from({ length: 4 }, () => testMachineSpec());
+        const facts = await Promise.all(
+          specs.map((spec, index) => (index % 2 === 0 ? provider : second).create(spec, signal)),
+        );
+        expect(new Set(facts.map(({ publicAddress }) => publicAddress)).size).toBe(specs.length);
+        for (const { address, publicAddress } of facts) {
+          expect(overlap(block, addressNetworkOf(`${publicAddress}/32`))).toBe(true);
+          expect(address).not.toBe(publicAddress);
+        }
+        for (const { id } of facts) await provider.destroy(id, signal);
+        const after = await provider.create(testMachineSpec(), signal);
+        expect(facts.map(({ publicAddress }) => publicAddress)).toContain(after.publicAddress);
       });
 
       it("makes one machine of two creations of one id at once", async () => {

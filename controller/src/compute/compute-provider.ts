@@ -81,8 +81,10 @@ export interface MachineSpec {
 export interface MachineFacts {
   readonly id: string;
   readonly state: "stopped" | "running";
-  /** Address that clients and peers reach it by. */
+  /** Private address: peers, controllers and other machines of the platform reach it by this one; empty while it is half made. */
   readonly address: string;
+  /** That clients elsewhere reach it by; the private one where it has no other. */
+  readonly publicAddress: string;
   readonly diskBytes: number;
   /** CPU and memory that it has, or has from its next start on. */
   readonly plan: MachinePlan;

@@ -6,8 +6,11 @@ import type { ControllerConfig } from "../config.ts";
 import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
+import { type AddressNetwork, addressNetworkOf, overlap } from "./host/address-network.ts";
 import { detectAbilities } from "./host/host-abilities.ts";
 import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
+import { layoutOf } from "./host/machine-paths.ts";
+import { createPublicAddresses } from "./host/public-addresses.ts";
 import { readStorageTiers } from "./host/storage-tiers.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
@@ -19,6 +22,7 @@ export type ProviderConfig = Pick<
   | "processDir"
   | "imagesDir"
   | "loopbackBlock"
+  | "publicAddresses"
   | "spares"
   | "memoryOvercommit"
   | "incusPool"
@@ -51,6 +55,20 @@ export function addressBlockOf(config: ProviderConfig): string {
   return config.provider === "process" ? config.loopbackBlock : config.incusAddressBlock;
 }
 
+/** Public addresses of this host's machines; undefined when they have none. Throws for what is no such network, or not apart from the private ones. */
+function publicBlockOf(config: ProviderConfig): AddressNetwork | undefined {
+  if (config.publicAddresses === "") return undefined;
+  try {
+    const block = addressNetworkOf(config.publicAddresses);
+    const own = `${addressBlockOf(config)}.0.0/16`;
+    if (overlap(block, addressNetworkOf(own)))
+      throw new Error(`${block.text} is part of ${own}, the private addresses`);
+    return block;
+  } catch (error) {
+    throw new Error(`HOLDFAST_PUBLIC_ADDRESSES: ${(error as Error).message}`, { cause: error });
+  }
+}
+
 /** The provider that the settings name. */
 export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   const { config, checkout } = deps;
@@ -61,6 +79,7 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     tiers: readStorageTiers(config.storageTiers),
     addressBlock: addressBlockOf(config),
     imagesDir: config.imagesDir,
+    publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
     version,
   };
   return { ...(await providerOf(deps)), facts: () => readHostFacts(facts) };
@@ -69,9 +88,11 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
 async function providerOf(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
   const { config, log } = deps;
   const tiers = readStorageTiers(config.storageTiers);
+  const publicBlock = publicBlockOf(config);
   const host = {
     ...deps,
     tiers,
+    ...(publicBlock !== undefined && { publicBlock }),
     directory: config.processDir,
     imagesDir: config.imagesDir,
     node: process.execPath,

@@ -20,7 +20,8 @@ export function createEgress({ config, membership, machines }: EgressDeps): Egre
     listeners: [...apiListen, ...agentListen, historyUrl, ...etcd, ...dnsServers],
     members: () => membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
     loopbackBlock: config.loopbackBlock,
-    machineAddresses: () => [...machines.values()].map(({ object }) => object.status.address),
+    machineAddresses: () =>
+      [...machines.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),
   });
   return createEgressClient({ judge: createAddressJudge(config.allowEgress, own), resolve: createResolveName() });
 }

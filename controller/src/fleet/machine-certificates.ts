@@ -2,6 +2,7 @@ import { status as Code } from "@grpc/grpc-js";
 import type { MachineObject } from "../machine/machine.ts";
 import type { IssuedCertificate } from "../pki/authority.ts";
 import type { Collection } from "../store/collection.ts";
+import { privateNameOf } from "../zone/private-name.ts";
 import {
   createIdentityCertificates,
   type IdentityCertificates,
@@ -17,6 +18,7 @@ export interface MachineCertificatesDeps
 
 /** Certificates of agents, and of the engines that they run. */
 export interface MachineCertificates extends IdentityCertificates<MachineObject> {
+  /** For the machine's names, and the private form of each. */
   issueServer(peer: Peer, csr: Uint8Array): Promise<IssuedCertificate>;
 }
 
@@ -36,7 +38,7 @@ export function createMachineCertificates({ machines, ...deps }: MachineCertific
       const names =
         known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
       if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
-      return deps.authority.issueServer(csr, names);
+      return deps.authority.issueServer(csr, [...names, ...names.map(privateNameOf)]);
     },
   };
 }

@@ -32,6 +32,9 @@ const facts: HostFacts = {
   bootId: "b",
   addressBlock: "127.98",
   imageIds: [],
+  publicBlock: "",
+  publicTotal: 0,
+  publicFree: 0,
 };
 
 /** A host that answers or does not, as the test says. */

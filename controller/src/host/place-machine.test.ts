@@ -45,13 +45,15 @@ const machine = (
       serverNames: [],
       ...more,
     },
-    status: { state: "running", reason: "", address, enrollment: null, certificate: null },
+    status: { state: "running", reason: "", address, publicAddress: address, enrollment: null, certificate: null },
   };
 };
 const many = (count: number, of: () => MachineObject) => Array.from({ length: count }, of);
 const [a, b] = [readyHost("a"), readyHost("b")];
 const tiers = [{ name: "standard", totalBytes: 100 * gib, freeBytes: 90 * gib }];
 const noMemory = [...many(32, () => machine("a")), ...many(31, () => machine("b")), machine("b", {}, "")];
+const publicly = (id: string, publicBlock: string, publicFree = 5) =>
+  readyHost(id, {}, { publicBlock, publicTotal: 14, publicFree });
 const tooFull = readyHost("a", {}, { diskTotalBytes: 100 * gib, diskFreeBytes: 5.3 * gib });
 
 describe("placing a machine", () => {
@@ -76,6 +78,8 @@ describe("placing a machine", () => {
     ["keeps to those that have the chosen image",      wanted({ image: "trixie-1" }),     [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b")],  "b"],
     ["keeps to those with the image of the others",    wanted(),                          [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b", { owner, image: "trixie-1" })], "b"],
     ["takes the room of those that nobody owns",       wanted({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
+    ["passes over one without a public address left",  wanted(),                          [publicly("a", "203.0.113.16/28", 0), b], [machine("b")],               "b"],
+    ["asks for no address for what has one",           wanted({ isMade: true }),          [publicly("a", "203.0.113.16/28", 0)], [],                              "a"],
     ["asks only what is free where nothing limits promises", wanted({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
   ])("%s", (_, what, hosts, machines, expected) => {
     expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
@@ -101,6 +105,8 @@ describe("placing a machine", () => {
     ["an image that a host lacks", wanted(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it has not the node image trixie-1, from which all members of the service run\./],
     ["storage that a host lacks",  wanted(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
     ["hosts of its own, when it must have them", wanted({ apart: "required" }), [a],              [machine("a", { owner })],   /a: 1 other of the same service must be on other hosts/],
+    ["public addresses that are taken or promised", wanted(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],
+    ["public addresses of two hosts", wanted(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 are those of host b too\. b: its public addresses/],
     ["no more than ten of many",   wanted(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],
   ])("tells of %s", (_, what, hosts, machines, reason) => {
     expect(placeMachine(what, hosts, machines).reason).toMatch(reason);

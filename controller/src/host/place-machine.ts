@@ -1,6 +1,7 @@
 import { admitDisk, firstBytes } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "./host.ts";
+import { doubledBlocks } from "./public-blocks.ts";
 
 /** What a machine needs of its host. */
 export interface Wanted
@@ -10,6 +11,8 @@ export interface Wanted
   > {
   /** Its own promise, if it has one already, does not count against it. */
   readonly id: string;
+  /** It is there already, with the addresses that it has. */
+  readonly isMade?: boolean;
 }
 
 /**
@@ -47,14 +50,16 @@ export function placeMachine(
   machines: readonly MachineObject[],
 ): PlaceChoice {
   const wanted = { ...asked, image: imageFor(asked, machines) };
-  const near = [...hosts].filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
+  const all = [...hosts];
+  const near = all.filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
   if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
   const promised = promisesOf(wanted, machines);
+  const doubled = doubledBlocks(all);
   const refusals: string[] = [];
   const fitting = near.flatMap((host) => {
     const { id } = host.metadata;
     const promises = promised.get(id) ?? noPromises;
-    const refusal = refusalOf(wanted, host, promises);
+    const refusal = doubled.get(id) ?? refusalOf(wanted, host, promises);
     if (refusal === undefined) return [{ id, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
     refusals.push(`${id}: ${refusal}`);
     return [];
@@ -105,6 +110,7 @@ const checks: readonly Check[] = [
   },
   ({ apart }, _, { peers }) =>
     apart === "required" && peers > 0 ? `${peers} other of the same service must be on other hosts.` : undefined,
+  publicAddressRefusal,
   memoryRefusal,
   promisedDiskRefusal,
   freeDiskRefusal,
@@ -116,6 +122,16 @@ function refusalOf(wanted: Wanted, host: HostObject, promises: Promises): string
     if (refusal !== undefined) return refusal;
   }
   return undefined;
+}
+
+function publicAddressRefusal(
+  { isMade = false }: Wanted,
+  { status: { facts } }: HostObject,
+  { unmade }: Promises,
+): string | undefined {
+  const { publicBlock = "", publicTotal = 0, publicFree = 0 } = facts ?? {};
+  if (isMade || publicBlock === "" || publicFree > unmade) return undefined;
+  return `${publicTotal - publicFree + unmade} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
 }
 
 function memoryRefusal({ memoryBytes }: Wanted, { spec, status }: HostObject, promises: Promises): string | undefined {

@@ -177,7 +177,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
         serverNames: [],
         ...spec,
       },
-      status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+      status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
     };
   };
   async function newMachine(spec: Partial<MachineSpecObject> = {}): Promise<string> {

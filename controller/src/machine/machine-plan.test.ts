@@ -8,6 +8,7 @@ const running: MachineFacts = {
   id: "m",
   state: "running",
   address: "127.99.0.1",
+  publicAddress: "127.99.0.1",
   diskBytes: 10,
   plan: { vcpu: 1, memoryBytes: 1 },
   image: "trixie-1",
@@ -42,7 +43,7 @@ function machine(power: "on" | "off", deleted = false): MachineObject {
       power,
       serverNames: [],
     },
-    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
   };
 }
 

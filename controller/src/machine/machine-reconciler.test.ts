@@ -108,7 +108,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         serverNames: [],
         ...spec,
       },
-      status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+      status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
     });
     await unit.commit();
     return id;
@@ -198,7 +198,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await becomes(id, "running");
     await change(id, (m) => ({
       ...m,
-      status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+      status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
     }));
     const facts = await hosts.provider.get(id, signal);
     await expect.poll(() => status(id)).toMatchObject({ state: "running", address: facts?.address });

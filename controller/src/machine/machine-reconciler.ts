@@ -8,7 +8,7 @@ import type { Collection } from "../store/collection.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine, toldWithinMs } from "./machine-plan.ts";
-import { type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
+import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
   readonly hosts: Pick<Collection<HostObject>, "get" | "subscribe">;
@@ -129,7 +129,7 @@ async function writeFound(
   const event = isRestless ? "failed" : rests ? undefined : found;
   const change: Partial<MachineStatus> = rests && !isRestless ? {} : { reason };
   const options = { ofGeneration: generation };
-  await writeStatus(id, event, { ...change, address: facts.address }, deps, signal, options);
+  await writeStatus(id, event, { ...change, ...addressesOf(facts) }, deps, signal, options);
 }
 
 /** A failure with a reason is shown and tried again; anything else is the queue's to retry and to log. */

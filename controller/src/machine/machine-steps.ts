@@ -118,9 +118,16 @@ async function start(
 ): Promise<void> {
   const { provider, installationId } = deps;
   const { token, enrollment } = mintEnrollment(deps.sealer, deps.clock);
-  const address = await addressOf(id, provider, signal);
+  const facts = await provider.get(id, signal);
+  if (facts === undefined) throw new Error(`machine ${id} was destroyed while it was started`);
   const controllers = deps.controllers();
-  await writeStatus(id, event, { enrollment: { ...enrollment, controllers }, address, reason: "" }, deps, signal);
+  await writeStatus(
+    id,
+    event,
+    { enrollment: { ...enrollment, controllers }, ...addressesOf(facts), reason: "" },
+    deps,
+    signal,
+  );
   await provider.start(id, { installationId, controllers, caFingerprint: deps.caFingerprint(), token }, signal);
 }
 
@@ -135,10 +142,12 @@ async function keepImage(id: string, image: string, deps: MachineStepDeps, signa
   });
 }
 
-async function addressOf(id: string, provider: ComputeProvider, signal: AbortSignal): Promise<string> {
-  const facts: MachineFacts | undefined = await provider.get(id, signal);
-  if (facts === undefined) throw new Error(`machine ${id} was destroyed while it was started`);
-  return facts.address;
+/** Pure: by which addresses it is reached, as its object has them. */
+export function addressesOf({
+  address,
+  publicAddress,
+}: MachineFacts): Pick<MachineStatus, "address" | "publicAddress"> {
+  return { address, publicAddress };
 }
 
 async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {

@@ -32,7 +32,10 @@ export interface MachineStatus {
   /** "failed" has a reason that a user can act on; it is tried again after a while. */
   readonly state: MachineState;
   readonly reason: string;
+  /** Private: of controllers, peers and other machines. Empty until it is made. */
   readonly address: string;
+  /** Of clients elsewhere; the private one where it has no other. */
+  readonly publicAddress: string;
   readonly enrollment: MachineEnrollment | null;
   /** Serial of the one client certificate that is good; an older one is cut. */
   readonly certificate: {
@@ -64,10 +67,13 @@ export function isUp({ status }: MachineObject): boolean {
 
 /**
  * Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first; the
- * image of older ones is noted anew.
+ * image of older ones is noted anew. Where one had a single address, that one is the public one as well.
  */
 export function parseMachine(value: string): MachineObject {
-  const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatus>;
+  const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatusBefore>;
   const before = { hostId: localHostId, storageTier: firstStorageTier, image: "", apart: "preferred" };
-  return { ...object, spec: { ...before, ...object.spec } } as MachineObject;
+  const status = { publicAddress: object.status.address, ...object.status };
+  return { ...object, spec: { ...before, ...object.spec }, status } as MachineObject;
 }
+
+type MachineStatusBefore = Omit<MachineStatus, "publicAddress"> & Partial<MachineStatus>;

@@ -27,7 +27,14 @@ function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = 
       serverNames: [],
       ...spec,
     },
-    status: { state: "waiting", reason: "", address: "127.99.0.1", enrollment: null, certificate: null },
+    status: {
+      state: "waiting",
+      reason: "",
+      address: "127.99.0.1",
+      publicAddress: "127.99.0.1",
+      enrollment: null,
+      certificate: null,
+    },
   };
 }
 

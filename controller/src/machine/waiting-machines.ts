@@ -60,8 +60,8 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject | undefined): boolean {
     if (host === undefined || !isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
     if (wanted.image !== "" && spec.image !== wanted.image) return false;
-    // Whatever it runs from is there.
-    return refusalOn({ ...wanted, image: "", id: metadata.id }, host, objects()) === undefined;
+    // Whatever it runs from is there, and the addresses that it has.
+    return refusalOn({ ...wanted, image: "", id: metadata.id, isMade: true }, host, objects()) === undefined;
   }
 
   /** The host as it is now, with all that was promised on it until now counted, if the machine fits there still. */

@@ -246,7 +246,7 @@ function newWaiting(
       power: "on",
       serverNames: [],
     },
-    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
   };
 }
 

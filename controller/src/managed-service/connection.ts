@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { privateNameOf } from "../zone/private-name.ts";
 import { defaultDatabase, defaultUser, type ManagedServiceObject } from "./managed-service.ts";
 import { roleOf } from "./managed-service-message.ts";
 
@@ -12,6 +13,7 @@ const forms: Record<string, { database: string; uri: (host: string, port: number
 /** Pure: all that a client needs but the password. `trustBundle`: PEM of the authorities behind the certificate. */
 export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
   const { spec, status } = service;
+  const privateHost = privateNameOf(spec.hostname);
   const form = forms[spec.databaseType];
   if (form === undefined) throw new Error(`no form of connection for ${spec.databaseType}`);
   return create(ConnectionSchema, {
@@ -21,12 +23,22 @@ export function connectionOf(service: ManagedServiceObject, trustBundle: string)
     database: form.database,
     uri: form.uri(spec.hostname, spec.port),
     caCertificate: trustBundle,
-    listeners: [{ name: "engine", port: spec.port, audience: "public", tls: "required" }],
-    nodes: spec.nodes.map((node) => ({
-      id: node.id,
-      role: roleOf(node),
-      hostname: node.hostname,
-      addresses: status.nodes.flatMap(({ id, address }) => (id === node.id && address !== "" ? [address] : [])),
-    })),
+    privateHost,
+    privateUri: form.uri(privateHost, spec.port),
+    listeners: [
+      { name: "engine", port: spec.port, audience: "public", tls: "required", host: spec.hostname },
+      { name: "engine", port: spec.port, audience: "private", tls: "required", host: privateHost },
+    ],
+    nodes: spec.nodes.map((node) => {
+      const made = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
+      return {
+        id: node.id,
+        role: roleOf(node),
+        hostname: node.hostname,
+        addresses: made.map(({ publicAddress }) => publicAddress),
+        privateHostname: privateNameOf(node.hostname),
+        privateAddresses: made.map(({ address }) => address),
+      };
+    }),
   });
 }

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
+import type { MachineStatus } from "../machine/machine.ts";
 import { defaultDatabase, type ManagedServiceObject, type NodeSpec } from "./managed-service.ts";
 
 const gib = 1024 ** 3;
@@ -10,13 +11,14 @@ const gib = 1024 ** 3;
 export function instanceSpecOf(args: {
   service: ManagedServiceObject;
   node: NodeSpec;
-  address: string;
+  /** By which its machine is reached. */
+  addresses: Pick<MachineStatus, "address" | "publicAddress">;
   users: readonly DatabaseUserObject[];
   catalog: CatalogData;
   running: boolean;
   generation: number;
 }): InstanceSpec {
-  const { service, node, address, users, catalog, running, generation } = args;
+  const { service, node, addresses, users, catalog, running, generation } = args;
   const { spec } = service;
   const plan = planOf(catalog, spec.planName);
   return create(InstanceSpecSchema, {
@@ -32,8 +34,12 @@ export function instanceSpecOf(args: {
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
     allowedCidrs: [...spec.allowedCidrs],
-    address,
+    address: addresses.address,
     port: spec.port,
+    listeners: [
+      { name: "engine", address: addresses.address, port: spec.port, audience: "private" },
+      { name: "engine", address: addresses.publicAddress, port: spec.port, audience: "public" },
+    ],
     users: users.map(({ spec: user }) =>
       create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
     ),

@@ -85,6 +85,7 @@ export function nodeStatusesOf(service: ManagedServiceObject, observed: Observed
   return observed.nodes.map((node) => ({
     id: node.node.id,
     address: node.machine?.status.address ?? "",
+    publicAddress: node.machine?.status.publicAddress ?? "",
     status: shownStatus(service, node),
   }));
 }

@@ -64,7 +64,7 @@ function freshService(): { service: ManagedServiceObject; operation: OperationOb
       operationId: "op-0",
       primaryNodeId: node.id,
       term: 1,
-      nodes: [{ id: node.id, status: "Provisioning", address: "" }],
+      nodes: [{ id: node.id, status: "Provisioning", address: "", publicAddress: "" }],
       health: { status: "unknown", since: 0, reason: "", checks: [] },
       error: null,
       observedGeneration: 0,
@@ -119,7 +119,14 @@ function createWorld(broken: Broken) {
       machine = {
         metadata: { ...current.metadata, id: node.id },
         spec: { power: current.spec.power, image: "old" } as MachineObject["spec"],
-        status: { state: "pending", reason: "", address: "127.0.0.2", enrollment: null, certificate: null },
+        status: {
+          state: "pending",
+          reason: "",
+          address: "127.0.0.2",
+          publicAddress: "127.0.0.2",
+          enrollment: null,
+          certificate: null,
+        },
       };
     } else if (step.kind === "powerMachine" && machine)
       machine = { ...machine, spec: { ...machine.spec, power: step.power } };

@@ -15,6 +15,7 @@ import { defaultWindow } from "../maintenance/maintenance-window.ts";
 import type { PendingUpdate } from "../maintenance/pending-updates.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { operationMessage } from "../operation/operation-message.ts";
+import { privateNameOf } from "../zone/private-name.ts";
 import type {
   ManagedServiceObject,
   NodeSpec,
@@ -69,6 +70,7 @@ export function managedServiceMessage(
     zone: spec.zone,
     allowedCidrs: [...spec.allowedCidrs],
     hostname: spec.hostname,
+    privateHostname: privateNameOf(spec.hostname),
     port: spec.port,
     nodes: spec.nodes.map((node) => nodeMessage(service, node)),
     health: {
@@ -105,6 +107,7 @@ export function nodeMessage(service: ManagedServiceObject, node: NodeSpec): Node
     status: shownNodes[status],
     hostname: node.hostname,
     zone: node.zone,
+    privateHostname: privateNameOf(node.hostname),
   });
 }
 

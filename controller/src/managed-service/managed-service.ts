@@ -68,7 +68,9 @@ export interface ManagedServiceStatus {
 export interface NodeStatus {
   readonly id: string;
   readonly status: "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
+  /** Private, and the one for clients elsewhere; empty until the machine is made. */
   readonly address: string;
+  readonly publicAddress: string;
 }
 
 /** What the checks of all nodes say together. */
@@ -88,13 +90,17 @@ export interface HealthCheck {
   readonly reason: string;
 }
 
-/** Reads what the store has; what an older version wrote has neither image nor maintenance. */
+/** Reads what the store has; what an older version wrote has neither image nor maintenance, and nodes with one address. */
 export function parseManagedService(text: string): ManagedServiceObject {
   const { spec, status, ...rest }: ManagedServiceObject = JSON.parse(text);
   return {
     ...rest,
     spec: { ...spec, image: spec.image ?? "", maintenanceWindow: spec.maintenanceWindow ?? null },
-    status: { ...status, maintenance: status.maintenance ?? noMaintenance },
+    status: {
+      ...status,
+      nodes: status.nodes.map((node) => ({ ...node, publicAddress: node.publicAddress ?? node.address })),
+      maintenance: status.maintenance ?? noMaintenance,
+    },
   };
 }
 

@@ -41,7 +41,7 @@ export function newService(
       operationId,
       primaryNodeId: nodeId,
       term: 1,
-      nodes: [{ id: nodeId, status: "Provisioning", address: "" }],
+      nodes: [{ id: nodeId, status: "Provisioning", address: "", publicAddress: "" }],
       health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },
       error: null,
       observedGeneration: 0,

@@ -36,7 +36,7 @@ export function newMachine(
   return {
     metadata: { id: node.id, name: node.hostname, organizationId, generation: 1, createdAt: now, updatedAt: now },
     spec: machineSpecOf(service, node, catalog),
-    status: { state: "pending", reason: "", address: "", enrollment: null, certificate: null },
+    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
   };
 }
 

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { privateNameOf } from "../zone/private-name.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode } from "./managed-service-plan.ts";
 
@@ -32,28 +33,33 @@ function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 
-/** Every name that a node's certificate carries from the start, so that a promotion needs no new one. */
+/** Every name that a node's certificate carries from the start, so that a promotion needs no new one; the private form of each comes with it. */
 export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
   return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
 }
 
 /** Pure: the records that the service should have now. The service name moves at once, so it is kept for 1 s only. */
 export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
-  const addressOf = (id: string) => nodes.find(({ node }) => node.id === id)?.machine?.status.address ?? "";
-  const primary = addressOf(service.status.primaryNodeId);
-  const names: ServiceName[] = [
-    { name: service.spec.hostname, addresses: [primary], ttlS: 1 },
-    { name: replicaHostnameOf(service.spec.hostname), addresses: [primary], ttlS: 1 },
-    ...service.spec.nodes.map((node) => ({ name: node.hostname, addresses: [addressOf(node.id)], ttlS: 10 })),
+  const named = (name: string, nodeId: string, ttlS: number): ServiceName[] => {
+    const status = nodes.find(({ node }) => node.id === nodeId)?.machine?.status;
+    return [
+      { name, addresses: [status?.publicAddress ?? ""], ttlS },
+      { name: privateNameOf(name), addresses: [status?.address ?? ""], ttlS },
+    ];
+  };
+  const { hostname } = service.spec;
+  const primary = service.status.primaryNodeId;
+  const names = [
+    ...named(hostname, primary, 1),
+    ...named(replicaHostnameOf(hostname), primary, 1),
+    ...service.spec.nodes.flatMap((node) => named(node.hostname, node.id, 10)),
   ];
   return names.filter(({ addresses }) => addresses.every((address) => address !== ""));
 }
 
 /** Every name that was ever the service's; all of them go with it. */
 export function allNamesOf(service: ManagedServiceObject): string[] {
-  return [
-    service.spec.hostname,
-    replicaHostnameOf(service.spec.hostname),
-    ...service.spec.nodes.map((node) => node.hostname),
-  ];
+  const { hostname, nodes } = service.spec;
+  const names = [hostname, replicaHostnameOf(hostname), ...nodes.map((node) => node.hostname)];
+  return names.flatMap((name) => [name, privateNameOf(name)]);
 }

@@ -66,10 +66,11 @@ export async function performServiceStep(
       // Each kind has a watch of its own: what came with the service in one transaction may not all be in memory yet.
       const { modRevision } = service;
       await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
-      const address = deps.machines.get(step.node.id)?.object.status.address ?? "";
+      const { address = "", publicAddress = "" } = deps.machines.get(step.node.id)?.object.status ?? {};
+      const addresses = { address, publicAddress };
       const users = usersOf(id, deps.users);
       const { node, running, generation } = step;
-      const args = { service: object, node, address, users, catalog: deps.catalog, running, generation };
+      const args = { service: object, node, addresses, users, catalog: deps.catalog, running, generation };
       deps.delivery.deliver(node.id, instanceSpecOf(args));
       return;
     }

@@ -8,10 +8,10 @@ const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
     metadata: { id },
     spec: { port: 5432, allowedCidrs, nodes: nodes.map((node) => ({ id: node })) },
   }) as unknown as ManagedServiceObject;
-const machine = (owner: string, address: string, hostId = "here") =>
+const machine = (owner: string, address: string, hostId = "here", publicAddress = address) =>
   ({
     spec: { owner: { kind: "managed-service", id: owner }, hostId },
-    status: { address },
+    status: { address, publicAddress },
   }) as unknown as MachineObject;
 
 const machines: Record<string, MachineObject> = {
@@ -20,6 +20,8 @@ const machines: Record<string, MachineObject> = {
   c: machine("two", "10.1.0.4"),
   near: machine("apart", "10.1.0.6"),
   far: machine("apart", "10.2.0.6", "there"),
+  known: machine("open", "10.1.0.7", "here", "203.0.113.17"),
+  peer: machine("open", "10.1.0.8", "here", "203.0.113.18"),
   fresh: machine("three", ""),
   taken: machine("somebody", "10.1.0.5"),
 };
@@ -47,6 +49,18 @@ test.each([
     [
       ["10.1.0.6", 5432, ["9.0.0.0/8"]],
       ["10.1.0.6", null, ["10.2.0.6/32"]],
+    ],
+  ],
+  [
+    "clients reach both addresses of a machine, peers its private one",
+    service("open", ["known", "peer"], ["9.0.0.0/8"]),
+    [
+      ["10.1.0.7", 5432, ["9.0.0.0/8"]],
+      ["203.0.113.17", 5432, ["9.0.0.0/8"]],
+      ["10.1.0.7", null, ["10.1.0.8/32"]],
+      ["10.1.0.8", 5432, ["9.0.0.0/8"]],
+      ["203.0.113.18", 5432, ["9.0.0.0/8"]],
+      ["10.1.0.8", null, ["10.1.0.7/32"]],
     ],
   ],
   ["a machine without an address has no rule", service("three", ["fresh", "missing"], ["9.0.0.0/8"]), []],

@@ -5,7 +5,10 @@ import type { MachineObject } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { Member } from "../runtime/membership.ts";
 
-/** Pure: who may reach which machine of a host, from wherever its peers are. What no rule allows is denied; a machine without an owner has none. */
+/**
+ * Pure: who may reach which machine of a host, from wherever its peers are: clients by either address, peers by the private
+ * one. What no rule allows is denied; a machine without an owner has none.
+ */
 export function reachRulesOf(
   services: Iterable<ManagedServiceObject>,
   hostId: string,
@@ -29,10 +32,11 @@ function rulesOfService(
   });
   const here = members.filter((member) => member.spec.hostId === hostId);
   return here.flatMap((member) => {
-    const to = member.status.address;
+    const { address: to, publicAddress } = member.status;
     const peers = members.filter((other) => other !== member).map(({ status }) => status.address);
     return [
       { owner, to, port: spec.port, from: spec.allowedCidrs },
+      ...(publicAddress === to ? [] : [{ owner, to: publicAddress, port: spec.port, from: spec.allowedCidrs }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
     ];
   });

@@ -10,11 +10,14 @@ const connection: Connection = {
   uri: "",
   ca_certificate: "PEM",
   listeners: [],
-  nodes: [
-    { id: "2", role: "replica", hostname: "r", addresses: ["127.77.0.2"] },
-    { id: "1", role: "primary", hostname: "p", addresses: ["127.77.0.1"] },
-  ],
+  nodes: [node("2", "replica", "127.77.0.2"), node("1", "primary", "127.77.0.1")],
+  private_host: "",
+  private_uri: "",
 };
+
+function node(id: string, role: "primary" | "replica", address: string): Connection["nodes"][number] {
+  return { id, role, hostname: id, addresses: [address], private_hostname: "", private_addresses: [] };
+}
 
 test("a conninfo names the primary's address and verifies the name in full", () => {
   expect(conninfo(connection, { caFile: "/a b/ca.pem", passFile: "/p" })).toBe(

@@ -1,3 +1,4 @@
+import { addressesOf } from "../engine-addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { dataDirectory, ownKeyFile, platform } from "./layout.ts";
@@ -28,7 +29,7 @@ function fixed(instance: Instance): [string, string][] {
   const { spec, paths } = instance;
   const storageMib = Number(spec.storageBytes / 1_048_576n);
   const all: [string, string][] = [
-    ["listen_addresses", spec.address],
+    ["listen_addresses", addressesOf(spec).join(",")],
     ["port", String(spec.port)],
     ["unix_socket_directories", paths.run],
     ["unix_socket_permissions", "0770"],

@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import type { Instance } from "../engine-driver.ts";
+import { addressesOf } from "../engine-addresses.ts";
 import { allowListFile, certificateFile, engineSocket, listenerSocket } from "./layout.ts";
 
 /**
@@ -9,7 +10,7 @@ import { allowListFile, certificateFile, engineSocket, listenerSocket } from "./
  */
 export function listenerConfig(instance: Instance, clients: number): string {
   const { spec } = instance;
-  const address = isIPv6(spec.address) ? `[${spec.address}]` : spec.address;
+  const binds = addressesOf(spec).map((address) => (isIPv6(address) ? `[${address}]` : address));
   const allowed = `{ src -f ${allowListFile(instance)} }`;
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.
 global
@@ -30,7 +31,7 @@ defaults
   timeout client 24d
   timeout server 24d
 frontend listener
-  bind ${address}:${spec.port} ssl crt ${certificateFile(instance)}
+${binds.map((address) => `  bind ${address}:${spec.port} ssl crt ${certificateFile(instance)}`).join("\n")}
   tcp-request connection reject unless ${allowed}
   tcp-request session reject unless ${allowed}
   default_backend engine

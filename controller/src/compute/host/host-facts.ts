@@ -1,10 +1,11 @@
 import { knownImageIds } from "@holdfast/image/image-manifest.ts";
 import { memoryOf, spaceOf } from "./free-space.ts";
 import { bootId } from "./process-identity.ts";
+import type { PublicAddresses, PublicAddressFacts } from "./public-addresses.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
 
 /** What a host of machines is and has now. */
-export interface HostFacts {
+export interface HostFacts extends PublicAddressFacts {
   /** Name of its provider: `process` or `incus`. */
   readonly provider: string;
   readonly memoryTotalBytes: number;
@@ -19,7 +20,7 @@ export interface HostFacts {
   readonly version: string;
   /** Of the kernel: another one after a reboot. */
   readonly bootId: string;
-  /** First two numbers of the machines' addresses, such as `127.77`. */
+  /** First two numbers of the machines' private addresses, such as `127.77`. */
   readonly addressBlock: string;
   /** Ids of the node images that it has or can make again. */
   readonly imageIds: readonly string[];
@@ -40,13 +41,19 @@ export interface HostFactsDeps {
   readonly addressBlock: string;
   /** Where its node images are. */
   readonly imagesDir: string;
+  readonly publicAddresses: Pick<PublicAddresses, "facts">;
   readonly version: string;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
-  const { provider, directory, tiers, addressBlock, imagesDir, version } = deps;
-  const [memory, space, imageIds] = await Promise.all([memoryOf(), spaceOf(directory, 0), knownImageIds(imagesDir)]);
+  const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
+  const [memory, space, addresses, imageIds] = await Promise.all([
+    memoryOf(),
+    spaceOf(directory, 0),
+    publicAddresses.facts(),
+    knownImageIds(imagesDir),
+  ]);
   return {
     provider,
     memoryTotalBytes: memory.totalBytes,
@@ -63,5 +70,6 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     bootId: bootId(),
     addressBlock,
     imageIds,
+    ...addresses,
   };
 }

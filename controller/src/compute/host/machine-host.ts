@@ -2,6 +2,7 @@ import { mkdirSync, realpathSync } from "node:fs";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { HostAbilities } from "./host-abilities.ts";
+import type { AddressNetwork } from "./address-network.ts";
 import { type Layout, layoutOf } from "./machine-paths.ts";
 import { hiddenIn, type Place } from "./place.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
@@ -21,6 +22,8 @@ export interface MachineHostDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Tiers of storage, and where data disks of each are. */
   readonly tiers: StorageTiers;
+  /** Public addresses of new machines, such as `203.0.113.16/28`; they have a private one alone when absent. */
+  readonly publicBlock?: AddressNetwork;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -31,6 +31,7 @@ export interface Layout {
   readonly machines: string;
   readonly running: string;
   readonly addresses: string;
+  readonly publicAddresses: string;
   readonly spares: string;
   readonly code: string;
   machine(id: string): MachinePaths;
@@ -47,6 +48,7 @@ export function layoutOf(directory: string): Layout {
     machines,
     running,
     addresses: join(directory, "addresses"),
+    publicAddresses: join(directory, "public-addresses"),
     spares: join(directory, "spares"),
     code: join(directory, "code"),
     sockets: (number) => join(directory, "sockets", String(number)),

@@ -7,6 +7,8 @@ export interface MachineRecord {
   /** Its place among the machines of this directory: gives address and user. */
   readonly number: number;
   readonly address: string;
+  /** Absent where it has none besides. */
+  readonly publicAddress?: string;
   /** User and group of the engine, which give the agent's user as well; null without root. */
   readonly uid: number | null;
   readonly disk: "loop" | "directory";

@@ -7,11 +7,13 @@ import { makeDisk, removeWithDisk } from "./data-disk.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";
 import { type MachineRecord, writeRecord } from "./machine-record.ts";
+import type { PublicAddresses } from "./public-addresses.ts";
 import type { Spare, Spares } from "./spares.ts";
 import { removePlaced, type StorageTiers } from "./storage-tiers.ts";
 
 export interface MakeMachineDeps {
   readonly numbers: MachineNumbers;
+  readonly publicAddresses: PublicAddresses;
   readonly spares: Spares;
   readonly disk: MachineRecord["disk"];
   readonly tiers: StorageTiers;
@@ -33,6 +35,7 @@ export async function makeMachine(
   deps: MakeMachineDeps,
 ): Promise<MachineRecord> {
   const isNew = await makeDirectory(paths.directory);
+  const publicAddress = await claimPublic(spec.id, isNew, paths, deps.publicAddresses);
   const left = isNew ? undefined : await deps.spares.taken(image?.id ?? "", paths);
   if (!isNew && left === undefined) await removeWithDisk(paths.spare);
   const spare = left ?? (image && (await deps.spares.take(spec, image.id, paths)));
@@ -52,6 +55,7 @@ export async function makeMachine(
     spec,
     number,
     address: deps.addressOf(number),
+    ...(publicAddress !== undefined && { publicAddress }),
     uid,
     disk,
     diskBytes,
@@ -66,7 +70,11 @@ export async function makeMachine(
 }
 
 /** Removes a machine that does not run; the record goes before the data, so that no half of it is taken for a machine. */
-export async function removeMachine(layout: Layout, id: string, numbers: MachineNumbers): Promise<void> {
+export async function removeMachine(
+  layout: Layout,
+  id: string,
+  { numbers, publicAddresses }: Pick<MakeMachineDeps, "numbers" | "publicAddresses">,
+): Promise<void> {
   const paths = layout.machine(id);
   await rm(paths.record, { force: true });
   await removeWithDisk(paths.spare);
@@ -78,7 +86,23 @@ export async function removeMachine(layout: Layout, id: string, numbers: Machine
     await rm(layout.sockets(number), { recursive: true, force: true });
     await numbers.release(id, number);
   }
+  await publicAddresses.release(id);
   await rm(paths.directory, { recursive: true, force: true });
+}
+
+/** With its directory there, whoever destroys the machine finds what it has claimed; without an address there is no machine. */
+async function claimPublic(
+  id: string,
+  isNew: boolean,
+  paths: MachinePaths,
+  publicAddresses: PublicAddresses,
+): Promise<string | undefined> {
+  try {
+    return await publicAddresses.claim(id);
+  } catch (error) {
+    if (isNew) await rm(paths.directory, { recursive: true, force: true });
+    throw error;
+  }
 }
 
 async function numberFor(id: string, isNew: boolean, paths: MachinePaths, numbers: MachineNumbers): Promise<number> {

@@ -3,7 +3,7 @@ import { edgeRuleset } from "./edge-rules.ts";
 
 const place = {
   table: "holdfast_77",
-  network: "10.77.0.0/16",
+  networks: ["10.77.0.0/16", "203.0.113.16/28"],
   links: "hf77-",
   hostAddress: "10.77.0.1",
   hostPorts: [8444, 8445],
@@ -40,6 +40,23 @@ test("a rule opens its port to its networks, each family by itself, and says who
     'ip6 saddr { 2001:db8::/32 } tcp dport 5432 accept comment "managed-service s"',
   ]);
   expect(linesOfChain(text, "to_machine")).toContain("ip daddr vmap { 10.77.0.2 : jump to_10_77_0_2 }");
+});
+
+test("a machine's public address has rules of its own, and is closed without one", () => {
+  const rule = { owner, port: 5432, from: ["192.0.2.0/24"] };
+  const text = edgeRuleset(place, [
+    { ...rule, to: "10.77.0.2" },
+    { ...rule, to: "203.0.113.17" },
+    { owner, to: "10.77.0.2", port: null, from: ["10.77.0.3/32"] },
+  ]);
+  expect(linesOfChain(text, "to_203_0_113_17")).toEqual([
+    'ip saddr { 192.0.2.0/24 } tcp dport 5432 accept comment "managed-service s"',
+  ]);
+  expect(linesOfChain(text, "forward").slice(1)).toEqual([
+    "ip daddr { 10.77.0.0/16, 203.0.113.16/28 } goto to_machine",
+    'oifname "hf77-*" goto to_machine',
+    'iifname "hf77-*" goto from_machine',
+  ]);
 });
 
 test("a rule that names nobody opens nothing", () => {

@@ -5,8 +5,8 @@ import type { ReachRule } from "../compute-provider.ts";
 export interface EdgePlace {
   /** Name of the table; nobody else's rules are in it. */
   readonly table: string;
-  /** Network of all machines. */
-  readonly network: string;
+  /** Networks of all machines: that of private addresses first, then those of public ones. */
+  readonly networks: readonly string[];
   /** What the names of the machines' links begin with. */
   readonly links: string;
   /** Where machines find the host, and on which ports; none where no controller is. */
@@ -20,7 +20,8 @@ export interface EdgePlace {
  * nothing but what a rule of another machine or of a controller allows, and calls to the host's ports.
  */
 export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
-  const { table, network, links, hostAddress, hostPorts } = place;
+  const { table, networks, links, hostAddress, hostPorts } = place;
+  const toMachine = `ip daddr { ${networks.join(", ")} }`;
   const [toMachines, toOthers] = splitRules(place, rules);
   const machines = [...new Set(toMachines.map(({ to }) => to))].sort();
   const chainOf = (address: string) => `to_${address.replaceAll(".", "_")}`;
@@ -31,12 +32,14 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
     `table inet ${table} {`,
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
-      `ip daddr ${network} goto to_machine`,
+      `${toMachine} goto to_machine`,
+      // Whatever its address: one of a network that the host has no more, too.
+      `oifname "${links}*" goto to_machine`,
       `iifname "${links}*" goto from_machine`,
     ]),
     ...chain("output", [
       "type filter hook output priority filter; policy accept;",
-      `ip daddr ${network} oifname "${links}*" goto to_machine`,
+      `oifname "${links}*" goto to_machine`,
     ]),
     ...chain("input", [
       "type filter hook input priority filter; policy accept;",
@@ -72,14 +75,16 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
   ].join("\n");
 }
 
-/** Those to machines of this network, and those to whom machines may call elsewhere. */
+/** Those to machines of these networks, and those to whom machines may call elsewhere. */
 function splitRules(
-  { network, hostAddress }: EdgePlace,
+  { networks, hostAddress }: EdgePlace,
   rules: readonly ReachRule[],
 ): [toMachines: ReachRule[], toOthers: ReachRule[]] {
   const own = new BlockList();
-  const [address = "", bits] = network.split("/");
-  own.addSubnet(address, Number(bits), "ipv4");
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    own.addSubnet(address, Number(bits), "ipv4");
+  }
   const isMachine = ({ to }: ReachRule) => to !== hostAddress && isIP(to) === 4 && own.check(to, "ipv4");
   return [rules.filter(isMachine), rules.filter((rule) => !isMachine(rule))];
 }

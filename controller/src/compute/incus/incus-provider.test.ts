@@ -24,13 +24,14 @@ const standIn = [
 
 async function open(): Promise<ConformanceSubject> {
   const machines = await startTestIncus({ command: standIn });
-  const { directory, layout, provider, incus } = machines;
+  const { directory, layout, provider, publicBlock, incus } = machines;
   await provider.prepare(signal);
   const pidOf = async (id: string) =>
     (await incus.call<{ pid: number }>("GET", `/1.0/instances/${instanceName(id)}/state`, signal)).pid;
 
   return {
     provider,
+    publicBlock,
     second: machines.another(),
     contained: true,
     async processesOf(id) {
@@ -81,7 +82,8 @@ async function open(): Promise<ConformanceSubject> {
       const loopsBelow = () => execFileSync("losetup", ["--all"]).toString().split("\n").filter(below);
       const below = (line: string) => line.includes(layout.machines) || line.includes(`${directory}/machines`);
       await waitUntil("the loop devices are gone", () => loopsBelow().length === 0).catch(() => undefined);
-      const left = [...(await namesIn(layout.machines)), ...(await namesIn(layout.addresses))];
+      const places = [layout.machines, layout.addresses, layout.publicAddresses];
+      const left = (await Promise.all(places.map(namesIn))).flat();
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n");
       const instances = await incus.call<string[]>("GET", "/1.0/instances", signal);
       return [...left.filter((name) => name !== "1"), ...instances, ...mounts.filter(below), ...loopsBelow()];

@@ -12,6 +12,7 @@ import { createNodeImages } from "../host/node-images.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { makeMachine } from "../host/make-machine.ts";
 import { type Inside, insideOf } from "../host/place.ts";
+import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
 import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
@@ -65,6 +66,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const { layout, place } = openMachineHost(deps);
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses, { reserved: [hostNumber] });
+  const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const upkeep = createImageUpkeep({
@@ -80,7 +82,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });
   const power = createInstancePower(incus, clock);
   const closing = new AbortController();
-  const edge = edgePlace(deps.addressBlock, deps.hostPorts);
+  const edge = edgePlace(deps.addressBlock, publicAddresses.networks, deps.hostPorts);
   const uidOf = () => inside.engine;
   const spares = createSpares({
     layout,
@@ -102,6 +104,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const refill = createRefill(spares, log, deps.spares?.quietMs);
   const making = {
     numbers,
+    publicAddresses,
     spares,
     disk: "loop",
     tiers,
@@ -211,6 +214,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         await removeWithDisk(paths.spare);
         await removeWithDisk(paths.directory);
         for (const number of await numbers.of(id)) await numbers.release(id, number);
+        await publicAddresses.release(id);
       }),
     async list(signal) {
       const instances = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
@@ -242,6 +246,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     async admit(spec, signal) {
       const refused = tierRefusal(tiers, spec.storageTier);
       if (refused !== undefined) return { admitted: false, reason: refused };
+      const addressed = await publicAddresses.admit(spec);
+      if (!addressed.admitted) return addressed;
       const records = await Promise.all((await directories()).map((id) => readRecord(layout.machine(id).record)));
       const machines = records.filter((record) => record !== undefined);
       const { memoryOvercommit } = deps;
@@ -268,10 +274,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
 /** What is half made, or half lost, shows in its missing address. */
 function factsOf(id: string, instance: Instance | undefined, record: MachineRecord | undefined): MachineFacts {
   const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
+  const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
   return {
     id,
     state: isUp(instance) ? "running" : "stopped",
-    address: instance === undefined || record?.unfinished ? "" : (record?.address ?? ""),
+    address: isWhole ? record.address : "",
+    publicAddress: isWhole ? (record.publicAddress ?? record.address) : "",
     diskBytes,
     plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
     image: record?.image ?? "",

@@ -14,6 +14,8 @@ export interface InstanceSpec {
   readonly pool: string;
   readonly plan: MachinePlan;
   readonly address: string;
+  /** Undefined where it has none besides. */
+  readonly publicAddress?: string | undefined;
   /** Where the machine finds its host, and the host's own address towards it. */
   readonly hostAddress: string;
   /** Name of the host's end of its network, at most 15 characters. */
@@ -88,7 +90,8 @@ export function instanceConfig(spec: InstanceSpec) {
         name: "eth0",
         host_name: spec.hostName,
         hwaddr: hardwareAddress(spec.address),
-        "ipv4.address": spec.address,
+        // What the machine itself begins comes from the first of them.
+        "ipv4.address": [spec.address, spec.publicAddress ?? []].flat().join(","),
         "ipv4.host_address": spec.hostAddress,
         "ipv4.neighbor_probe": "false",
       },

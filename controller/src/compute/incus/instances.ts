@@ -84,6 +84,7 @@ export function createInstances(deps: InstancesDeps): Instances {
         pool: deps.pool(spec.storageTier),
         plan: spec.plan,
         address: record.address,
+        publicAddress: record.publicAddress,
         hostAddress: edge.hostAddress,
         hostName: hostLink(addressBlock, record.number),
         paths,

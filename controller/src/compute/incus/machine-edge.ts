@@ -9,11 +9,15 @@ import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
 /** Number of the host's own address in a block. */
 export const hostNumber = 1;
 
-/** The edge of the machines of a block. */
-export function edgePlace(addressBlock: string, hostPorts: readonly number[]): EdgePlace {
+/** The edge of the machines of a block, some with addresses of these public networks as well. */
+export function edgePlace(
+  addressBlock: string,
+  publicNetworks: readonly string[],
+  hostPorts: readonly number[],
+): EdgePlace {
   return {
     table: edgeTable(addressBlock),
-    network: `${addressBlock}.0.0/16`,
+    networks: [`${addressBlock}.0.0/16`, ...publicNetworks],
     links: hostLink(addressBlock, ""),
     hostAddress: addressOf(addressBlock, hostNumber),
     hostPorts,

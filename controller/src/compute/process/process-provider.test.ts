@@ -4,14 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cacheDirectory } from "@holdfast/image/node-image.ts";
-import { describe, it } from "vitest";
-import { testCheckout } from "../../../../test/support/process-machines.ts";
+import { describe, expect, it } from "vitest";
+import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
+import { startTestMachines, testCheckout } from "../../../../test/support/process-machines.ts";
 import { openProcessSubject } from "../../../../test/support/process-subject.ts";
 import { computeConformance } from "../compute-conformance.ts";
 import { detectAbilities } from "../host/host-abilities.ts";
 
 const run = promisify(execFile);
 const abilities = await detectAbilities();
+const signal = new AbortController().signal;
 
 computeConformance(
   `process, in namespaces (${abilities.isolation})`,
@@ -30,6 +32,24 @@ computeConformance("process, without namespaces", () =>
     { ...process.env, PATH: `${join(import.meta.dirname, "test-engines")}:${process.env["PATH"]}` },
   ),
 );
+
+it("refuses a machine for which no public address is left, before anything of it is made", async () => {
+  const machines = await startTestMachines({ publicBlock: "203.0.113.16/30" });
+  const { provider } = machines;
+  try {
+    const made = [];
+    for (const spec of [testMachineSpec(), testMachineSpec()]) made.push(await provider.create(spec, signal));
+    const third = testMachineSpec();
+    const reason = "The host has no public address left for a machine: all 2 of 203.0.113.16/30 are taken.";
+    expect(await provider.admit(third, signal)).toEqual({ admitted: false, reason });
+    await expect(provider.create(third, signal)).rejects.toThrow(reason);
+    expect(await provider.get(third.id, signal)).toBeUndefined();
+    await provider.destroy(made[0]?.id ?? "", signal);
+    expect((await provider.create(third, signal)).publicAddress).toBe(made[0]?.publicAddress);
+  } finally {
+    await machines.close();
+  }
+});
 
 const config = ["--configLoader", "native", "--no-cache", "--reporter", "dot"];
 

@@ -21,6 +21,7 @@ import { makeMachine, removeMachine } from "../host/make-machine.ts";
 import { createNodeImages } from "../host/node-images.ts";
 import { codeInside, directoriesOf, init, type Inside, insideOf } from "../host/place.ts";
 import { bootId } from "../host/process-identity.ts";
+import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
 import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
@@ -75,6 +76,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   const lock = createDirectoryLock(layout.directory);
   const numbers = createMachineNumbers(layout.addresses);
+  const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const images = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const upkeep = createImageUpkeep({ layout, imagesDir, now: clock.now, log });
   const kinds = deps.spares?.kinds(inside) ?? [];
@@ -96,6 +98,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const refill = createRefill(spares, log, deps.spares?.quietMs);
   const making = {
     numbers,
+    publicAddresses,
     spares,
     disk,
     tiers,
@@ -114,14 +117,15 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         id,
         state,
         address: "",
+        publicAddress: "",
         diskBytes: 0,
         plan: { vcpu: 0, memoryBytes: 0 },
         image: "",
         hasData: false,
         starts: 0,
       };
-    const { address, diskBytes, starts, spec, image = "" } = record;
-    return { id, state, address, diskBytes, plan: spec.plan, image, hasData: starts > 0, starts };
+    const { address, publicAddress = address, diskBytes, starts, spec, image = "" } = record;
+    return { id, state, address, publicAddress, diskBytes, plan: spec.plan, image, hasData: starts > 0, starts };
   }
 
   async function ids(): Promise<string[]> {
@@ -248,7 +252,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         await stopMachine(layout.machine(id), 0, signal);
         // Those of a start that was killed before it noted them.
         await removeGroups(groupsOf(abilities.groups, id).directories);
-        await removeMachine(layout, id, numbers);
+        await removeMachine(layout, id, making);
       }),
     async list() {
       const facts = await Promise.all((await ids()).map(factsOf));
@@ -259,6 +263,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     async admit(spec: MachineSpec) {
       const refused = tierRefusal(tiers, spec.storageTier);
       if (refused !== undefined) return { admitted: false, reason: refused };
+      const addressed = await publicAddresses.admit(spec);
+      if (!addressed.admitted) return addressed;
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
       const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
       const space = await spaceOf(tiers.directoryOf(spec.storageTier) ?? layout.machines, young.length * firstBytes);

@@ -79,11 +79,13 @@ export const factsMessage = ({ state, plan, diskBytes, starts, ...facts }: Machi
   });
 
 export function factsOf(facts: FactsMessage): MachineFacts {
-  const { id, running, address, image, hasData } = facts;
+  const { id, running, address, publicAddress, image, hasData } = facts;
   return {
     id,
     state: running ? "running" : "stopped",
     address,
+    // An older host knows of one address only.
+    publicAddress: publicAddress === "" ? address : publicAddress,
     diskBytes: Number(facts.diskBytes),
     plan: planOf(facts.plan),
     image,
@@ -147,10 +149,13 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     bootId: facts.bootId,
     addressBlock: facts.addressBlock,
     imageIds: [...facts.imageIds],
+    publicBlock: facts.publicBlock,
+    publicTotal: facts.publicTotal,
+    publicFree: facts.publicFree,
   });
 
 export function hostFactsOf(facts: GetFactsResponse): HostFacts {
-  const { provider, version, bootId, addressBlock, imageIds } = facts;
+  const { provider, version, bootId, addressBlock, imageIds, publicBlock, publicTotal, publicFree } = facts;
   return {
     provider,
     memoryTotalBytes: Number(facts.memoryTotalBytes),
@@ -166,5 +171,8 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     bootId,
     addressBlock,
     imageIds,
+    publicBlock,
+    publicTotal,
+    publicFree,
   };
 }

@@ -222,6 +222,7 @@ function factsOf(id: string): MachineFacts {
     id,
     state: "running",
     address: "127.99.0.1",
+    publicAddress: "203.0.113.17",
     diskBytes: 1 << 30,
     plan,
     image: "trixie-0",

@@ -22,6 +22,7 @@ export const serviceFields = [
   "storage_tier",
   "zone",
   "hostname",
+  "private_hostname",
   "port",
   "allowed_cidrs",
   "deletion_protection",

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/task.proto.
  */
 export const file_holdfast_agent_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLYBwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEjgKDXVwZ3JhZGVfYWdlbnQYKCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRIAEIHCgVpbnB1dCJFChBDb252ZXJnZUluc3RhbmNlEjEKCGluc3RhbmNlGAEgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjIsgDCgxJbnN0YW5jZVNwZWMSEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg4KBmVuZ2luZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgJEhIKCmdlbmVyYXRpb24YBSABKAMSDAoEdGVybRgGIAEoAxIPCgdydW5uaW5nGAcgASgIEgwKBHZjcHUYCCABKAUSFAoMbWVtb3J5X2J5dGVzGAkgASgDEhUKDXN0b3JhZ2VfYnl0ZXMYCiABKAMSQwoKcGFyYW1ldGVycxgLIAMoCzIvLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlU3BlYy5QYXJhbWV0ZXJzRW50cnkSFQoNYWxsb3dlZF9jaWRycxgMIAMoCRIPCgdhZGRyZXNzGA0gASgJEgwKBHBvcnQYDiABKAUSLAoFdXNlcnMYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyEhUKDXJlc3RhcnRfY291bnQYECABKAMSEQoJZGF0YWJhc2VzGBEgAygJGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKCkVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCgh2ZXJpZmllchgDIAEoCUIGsrsYAggBIjkKD1Jlc3RhcnRJbnN0YW5jZRIPCgdub2RlX2lkGAEgASgJEhUKDXJlc3RhcnRfY291bnQYAiABKAMiEQoPTGlzdEVuZ2luZVVzZXJzIm8KDVB1dEVuZ2luZVVzZXISKwoEdXNlchgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISMQoIZXhwZWN0ZWQYAiABKA4yHy5ob2xkZmFzdC5hZ2VudC52MS5FeHBlY3RlZFVzZXIiIgoORHJvcEVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkiQQoTQ2hlY2tFbmdpbmVQYXNzd29yZBIQCgh1c2VybmFtZRgBIAEoCRIYCgh2ZXJpZmllchgCIAEoCUIGsrsYAggBIhUKE0xpc3RFbmdpbmVEYXRhYmFzZXMiQQoUQ3JlYXRlRW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRIMCgRtYXJrGAMgASgJIiIKEkRyb3BFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSI8CgpQYXlsb2FkUmVmEgoKAmlkGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSDgoGc2hhMjU2GAMgASgJIqcHCgpUYXNrUmVzdWx0Eg8KB3Rhc2tfaWQYASABKAkSLwoHZmFpbHVyZRgCIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tGYWlsdXJlEkYKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMikuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdEgAEkQKEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VSZXN1bHRIABJFChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc1Jlc3VsdEgAEkEKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJSZXN1bHRIABJDChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMicuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJSZXN1bHRIABJNChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0SAASTQoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdEgAEk8KFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyLS5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEksKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0SAASNgoJcmVhZF9sb2dzGBMgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NSZXN1bHRIABI8Cgxjb3B5X3BheWxvYWQYFCABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZFJlc3VsdEgAEj4KDXVwZ3JhZGVfYWdlbnQYKCABKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRSZXN1bHRIAEIICgZvdXRwdXQiPwoLVGFza0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhEKCXJldHJ5YWJsZRgDIAEoCCKtAQoWQ29udmVyZ2VJbnN0YW5jZVJlc3VsdBIXCg9wZW5kaW5nX3Jlc3RhcnQYASADKAkSSQoIcmVqZWN0ZWQYAiADKAsyNy5ob2xkZmFzdC5hZ2VudC52MS5Db252ZXJnZUluc3RhbmNlUmVzdWx0LlJlamVjdGVkRW50cnkaLwoNUmVqZWN0ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhcKFVJlc3RhcnRJbnN0YW5jZVJlc3VsdCJKChVMaXN0RW5naW5lVXNlcnNSZXN1bHQSMQoFdXNlcnMYASADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyU3RhdGUiMQoPRW5naW5lVXNlclN0YXRlEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkiNAoTUHV0RW5naW5lVXNlclJlc3VsdBIPCgdjaGFuZ2VkGAEgASgIEgwKBHJvbGUYAiABKAkiJwoURHJvcEVuZ2luZVVzZXJSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI8ChlDaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0Eg4KBmV4aXN0cxgBIAEoCBIPCgdtYXRjaGVzGAIgASgIIlEKGUxpc3RFbmdpbmVEYXRhYmFzZXNSZXN1bHQSNAoJZGF0YWJhc2VzGAEgAygLMiEuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lRGF0YWJhc2UiQQoORW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgDIi0KGkNyZWF0ZUVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2NyZWF0ZWQYASABKAgiKwoYRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2V4aXN0ZWQYASABKAgiaAoOUmVhZExvZ3NSZXN1bHQSLwoFbGluZXMYASADKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVMb2dMaW5lEhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIImwKDUVuZ2luZUxvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29tcG9uZW50GAIgASgJEg0KBWxldmVsGAMgASgJEg8KB21lc3NhZ2UYBCABKAkiQwoRQ29weVBheWxvYWRSZXN1bHQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYiNAoSVXBncmFkZUFnZW50UmVzdWx0Eg4KBmRpZ2VzdBgBIAEoCRIOCgZnYXBfbXMYAiABKAUqTQoETGFuZRIUChBMQU5FX1VOU1BFQ0lGSUVEEAASEAoMTEFORV9DT05UUk9MEAESDgoKTEFORV9RVUVSWRACEg0KCUxBTkVfQlVMSxADKlUKCVRhc2tDbGFzcxIaChZUQVNLX0NMQVNTX1VOU1BFQ0lGSUVEEAASFgoSVEFTS19DTEFTU19EVVJBQkxFEAESFAoQVEFTS19DTEFTU19RVUlDSxACKmIKDEV4cGVjdGVkVXNlchIdChlFWFBFQ1RFRF9VU0VSX1VOU1BFQ0lGSUVEEAASGAoURVhQRUNURURfVVNFUl9BQlNFTlQQARIZChVFWFBFQ1RFRF9VU0VSX1BSRVNFTlQQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLYBwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEjgKDXVwZ3JhZGVfYWdlbnQYKCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRIAEIHCgVpbnB1dCJFChBDb252ZXJnZUluc3RhbmNlEjEKCGluc3RhbmNlGAEgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjIvgDCgxJbnN0YW5jZVNwZWMSEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg4KBmVuZ2luZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgJEhIKCmdlbmVyYXRpb24YBSABKAMSDAoEdGVybRgGIAEoAxIPCgdydW5uaW5nGAcgASgIEgwKBHZjcHUYCCABKAUSFAoMbWVtb3J5X2J5dGVzGAkgASgDEhUKDXN0b3JhZ2VfYnl0ZXMYCiABKAMSQwoKcGFyYW1ldGVycxgLIAMoCzIvLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlU3BlYy5QYXJhbWV0ZXJzRW50cnkSFQoNYWxsb3dlZF9jaWRycxgMIAMoCRIPCgdhZGRyZXNzGA0gASgJEgwKBHBvcnQYDiABKAUSLAoFdXNlcnMYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyEhUKDXJlc3RhcnRfY291bnQYECABKAMSEQoJZGF0YWJhc2VzGBEgAygJEi4KCWxpc3RlbmVycxgeIAMoCzIbLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RlbmVyGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkkKCExpc3RlbmVyEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFEhAKCGF1ZGllbmNlGAQgASgJIkYKCkVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCgh2ZXJpZmllchgDIAEoCUIGsrsYAggBIjkKD1Jlc3RhcnRJbnN0YW5jZRIPCgdub2RlX2lkGAEgASgJEhUKDXJlc3RhcnRfY291bnQYAiABKAMiEQoPTGlzdEVuZ2luZVVzZXJzIm8KDVB1dEVuZ2luZVVzZXISKwoEdXNlchgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISMQoIZXhwZWN0ZWQYAiABKA4yHy5ob2xkZmFzdC5hZ2VudC52MS5FeHBlY3RlZFVzZXIiIgoORHJvcEVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkiQQoTQ2hlY2tFbmdpbmVQYXNzd29yZBIQCgh1c2VybmFtZRgBIAEoCRIYCgh2ZXJpZmllchgCIAEoCUIGsrsYAggBIhUKE0xpc3RFbmdpbmVEYXRhYmFzZXMiQQoUQ3JlYXRlRW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRIMCgRtYXJrGAMgASgJIiIKEkRyb3BFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSI8CgpQYXlsb2FkUmVmEgoKAmlkGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSDgoGc2hhMjU2GAMgASgJIqcHCgpUYXNrUmVzdWx0Eg8KB3Rhc2tfaWQYASABKAkSLwoHZmFpbHVyZRgCIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tGYWlsdXJlEkYKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMikuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdEgAEkQKEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VSZXN1bHRIABJFChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc1Jlc3VsdEgAEkEKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJSZXN1bHRIABJDChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMicuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJSZXN1bHRIABJNChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0SAASTQoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdEgAEk8KFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyLS5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEksKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0SAASNgoJcmVhZF9sb2dzGBMgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NSZXN1bHRIABI8Cgxjb3B5X3BheWxvYWQYFCABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZFJlc3VsdEgAEj4KDXVwZ3JhZGVfYWdlbnQYKCABKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRSZXN1bHRIAEIICgZvdXRwdXQiPwoLVGFza0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhEKCXJldHJ5YWJsZRgDIAEoCCKtAQoWQ29udmVyZ2VJbnN0YW5jZVJlc3VsdBIXCg9wZW5kaW5nX3Jlc3RhcnQYASADKAkSSQoIcmVqZWN0ZWQYAiADKAsyNy5ob2xkZmFzdC5hZ2VudC52MS5Db252ZXJnZUluc3RhbmNlUmVzdWx0LlJlamVjdGVkRW50cnkaLwoNUmVqZWN0ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhcKFVJlc3RhcnRJbnN0YW5jZVJlc3VsdCJKChVMaXN0RW5naW5lVXNlcnNSZXN1bHQSMQoFdXNlcnMYASADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyU3RhdGUiMQoPRW5naW5lVXNlclN0YXRlEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkiNAoTUHV0RW5naW5lVXNlclJlc3VsdBIPCgdjaGFuZ2VkGAEgASgIEgwKBHJvbGUYAiABKAkiJwoURHJvcEVuZ2luZVVzZXJSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI8ChlDaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0Eg4KBmV4aXN0cxgBIAEoCBIPCgdtYXRjaGVzGAIgASgIIlEKGUxpc3RFbmdpbmVEYXRhYmFzZXNSZXN1bHQSNAoJZGF0YWJhc2VzGAEgAygLMiEuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lRGF0YWJhc2UiQQoORW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgDIi0KGkNyZWF0ZUVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2NyZWF0ZWQYASABKAgiKwoYRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2V4aXN0ZWQYASABKAgiaAoOUmVhZExvZ3NSZXN1bHQSLwoFbGluZXMYASADKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVMb2dMaW5lEhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIImwKDUVuZ2luZUxvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29tcG9uZW50GAIgASgJEg0KBWxldmVsGAMgASgJEg8KB21lc3NhZ2UYBCABKAkiQwoRQ29weVBheWxvYWRSZXN1bHQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYiNAoSVXBncmFkZUFnZW50UmVzdWx0Eg4KBmRpZ2VzdBgBIAEoCRIOCgZnYXBfbXMYAiABKAUqTQoETGFuZRIUChBMQU5FX1VOU1BFQ0lGSUVEEAASEAoMTEFORV9DT05UUk9MEAESDgoKTEFORV9RVUVSWRACEg0KCUxBTkVfQlVMSxADKlUKCVRhc2tDbGFzcxIaChZUQVNLX0NMQVNTX1VOU1BFQ0lGSUVEEAASFgoSVEFTS19DTEFTU19EVVJBQkxFEAESFAoQVEFTS19DTEFTU19RVUlDSxACKmIKDEV4cGVjdGVkVXNlchIdChlFWFBFQ1RFRF9VU0VSX1VOU1BFQ0lGSUVEEAASGAoURVhQRUNURURfVVNFUl9BQlNFTlQQARIZChVFWFBFQ1RFRF9VU0VSX1BSRVNFTlQQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.agent.v1.Task
@@ -351,7 +351,7 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   allowedCidrs: string[];
 
   /**
-   * Address and port to listen on.
+   * Private address and port to listen on.
    *
    * @generated from field: string address = 13;
    */
@@ -382,6 +382,13 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
    * @generated from field: repeated string databases = 17;
    */
   databases: string[];
+
+  /**
+   * Who reaches the engine where. Two of one address and port are one socket; none: address and port above.
+   *
+   * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
+   */
+  listeners: Listener[];
 };
 
 /**
@@ -455,7 +462,7 @@ export type InstanceSpecJson = {
   allowedCidrs?: string[];
 
   /**
-   * Address and port to listen on.
+   * Private address and port to listen on.
    *
    * @generated from field: string address = 13;
    */
@@ -486,6 +493,13 @@ export type InstanceSpecJson = {
    * @generated from field: repeated string databases = 17;
    */
   databases?: string[];
+
+  /**
+   * Who reaches the engine where. Two of one address and port are one socket; none: address and port above.
+   *
+   * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
+   */
+  listeners?: ListenerJson[];
 };
 
 /**
@@ -494,6 +508,75 @@ export type InstanceSpecJson = {
  */
 export const InstanceSpecSchema: GenMessage<InstanceSpec, {jsonType: InstanceSpecJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_task, 2);
+
+/**
+ * Where a component is reached, and by whom.
+ *
+ * @generated from message holdfast.agent.v1.Listener
+ */
+export type Listener = Message<"holdfast.agent.v1.Listener"> & {
+  /**
+   * "engine".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address: string;
+
+  /**
+   * @generated from field: int32 port = 3;
+   */
+  port: number;
+
+  /**
+   * "public", "private" or "peer".
+   *
+   * @generated from field: string audience = 4;
+   */
+  audience: string;
+};
+
+/**
+ * Where a component is reached, and by whom.
+ *
+ * @generated from message holdfast.agent.v1.Listener
+ */
+export type ListenerJson = {
+  /**
+   * "engine".
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address?: string;
+
+  /**
+   * @generated from field: int32 port = 3;
+   */
+  port?: number;
+
+  /**
+   * "public", "private" or "peer".
+   *
+   * @generated from field: string audience = 4;
+   */
+  audience?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Listener.
+ * Use `create(ListenerSchema)` to create a new message.
+ */
+export const ListenerSchema: GenMessage<Listener, {jsonType: ListenerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 3);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUser
@@ -548,7 +631,7 @@ export type EngineUserJson = {
  * Use `create(EngineUserSchema)` to create a new message.
  */
 export const EngineUserSchema: GenMessage<EngineUser, {jsonType: EngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 3);
+  messageDesc(file_holdfast_agent_v1_task, 4);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstance
@@ -585,7 +668,7 @@ export type RestartInstanceJson = {
  * Use `create(RestartInstanceSchema)` to create a new message.
  */
 export const RestartInstanceSchema: GenMessage<RestartInstance, {jsonType: RestartInstanceJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 4);
+  messageDesc(file_holdfast_agent_v1_task, 5);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsers
@@ -604,7 +687,7 @@ export type ListEngineUsersJson = {
  * Use `create(ListEngineUsersSchema)` to create a new message.
  */
 export const ListEngineUsersSchema: GenMessage<ListEngineUsers, {jsonType: ListEngineUsersJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 5);
+  messageDesc(file_holdfast_agent_v1_task, 6);
 
 /**
  * The same again finds its own verifier and changes nothing.
@@ -645,7 +728,7 @@ export type PutEngineUserJson = {
  * Use `create(PutEngineUserSchema)` to create a new message.
  */
 export const PutEngineUserSchema: GenMessage<PutEngineUser, {jsonType: PutEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 6);
+  messageDesc(file_holdfast_agent_v1_task, 7);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUser
@@ -672,7 +755,7 @@ export type DropEngineUserJson = {
  * Use `create(DropEngineUserSchema)` to create a new message.
  */
 export const DropEngineUserSchema: GenMessage<DropEngineUser, {jsonType: DropEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 7);
+  messageDesc(file_holdfast_agent_v1_task, 8);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePassword
@@ -709,7 +792,7 @@ export type CheckEnginePasswordJson = {
  * Use `create(CheckEnginePasswordSchema)` to create a new message.
  */
 export const CheckEnginePasswordSchema: GenMessage<CheckEnginePassword, {jsonType: CheckEnginePasswordJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 8);
+  messageDesc(file_holdfast_agent_v1_task, 9);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabases
@@ -728,7 +811,7 @@ export type ListEngineDatabasesJson = {
  * Use `create(ListEngineDatabasesSchema)` to create a new message.
  */
 export const ListEngineDatabasesSchema: GenMessage<ListEngineDatabases, {jsonType: ListEngineDatabasesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 9);
+  messageDesc(file_holdfast_agent_v1_task, 10);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabase
@@ -779,7 +862,7 @@ export type CreateEngineDatabaseJson = {
  * Use `create(CreateEngineDatabaseSchema)` to create a new message.
  */
 export const CreateEngineDatabaseSchema: GenMessage<CreateEngineDatabase, {jsonType: CreateEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 10);
+  messageDesc(file_holdfast_agent_v1_task, 11);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabase
@@ -806,7 +889,7 @@ export type DropEngineDatabaseJson = {
  * Use `create(DropEngineDatabaseSchema)` to create a new message.
  */
 export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType: DropEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 11);
+  messageDesc(file_holdfast_agent_v1_task, 12);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogs
@@ -875,7 +958,7 @@ export type ReadLogsJson = {
  * Use `create(ReadLogsSchema)` to create a new message.
  */
 export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 12);
+  messageDesc(file_holdfast_agent_v1_task, 13);
 
 /**
  * Reads a payload by reference and stores it again: proves the bulk lane.
@@ -906,7 +989,7 @@ export type CopyPayloadJson = {
  * Use `create(CopyPayloadSchema)` to create a new message.
  */
 export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 13);
+  messageDesc(file_holdfast_agent_v1_task, 14);
 
 /**
  * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
@@ -981,7 +1064,7 @@ export type UpgradeAgentJson = {
  * Use `create(UpgradeAgentSchema)` to create a new message.
  */
 export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 14);
+  messageDesc(file_holdfast_agent_v1_task, 15);
 
 /**
  * Bytes over 64 KiB live in the object store; tasks carry this.
@@ -1032,7 +1115,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 15);
+  messageDesc(file_holdfast_agent_v1_task, 16);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -1206,7 +1289,7 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 16);
+  messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
@@ -1257,7 +1340,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 17);
+  messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -1302,7 +1385,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 18);
+  messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstanceResult
@@ -1321,7 +1404,7 @@ export type RestartInstanceResultJson = {
  * Use `create(RestartInstanceResultSchema)` to create a new message.
  */
 export const RestartInstanceResultSchema: GenMessage<RestartInstanceResult, {jsonType: RestartInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -1348,7 +1431,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 21);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -1389,7 +1472,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 22);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -1434,7 +1517,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 23);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -1461,7 +1544,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 24);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -1498,7 +1581,7 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 25);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -1525,7 +1608,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -1572,7 +1655,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -1599,7 +1682,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -1626,7 +1709,7 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -1673,7 +1756,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -1730,7 +1813,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -1757,7 +1840,7 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 31);
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeAgentResult
@@ -1798,7 +1881,7 @@ export type UpgradeAgentResultJson = {
  * Use `create(UpgradeAgentResultSchema)` to create a new message.
  */
 export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 32);
+  messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
  * A lane never waits for another.

@@ -1,0 +1,39 @@
+/** A network of IPv4 addresses, such as `203.0.113.16/28`. */
+export interface AddressNetwork {
+  /** As it is written, from its first address on. */
+  readonly text: string;
+  readonly first: number;
+  readonly size: number;
+}
+
+/** Networks that a host has for its machines are no larger than this. */
+const bitsMin = 16;
+
+/** Reads a CIDR of IPv4, of 16 to 32 bits. Throws with the reason for anything else, also for one that does not begin where it says. */
+export function addressNetworkOf(text: string): AddressNetwork {
+  const [, address = "", bitsText = ""] = /^((?:\d{1,3}\.){3}\d{1,3})\/(\d{1,2})$/.exec(text) ?? [];
+  const bytes = address.split(".").map(Number);
+  const bits = Number(bitsText);
+  if (address === "" || bytes.some((byte) => byte > 255) || bits > 32)
+    throw new Error(`${text} is not a network of IPv4 addresses, such as 203.0.113.16/28`);
+  if (bits < bitsMin) throw new Error(`${text} is larger than /${bitsMin}`);
+  const first = bytes.reduce((sum, byte) => sum * 256 + byte, 0);
+  const size = 2 ** (32 - bits);
+  if (first % size !== 0) throw new Error(`${text} does not begin at its network's first address`);
+  return { text, first, size };
+}
+
+/** Do the two have an address in common? */
+export function overlap(a: AddressNetwork, b: AddressNetwork): boolean {
+  return a.first < b.first + b.size && b.first < a.first + a.size;
+}
+
+/** The addresses that a machine can have: the first and the last one stand for the network itself where it has more than two. */
+export function hostAddressesOf({ first, size }: AddressNetwork): string[] {
+  const edge = size > 2 ? 1 : 0;
+  return Array.from({ length: size - 2 * edge }, (_, index) => textOf(first + edge + index));
+}
+
+function textOf(number: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
+}
