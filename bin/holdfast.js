@@ -2,7 +2,7 @@
 // The `holdfast` command and `npm start`: sets up what is missing, then runs the real program under the pinned Node.
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
-import { join } from "node:path";
+import { basename, join, relative } from "node:path";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
 
 /** Commands of this host, by the program that has them; everything else is the client. */
@@ -17,12 +17,20 @@ const localCommands = new Map([
 try {
   const args = process.argv.slice(2);
   const { node, env } = await setUp();
+  env.HOLDFAST_PROGRAM ??= asTyped(process.argv[1]);
   const command = localCommands.get(args[0]) ?? (() => [join(checkout, "sdk", "src", "cli", "main.ts"), ...args]);
   forward(node, command(args), env);
 } catch (error) {
   if (!(error instanceof SetUpError)) throw error;
   progress(error.message);
   process.exitCode = 1;
+}
+
+/** How this command is called from here, for lines to paste. */
+function asTyped(path) {
+  if (basename(path) === "holdfast") return "holdfast";
+  const below = relative(process.cwd(), path);
+  return below.startsWith("..") ? path : `./${below}`;
 }
 
 /**

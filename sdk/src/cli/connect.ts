@@ -76,7 +76,10 @@ function verifyName(connection: Connection): Promise<void> {
       socket.destroy();
       resolve();
     });
-    socket.once("error", reject);
+    socket.once("error", (error) => {
+      const isCut = "code" in error && error.code === "ECONNRESET";
+      reject(isCut ? new Error(`${host} lets nobody in from here; services get shows its allowed_cidrs`) : error);
+    });
   });
 }
 

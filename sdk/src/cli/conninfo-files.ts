@@ -6,18 +6,13 @@ import type { Context } from "./context.ts";
 import { UsageError } from "./exit-code.ts";
 import { createLastingFiles } from "./private-files.ts";
 
-/** A connection string of libpq whose files stay, so that it can be pasted. With the password's file only when asked. */
-export async function lastingConninfo(
-  context: Context,
-  service: ManagedService,
-  withPassword: boolean,
-): Promise<string> {
+/** A connection string of libpq whose files stay, so that it can be pasted. */
+export async function lastingConninfo(context: Context, service: ManagedService): Promise<string> {
   if (service.database_type !== "postgresql")
     throw new UsageError(`${service.name} is ${service.database_type}: only postgresql has a conninfo`);
   const connection = await context.client.services.connection(service.id);
   const files = createLastingFiles(clientDirectory(context), service.id);
   const caFile = files.write("ca.pem", connection.ca_certificate);
-  if (!withPassword) return conninfo(connection, { caFile });
   const { password } = await context.client.databaseUsers.revealPassword(service.id, connection.user);
   const passFile = files.write("passfile", passLine(connection, connection.user, password));
   return conninfo(connection, { caFile, passFile });

@@ -57,6 +57,8 @@ export interface Context {
   /** An id as it is: it may be of a service that is gone. */
   serviceId(nameOrId: string): Promise<string>;
   progress(name: string): Progress;
+  /** What this program is called from here, for lines to paste. */
+  readonly program: string;
   /** Throws UsageError unless `yes` was given or a person agrees. */
   confirm(question: string, yes: boolean | undefined): Promise<void>;
 }
@@ -86,6 +88,7 @@ export async function openContext(
     signal,
     terminal,
     output,
+    program: environment.HOLDFAST_PROGRAM ?? "holdfast",
     note: (text) => void stderr.write(`${text}\n`),
     get settings() {
       settings ??= openSettings(flags, deps, makesProfile);

@@ -23,7 +23,7 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "users",      summary: "users of a database service",                      load: async () => (await import("./nouns/users.ts")).addUsers },
     { name: "databases",  summary: "databases of a service",                           load: async () => (await import("./nouns/databases.ts")).addDatabases },
     { name: "config",     summary: "parameters of a service's engine",                 load: async () => (await import("./nouns/config.ts")).addConfig },
-    { name: "operations", summary: "what takes time, and how far it is",               load: async () => (await import("./nouns/operations.ts")).addOperations },
+    { name: "operations", summary: "one thing that takes time, and its end",            load: async () => (await import("./nouns/operations.ts")).addOperations },
     { name: "metrics",    summary: "charts of what a service's machines do",            load: async () => (await import("./nouns/metrics.ts")).addMetrics },
     { name: "catalog",    summary: "engines, plans, storage and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },

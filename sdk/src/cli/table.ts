@@ -52,11 +52,12 @@ export function renderObject(
   fields: readonly string[] = Object.keys(value),
   { colour }: TableStyle = plain,
 ): string {
-  const width = Math.max(...fields.map((field) => field.length));
+  const names = fields.map(nameOf);
+  const width = Math.max(...names.map(({ length }) => length));
   return fields
-    .map((field) => {
+    .map((field, index) => {
       const text = cell(value, field);
-      const name = field.padEnd(width);
+      const name = (names[index] ?? "").padEnd(width);
       return `${colour ? painted("bold", name) : name}  ${colour ? painted(colours[text], text) : text}\n`;
     })
     .join("");
@@ -78,12 +79,13 @@ function painted(colour: Colour | undefined, text: string): string {
   return colour === undefined ? text : styleText(colour, text, { validateStream: false });
 }
 
-/** Columns are named as REST or as Connect spells them. */
+/** Fields are spelled as by REST or as by Connect; people read one of them. */
+function nameOf(field: string): string {
+  return field.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 function titleOf(column: string): string {
-  return column
-    .replaceAll(/([a-z])([A-Z])/g, "$1 $2")
-    .replaceAll("_", " ")
-    .toUpperCase();
+  return nameOf(column).replaceAll("_", " ").toUpperCase();
 }
 
 function cell(value: object, column: string): string {
@@ -103,5 +105,5 @@ export function asText(content: unknown): string {
   if (Array.isArray(content)) return content.length === 0 ? "-" : content.map(asText).join(", ");
   if (typeof content !== "object") return typeof content === "string" ? content : JSON.stringify(content);
   const entries = Object.entries(content);
-  return entries.length === 0 ? "-" : entries.map(([key, value]) => `${key}=${asText(value)}`).join(" ");
+  return entries.length === 0 ? "-" : entries.map(([key, value]) => `${nameOf(key)}=${asText(value)}`).join(" ");
 }

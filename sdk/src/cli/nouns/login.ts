@@ -31,7 +31,9 @@ async function signIn(context: Context, flags: LoginFlags): Promise<void> {
   const name = keepSession(context, session);
   context.note(`${describe(session)}; profile ${name} is in use`);
   if (session.username !== undefined && session.token === undefined)
-    context.note("You belong to no organization yet: holdfast orgs create NAME makes one, then log in again.");
+    context.note(
+      `You belong to no organization yet: ${context.program} orgs create NAME makes one, then log in again.`,
+    );
 }
 
 async function open(context: Context, flags: LoginFlags): Promise<Session> {

@@ -22,10 +22,10 @@ export function addMembers(members: CliCommand): void {
     .description("make a person and a member of them; with the setup token, shown this once, they set a password")
     .addOption(roleFlag())
     .example("members invite anna --role developer")
-    .does(async ({ client, output }, name: string, { role }: { role: Role }) => {
+    .does(async ({ client, output, program }, name: string, { role }: { role: Role }) => {
       const made = await client.users.create(name);
       output.show({ ...made, ...(await client.members.add(await organizationOf(client), name, role)) });
-      output.say(`\nThey sign in by: holdfast login --set-up`);
+      output.say(`\nThey sign in by: ${program} login --set-up`);
     });
 
   members

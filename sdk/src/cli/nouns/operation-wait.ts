@@ -34,7 +34,7 @@ export async function settle(
 ): Promise<boolean> {
   if (operation === null) return true;
   if (flags.wait !== true) {
-    context.output.say(`The engine is still at it: holdfast operations wait ${operation.id}`);
+    context.output.say(`The engine is still at it: ${context.program} operations wait ${operation.id}`);
     return false;
   }
   await waitForOperation(context, operation, title, flags.timeout);

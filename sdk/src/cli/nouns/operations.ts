@@ -1,19 +1,10 @@
 import type { CliCommand } from "../command.ts";
-import { take, wholeNumber } from "../flag-values.ts";
+import { wholeNumber } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 
-const columns = ["id", "type", "status", "step", "created_at", "finished_at"];
-const fields = [...columns, "error"];
+const fields = ["id", "type", "status", "step", "created_at", "finished_at", "error"];
 
 export function addOperations(operations: CliCommand): void {
-  operations
-    .command("list <service>")
-    .description("what was and is being done to it, newest first")
-    .example("operations list orders")
-    .does(async ({ client, output, serviceId }, name: string) =>
-      output.list(await take(client.operations.list(await serviceId(name))), columns),
-    );
-
   operations
     .command("get <operation>")
     .description("one operation, also after its end")

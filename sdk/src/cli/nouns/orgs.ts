@@ -16,10 +16,10 @@ export function addOrgs(orgs: CliCommand): void {
     .command("create <name>")
     .description("make one; you are its owner")
     .example("orgs create acme")
-    .does(async ({ person, output }, name: string) => {
+    .does(async ({ person, output, program }, name: string) => {
       const made = await (await person()).organizations.create(name);
       output.show(made, fields);
-      output.say(`\nTo act in it: --organization ${made.id}, or HOLDFAST_ORGANIZATION, or holdfast login`);
+      output.say(`\nTo act in it: --organization ${made.id}, or HOLDFAST_ORGANIZATION, or ${program} login`);
     });
 
   orgs

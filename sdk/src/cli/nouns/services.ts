@@ -121,7 +121,7 @@ function addCreate(services: CliCommand): void {
       });
       const shown = flags.wait === true ? await waitForService(context, made, "Running", flags.timeout) : made;
       context.output.show(shown ?? made, serviceFields);
-      await sayHowToConnect(context, shown ?? made);
+      sayHowToConnect(context, shown ?? made);
     });
 }
 
@@ -170,7 +170,7 @@ function addConnect(services: CliCommand): void {
         flags: { user?: string; database?: string; conninfo?: boolean },
       ) => {
         const service = await context.service(name);
-        if (flags.conninfo === true) return context.output.print(await lastingConninfo(context, service, true));
+        if (flags.conninfo === true) return context.output.print(await lastingConninfo(context, service));
         const { connectTo } = await import("../connect.ts");
         await connectTo(context, service, { user: flags.user, database: flags.database, args });
       },
@@ -188,12 +188,9 @@ function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped"
     });
 }
 
-/** The line to paste once it runs. */
-async function sayHowToConnect(context: Context, service: ManagedService): Promise<void> {
-  if (context.output.format !== "table") return;
-  if (service.status !== "Running")
-    return context.output.say(`\nIt is being made: holdfast services wait ${service.name}`);
-  if (service.database_type === "postgresql")
-    context.output.say(`\npsql "${await lastingConninfo(context, service, false)}"`);
-  context.output.say(`holdfast services connect ${service.name}`);
+/** The lines to paste once it runs. */
+function sayHowToConnect({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
+  if (status !== "Running") return output.say(`\nIt is being made: ${program} services wait ${name}`);
+  output.say(`\n${program} services connect ${name}`);
+  if (type === "postgresql") output.say(`psql "$(${program} services connect ${name} --conninfo)"`);
 }
