@@ -1,9 +1,11 @@
-import { mkdtempSync, mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { suiteOf } from "./catalogue.ts";
+import { type ImageManifest, readManifest } from "./image-manifest.ts";
 import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
+import { textLibrariesOf } from "./text-libraries.ts";
 
 test.each([
   ["postgresql", "17", "trixie"],
@@ -32,6 +34,24 @@ test("an image counts only once it is made and called the newest", async () => {
   expect(findImage(imagesDir, "trixie")?.software("postgresql", "17")).toBe("/usr/lib/postgresql/17");
   expect(findSoftware(imagesDir, "etcd", "3.5")?.software).toBe("/usr");
   expect(findSoftware(imagesDir, "valkey", "9")).toBeUndefined();
+});
+
+const made = findImage(imagesDirectory(process.env), "trixie");
+test.skipIf(made === undefined)("the libraries that order texts are told as the image has them", () => {
+  const { id = "", root = "" } = made ?? {};
+  const manifest = readManifest(imagesDirectory(process.env), id);
+  const { libc = "", ICU = "" } = textLibrariesOf(manifest ?? { packages: [] });
+  expect(libc).toMatch(/^2\.\d+$/);
+  const files = readdirSync(join(root, "usr/lib"), { recursive: true }).map(String);
+  expect(files.some((file) => file.endsWith(`/libicuuc.so.${ICU}`))).toBe(true);
+  const program = files.find((file) => file.endsWith("/libc.so.6")) ?? "";
+  expect(readFileSync(join(root, "usr/lib", program), "latin1")).toContain(`stable release version ${libc}.`);
+});
+
+test("an image without ICU has none, and a revision of the distribution is no other version", () => {
+  const packages = (version: string) => [{ name: "libc6", version }] as unknown as ImageManifest["packages"];
+  expect(textLibrariesOf({ packages: packages("2.41-12+deb13u1") })).toEqual({ libc: "2.41" });
+  expect(textLibrariesOf({ packages: packages("2.41-13") })).toEqual({ libc: "2.41" });
 });
 
 test("images are in the cache, which the environment can move", () => {

@@ -28,6 +28,8 @@ export interface PendingUpdate extends PendingUpdateSummary {
   readonly to: string | null;
   readonly available_since: string;
   readonly requires_restart: boolean;
+  /** Indexes over text may have to be made again after it; it is applied only when that is accepted. */
+  readonly changes_text_order: boolean;
   /** What stands against it now. */
   readonly blocked_reason: string | null;
 }

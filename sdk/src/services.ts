@@ -54,9 +54,19 @@ export class Services {
     return this.#transport.request("GET", pathOf("managed-services", id, "maintenance"), options);
   }
 
-  /** Applies these pending updates now, all when none is named; the operation tells how far it is. */
-  applyMaintenance(id: string, updateIds: readonly string[] = [], options?: CallOptions): Promise<Operation> {
-    const body = updateIds.length === 0 ? {} : { update_ids: updateIds };
+  /**
+   * Applies these pending updates now, all when none is named; the operation tells how far it is. One that changes the order
+   * of text is applied only when that is accepted.
+   */
+  applyMaintenance(
+    id: string,
+    updateIds: readonly string[] = [],
+    { acceptTextOrderChange = false, ...options }: CallOptions & { acceptTextOrderChange?: boolean } = {},
+  ): Promise<Operation> {
+    const body = {
+      ...(updateIds.length > 0 && { update_ids: updateIds }),
+      ...(acceptTextOrderChange && { accept_text_order_change: true }),
+    };
     return this.#transport.request("POST", pathOf("managed-services", id, "maintenance", "apply"), {
       ...options,
       body,

@@ -12,7 +12,7 @@ export interface ChangingImages {
   readonly first: string;
   /** The same programs; its manifest tells the truth. */
   readonly good: string;
-  /** The same without the program `postgres`. */
+  /** The same without the program `postgres`; its manifest tells of another ICU than it has. */
   readonly broken: string;
   /** From now on whatever is made without a choice has this one. */
   choose(id: string): Promise<void>;
@@ -37,7 +37,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   const [first = "", good = "", broken = ""] = ids;
   symlinkSync(real.root, looksOlder ? add(first, olderPostgresql) : add(first));
   symlinkSync(real.root, add(good));
-  const root = add(broken);
+  const root = add(broken, otherIcu);
   mkdirSync(root, { mode: 0o755 });
   execFileSync("cp", ["--archive", "--link", join(real.root, "usr"), root]);
   cpSync(join(real.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
@@ -58,8 +58,14 @@ function readManifest(imagesDir: string, id: string): ImageManifest {
 }
 
 function olderPostgresql(manifest: ImageManifest): ImageManifest {
-  const packages = manifest.packages.map((each) =>
-    each.name === "postgresql-17" ? { ...each, version: "17.0-1" } : each,
-  );
+  return withVersion(manifest, /^postgresql-17$/, "17.0-1");
+}
+
+function otherIcu(manifest: ImageManifest): ImageManifest {
+  return withVersion(manifest, /^libicu\d+$/, "99.1-1");
+}
+
+function withVersion(manifest: ImageManifest, name: RegExp, version: string): ImageManifest {
+  const packages = manifest.packages.map((each) => (name.test(each.name) ? { ...each, version } : each));
   return { ...manifest, packages };
 }

@@ -21,6 +21,7 @@ interface MaintenanceJson {
     readonly from: string | null;
     readonly to: string | null;
     readonly apply_at: string | null;
+    readonly changes_text_order: boolean;
     readonly blocked_reason: string | null;
   }[];
 }
@@ -40,7 +41,8 @@ describe("maintenance of a real service", () => {
     services = createServices(platform);
     running = await services.createRunning("kept");
     id = running.service.id;
-    await query("CREATE TABLE kept (line text)");
+    // Ordered by a library of the image.
+    await query(`CREATE TABLE kept (line text COLLATE "de-x-icu")`);
     await query("INSERT INTO kept VALUES ('before')");
   }, longMs);
   afterAll(async () => {
@@ -51,7 +53,7 @@ describe("maintenance of a real service", () => {
   const query = (sql: string) => queryOnce(platform, running.connection, { password: running.password }, sql);
   const path = (rest = "") => `/managed-services/${id}/maintenance${rest}`;
   const maintenance = async () => expectStatus(await platform.rest.get<MaintenanceJson>(path()), 200).json;
-  const apply = () => platform.rest.post<OperationJson & ProblemJson>(path("/apply"));
+  const apply = (body = {}) => platform.rest.post<OperationJson & ProblemJson>(path("/apply"), body);
   const operation = async (operationId: string) =>
     expectStatus(await platform.rest.get<OperationJson>(`/operations/${operationId}`), 200).json;
   const pending = (image: string) =>
@@ -103,11 +105,14 @@ describe("maintenance of a real service", () => {
   );
 
   it(
-    "takes an image back whose engine does not start, keeps the data, and leaves that image alone",
+    "asks before it changes the order of text; takes an image back whose engine does not start, keeps the data, and leaves that image alone",
     async () => {
       await images.choose(images.broken);
-      expect((await pending(images.broken)).updates).toMatchObject([{ kind: "image", blocked_reason: null }]);
-      const { id: operationId } = expectStatus(await apply(), 202).json;
+      const [update] = (await pending(images.broken)).updates;
+      expect(update).toMatchObject({ kind: "image", changes_text_order: true, apply_at: null });
+      expect(update?.blocked_reason).toMatch(/ICU \S+ to 99\.1/);
+      expect(expectStatus(await apply(), 409).json.detail).toContain("accept_text_order_change");
+      const { id: operationId } = expectStatus(await apply({ accept_text_order_change: true }), 202).json;
       const ended = await waitUntil(
         "it is taken back",
         async () => {

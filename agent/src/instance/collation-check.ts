@@ -3,6 +3,13 @@ import type { CollationUse, EngineCheck, EngineDriver, Instance } from "../engin
 const withinMs = 5_000;
 const namedMax = 3;
 
+/** What the data has to do with libraries of the image that order texts. */
+export interface CollationLook {
+  readonly check: EngineCheck;
+  /** Libraries on which the data depends, in order. */
+  readonly libraries: readonly string[];
+}
+
 /**
  * Does the image's library order text as the one did that the indexes were made with? A newer one that does not makes them
  * wrong without a word. Undefined where an engine depends on no library, and when it did not answer in time.
@@ -11,11 +18,11 @@ export async function checkCollations(
   driver: EngineDriver,
   instance: Instance,
   signal: AbortSignal,
-): Promise<EngineCheck | undefined> {
+): Promise<CollationLook | undefined> {
   if (driver.collations === undefined) return undefined;
   try {
     const uses = await driver.collations.uses(instance, AbortSignal.any([signal, AbortSignal.timeout(withinMs)]));
-    return collationCheck(uses);
+    return { check: collationCheck(uses), libraries: [...new Set(uses.map(({ library }) => library))].sort() };
   } catch {
     // Whether it answers is for another check to tell.
     return undefined;

@@ -169,7 +169,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     await observe(driven, changed);
     // Before it is called running: whoever put another image under the data waits for this verdict.
     const collation = isNew ? undefined : await checkCollations(driven.driver, driven.instance, changed);
-    if (collation !== undefined) status.checked(collation);
+    if (collation !== undefined) status.ordersTexts(collation);
     status.become("running");
     status.checked({ name: "liveness", status: "healthy", reason: "" });
   }

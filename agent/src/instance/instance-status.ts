@@ -7,6 +7,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
+import type { CollationLook } from "./collation-check.ts";
 
 export type InstanceState = "absent" | "preparing" | "starting" | "running" | "stopping" | "stopped" | "failed";
 
@@ -18,6 +19,8 @@ export interface InstanceStatus {
   heldTo(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
   /** One check; each has its own source. */
   checked(check: EngineCheck): void;
+  /** Which libraries of the image the data depends on for the order of texts, and whether they are those of then. */
+  ordersTexts(look: CollationLook): void;
   /** An engine that does not run has nothing to check. */
   dropChecks(...names: string[]): void;
   /** A look at the engine begins now; the number orders it among all others. */
@@ -50,6 +53,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let bytes = { dataBytes: 0, freeBytes: 0 };
   let certificateGeneration = 0;
   let absentMetrics: Readonly<Record<string, string>> = {};
+  let textLibraries: readonly string[] = [];
   let told = "";
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
@@ -67,11 +71,17 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       engine?.effectiveParameters,
       certificateGeneration,
       absentMetrics,
+      textLibraries,
       [...checks.values()],
     ]);
     if (material === told) return;
     told = material;
     onChange();
+  }
+
+  function note(check: EngineCheck): void {
+    const before = checks.get(check.name);
+    checks.set(check.name, { ...check, since: before?.status === check.status ? before.since : now() });
   }
 
   return {
@@ -92,8 +102,12 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       settle();
     },
     checked(check) {
-      const before = checks.get(check.name);
-      checks.set(check.name, { ...check, since: before?.status === check.status ? before.since : now() });
+      note(check);
+      settle();
+    },
+    ordersTexts({ check, libraries }) {
+      textLibraries = libraries;
+      note(check);
       settle();
     },
     dropChecks(...names) {
@@ -146,6 +160,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         engineVersion: engine?.version ?? "",
         certificateGeneration: BigInt(certificateGeneration),
         absentMetrics: { ...absentMetrics },
+        textLibraries: [...textLibraries],
       });
     },
   };

@@ -96,8 +96,8 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
   async function lookAtCollations(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) return;
-    const check = await checkCollations(engine.driver, engine.instance, signal);
-    if (check !== undefined && target() !== undefined) status.checked(check);
+    const look = await checkCollations(engine.driver, engine.instance, signal);
+    if (look !== undefined && target() !== undefined) status.ordersTexts(look);
   }
 
   async function every(ms: number, look: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {

@@ -117,4 +117,6 @@ export interface ImageFacts {
   readonly image?: string;
   /** The engine's full version in that image, such as `17.11`. */
   readonly engineVersion?: string;
+  /** Versions of the libraries in that image that order texts, by their names: `libc`, `ICU`. */
+  readonly textLibraries?: Readonly<Record<string, string>>;
 }

@@ -10,12 +10,18 @@ export function beginMaintenance(
   service: ManagedServiceObject,
   updates: readonly PendingUpdate[],
   world: MaintenanceWorld,
-  { operationId, automatic, now }: { operationId: string; automatic: boolean; now: number },
+  asked: { operationId: string; automatic: boolean; now: number; acceptsTextOrder?: boolean },
 ): { after: ManagedServiceObject; operation: OperationObject } {
+  const { operationId, automatic, now, acceptsTextOrder = false } = asked;
   const { metadata, spec, status } = service;
   const target = updates.find(({ id }) => id !== restartId);
   const image = target === undefined ? null : imageChange(service, target.id, world);
-  const work: MaintenanceWork = { updates: updates.map(({ id }) => id), automatic, image };
+  const work: MaintenanceWork = {
+    updates: updates.map(({ id }) => id),
+    automatic,
+    ...(acceptsTextOrder && { acceptsTextOrder }),
+    image,
+  };
   const instanceGeneration = spec.instanceGeneration + (image === null ? 1 : generationsOfChange);
   const operation = newOperation({
     id: operationId,

@@ -34,3 +34,12 @@ test("an older image stays, newest of nothing, as long as a machine runs from it
   expect(used.changed).toMatchObject([{ metadata: { id: "trixie-1", createdAt: 1 }, status: { newestOf: [] } }]);
   expect(registerChanges(second, all, new Set(), 2).gone).toEqual(["trixie-1"]);
 });
+
+test("libraries that order texts are noted, also for an image from before they were", () => {
+  const told = first.map((one) => ({ ...one, textLibraries: { libc: "2.41", ICU: "76.1" } }));
+  const [added] = registerChanges(told, [], new Set(), 1).added;
+  expect(added?.spec.textLibraries).toEqual({ libc: "2.41", ICU: "76.1" });
+  const { changed } = registerChanges(told, known ? [known] : [], new Set(), 2);
+  expect(changed[0]?.spec).toEqual({ ...known?.spec, textLibraries: { libc: "2.41", ICU: "76.1" } });
+  expect(registerChanges(told, changed, new Set(), 3).changed).toEqual([]);
+});

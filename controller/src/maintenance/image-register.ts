@@ -66,7 +66,7 @@ export function registerChanges(
     if (known.some(({ metadata }) => metadata.id === id)) continue;
     added.push({
       metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-      spec: { engines: its.map(engineOf), urgent: null },
+      spec: { engines: its.map(engineOf), ...librariesOf(its), urgent: null },
       status: { newestOf: its.map(({ engine, version }) => lineOf(engine, version)) },
     });
   }
@@ -75,11 +75,19 @@ export function registerChanges(
   for (const image of known) {
     const its = offered.get(image.metadata.id) ?? [];
     const newestOf = its.map(({ engine, version }) => lineOf(engine, version));
+    // Earlier versions of the platform did not note it.
+    const spec = image.spec.textLibraries === undefined ? { ...image.spec, ...librariesOf(its) } : image.spec;
+    const isAsKnown =
+      newestOf.join() === image.status.newestOf.join() && spec.textLibraries === image.spec.textLibraries;
     if (newestOf.length === 0 && !used.has(image.metadata.id)) gone.push(image.metadata.id);
-    else if (newestOf.join() !== image.status.newestOf.join())
-      changed.push({ ...image, metadata: { ...image.metadata, updatedAt: now }, status: { newestOf } });
+    else if (!isAsKnown)
+      changed.push({ ...image, metadata: { ...image.metadata, updatedAt: now }, spec, status: { newestOf } });
   }
   return { added, changed, gone };
+}
+
+function librariesOf([first]: readonly ImageFacts[]) {
+  return first?.textLibraries === undefined ? {} : { textLibraries: first.textLibraries };
 }
 
 function engineOf({ engine, version, engineVersion = "" }: ImageFacts) {

@@ -23,7 +23,7 @@ export function trialFault(
   const { deadline, startedAt, step } = operation?.status ?? {};
   const fault = faultOf(observed, undefined, now, engineMayFailForMs);
   if (fault !== undefined) return fault;
-  const reordered = orderFault(observed);
+  const reordered = operation?.spec.maintenance?.acceptsTextOrder === true ? undefined : orderFault(observed);
   if (reordered !== undefined) return reordered;
   const lastProgress = deadline == null ? now : deadline - stuckAfterMs;
   const isStuck = now - lastProgress > trialStepMs || now - (startedAt ?? now) > trialMs;

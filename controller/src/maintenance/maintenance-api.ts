@@ -60,7 +60,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       };
     },
 
-    applyMaintenance: ({ serviceId, updateIds }, call) =>
+    applyMaintenance: ({ serviceId, updateIds, acceptTextOrderChange: acceptsTextOrder }, call) =>
       retryConflict(call.signal, async () => {
         const service = access.require(serviceId, call);
         const current = (await access.inProgress(service.object, call.signal))?.object;
@@ -72,8 +72,8 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         refuseWhileBusy(service.object, current);
         const now = clock.now();
         const world = maintenanceWorld(service.object, deps, now);
-        const updates = chosenUpdates(service.object, world, updateIds);
-        const asked = { operationId: deps.newId(), automatic: false, now };
+        const updates = chosenUpdates(service.object, world, updateIds, acceptsTextOrder);
+        const asked = { operationId: deps.newId(), automatic: false, now, acceptsTextOrder };
         const { after, operation } = beginMaintenance(service.object, updates, world, asked);
         const unit = deps.begin();
         unit.create("operation", operation);
@@ -94,13 +94,15 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
 const held = "An operator of the platform holds maintenance back. Updates can still be applied by request.";
 
 /**
- * Pure: the updates that a request means, all that can be applied when it names none. What was taken back once is tried again.
+ * Pure: the updates that a request means, all that can be applied when it names none. What was taken back once is tried again;
+ * what changes the order of texts needs its word.
  * Throws INVALID_REQUEST for one that is not pending, and WRONG_STATE when none is or something stands against it.
  */
 function chosenUpdates(
   service: ManagedServiceObject,
   world: MaintenanceWorld,
   ids: readonly string[],
+  acceptsTextOrder: boolean,
 ): PendingUpdate[] {
   const members = operationMembers(service, undefined);
   const pending = pendingUpdates(service, world);
@@ -114,7 +116,12 @@ function chosenUpdates(
   if (faults.length > 0) throw invalid(...faults);
   const obstacle = obstacleOf(service, world);
   if (obstacle !== undefined) throw new HoldfastError("WRONG_STATE", obstacle, { members });
-  return ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
+  const meant = ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
+  const unaccepted = meant.filter(({ changesTextOrder }) => changesTextOrder && !acceptsTextOrder);
+  const [first] = unaccepted;
+  if (first !== undefined && (ids.length > 0 || meant.length === unaccepted.length))
+    throw new HoldfastError("WRONG_STATE", first.blocked ?? "", { members });
+  return meant.filter((update) => !unaccepted.includes(update));
 }
 
 function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {

@@ -28,12 +28,13 @@ export function windowMessage({ day, hour }: MaintenanceWindow): MessageInitShap
 }
 
 export function updateMessage(update: PendingUpdate): MessageInitShape<typeof PendingUpdateSchema> {
-  const { title, description, from, to, requiresRestart, blocked, availableSince } = update;
+  const { title, description, from, to, requiresRestart, changesTextOrder, blocked, availableSince } = update;
   return {
     ...summaryMessage(update),
     title,
     description,
     requiresRestart,
+    changesTextOrder,
     availableSince: timestampFromMs(availableSince),
     ...(from === null ? {} : { from }),
     ...(to === null ? {} : { to }),

@@ -77,6 +77,38 @@ describe("pending updates", () => {
     expect(pendingUpdates(deleted, world([old, minor], monday))).toEqual([]);
   });
 
+  describe("of an image with another library that orders texts", () => {
+    const withIcu = (one: NodeImageObject, ICU: string) => ({
+      ...one,
+      spec: { ...one.spec, textLibraries: { libc: "2.41", ICU } },
+    });
+    const images = [withIcu(old, "72.1"), withIcu(minor, "76.1")];
+
+    it("are not begun by themselves where databases use it, whatever the notice, and say what to do", () => {
+      const urgent = {
+        ...images[1]!,
+        spec: { ...images[1]!.spec, urgent: { noticeHours: 1, reason: "CVE", markedAt: 0 } },
+      };
+      for (const there of [images, [images[0]!, urgent]]) {
+        const using = world(there, monday, { textLibraries: ["ICU"] });
+        const [update] = pendingUpdates(service(), using);
+        expect(update).toMatchObject({ id: "trixie-2", applyAt: null, changesTextOrder: true });
+        expect(update?.blocked).toMatch(/ICU 72\.1 to 76\.1.*accept_text_order_change.*REINDEX/);
+        expect(planMaintenance(service(), { ...using, now: monday + 1_000 * hourMs }, () => true).action).toBe("none");
+      }
+    });
+
+    it.each([
+      ["nothing that it changes is in use", images, ["libc"]],
+      ["no library is in use", images, []],
+      ["the library is the same", [withIcu(old, "76.1"), withIcu(minor, "76.1")], ["ICU"]],
+      ["what the image before had is not known", [old, withIcu(minor, "76.1")], ["ICU"]],
+    ])("are as others where %s", (_case, there, textLibraries) => {
+      const [update] = pendingUpdates(service(), world(there, monday, { textLibraries }));
+      expect(update).toMatchObject({ changesTextOrder: false, blocked: null, applyAt: expect.any(Number) });
+    });
+  });
+
   it("ask for nothing of another version's image", () => {
     expect(pendingUpdates(service(), world([old, image("sid-2", "18.1", 1, { newest: true, line: "18" })], 2))).toEqual(
       [],

@@ -4,6 +4,8 @@ export interface MaintenanceWork {
   readonly updates: readonly string[];
   /** It began by itself, in the window or at the end of a notice. */
   readonly automatic: boolean;
+  /** Who asked for it knows that the order of texts changes: it is not taken back for that. */
+  readonly acceptsTextOrder?: boolean;
   /** Null when the engine is only restarted. */
   readonly image: ImageChange | null;
 }

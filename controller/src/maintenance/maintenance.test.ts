@@ -39,6 +39,7 @@ let store: Store;
 let collections: Collections;
 let holds: Hold[] = [];
 let pendingRestart: string[] = [];
+let textLibraries: string[] = [];
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
 const call = {
@@ -64,6 +65,7 @@ beforeEach(async () => {
   now = monday;
   holds = [];
   pendingRestart = [];
+  textLibraries = [];
   const unit = begin();
   const facts = [{ engine: "postgresql", version: "17", available: true, image: "trixie-2", engineVersion: "17.11" }];
   for (const image of registerChanges(facts, [], new Set(), monday - hourMs).added) unit.create("node-image", image);
@@ -83,7 +85,12 @@ afterEach(async () => {
 const fleet = {
   session: () => ({ bootId: "b" }) as SessionFacts,
   observation: () => ({
-    instance: create(InstanceObservationSchema, { state: "running", engineVersion: "17.10", pendingRestart }),
+    instance: create(InstanceObservationSchema, {
+      state: "running",
+      engineVersion: "17.10",
+      pendingRestart,
+      textLibraries,
+    }),
     observedAt: 0,
     bootId: "b",
   }),
@@ -207,6 +214,35 @@ describe("applied by request", () => {
     pendingRestart = ["max_connections"];
     await apply(id, "restart");
     expect(objectOf(id).object.spec).toMatchObject({ image: "", instanceGeneration: 4, restartCount: 1 });
+  });
+
+  test("an image that changes the order of texts needs its word, and leaves the rest alone", async () => {
+    const [id = ""] = await running();
+    textLibraries = ["ICU"];
+    const unit = begin();
+    for (const [image, ICU] of [
+      ["trixie-1", "72.1"],
+      ["trixie-2", "76.1"],
+    ] as const) {
+      const stored = collections.nodeImages.get(image);
+      const facts = { engine: "postgresql", version: "17", available: true, image, textLibraries: { ICU } };
+      const [made] = registerChanges([facts], [], new Set(), monday - hourMs).added;
+      if (made === undefined) throw new Error("no image");
+      if (stored === undefined) unit.create("node-image", { ...made, status: { newestOf: [] } });
+      else unit.update("node-image", stored, made);
+    }
+    await collections.reached(await unit.commit(), 30_000);
+    const refused = { key: "WRONG_STATE", message: expect.stringContaining("ICU 72.1 to 76.1") };
+    await expect(apply(id)).rejects.toMatchObject(refused);
+    await expect(apply(id, "trixie-2")).rejects.toMatchObject(refused);
+    pendingRestart = ["max_connections"];
+    await apply(id);
+    expect(objectOf(id).object.spec).toMatchObject({ image: "", restartCount: 1 });
+    await end(id);
+    const accepted = { serviceId: id, updateIds: ["trixie-2"], acceptTextOrderChange: true };
+    const { id: operationId } = await api().applyMaintenance(accepted, call);
+    expect(objectOf(id).object.spec.image).toBe("trixie-2");
+    expect(collections.operations.get(operationId)?.object.spec.maintenance).toMatchObject({ acceptsTextOrder: true });
   });
 
   test("nothing is refused when nothing is pending, and an update that is not pending by its place", async () => {

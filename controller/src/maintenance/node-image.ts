@@ -8,6 +8,8 @@ export type NodeImageObject = Resource<NodeImageSpec, NodeImageStatus>;
 
 export interface NodeImageSpec {
   readonly engines: readonly EngineInImage[];
+  /** Versions of the libraries that order texts, by name; absent where that is not known. */
+  readonly textLibraries?: Readonly<Record<string, string>>;
   /** Set by an operator: services go over to this image or a newer one within the notice. */
   readonly urgent: ImageUrgency | null;
 }

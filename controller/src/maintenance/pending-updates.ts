@@ -1,6 +1,7 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { defaultWindow, startInWindow } from "./maintenance-window.ts";
+import { changedTextOrder, textOrderReason } from "./text-order.ts";
 import { engineVersionIn, type ImageUrgency, newestImage, type NodeImageObject, versionNumber } from "./node-image.ts";
 
 const hourMs = 3_600_000;
@@ -27,6 +28,8 @@ export interface PendingUpdate {
   /** When it begins by itself; null while something stands against that. A past time: as soon as its turn comes. */
   readonly applyAt: number | null;
   readonly requiresRestart: boolean;
+  /** Indexes over text may have to be made again after it: only who says so gets it. */
+  readonly changesTextOrder: boolean;
   /** What stands against it now, in words that a user can act on. */
   readonly blocked: string | null;
 }
@@ -66,7 +69,12 @@ function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): Pe
     refused?.image === target.metadata.id
       ? `It was tried and taken back: ${refused.message} It is not tried again by itself; apply it to try once more.`
       : undefined;
-  const blocked = failedBefore ?? obstacleOf(service, world);
+  const reordered = changedTextOrder(known, target, world.instance);
+  const changesTextOrder = reordered.length > 0;
+  const notByItself = [changesTextOrder ? textOrderReason(reordered) : "", failedBefore ?? ""].filter(
+    (why) => why !== "",
+  );
+  const blocked = notByItself.length > 0 ? notByItself.join(" ") : obstacleOf(service, world);
   const availableSince = target.metadata.createdAt;
   const ordinary = { availableSince, urgent: urgency !== undefined };
   const why = urgency === undefined ? "" : ` Urgent: ${urgency.reason}`;
@@ -80,8 +88,9 @@ function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): Pe
     from: isMinor ? from : current,
     to: isMinor ? to : target.metadata.id,
     ...ordinary,
-    applyAt: failedBefore === undefined ? applyAt(service, ordinary.availableSince, urgency, world.now) : null,
+    applyAt: notByItself.length === 0 ? applyAt(service, ordinary.availableSince, urgency, world.now) : null,
     requiresRestart: true,
+    changesTextOrder,
     blocked: blocked ?? null,
   };
 }
@@ -101,6 +110,7 @@ function restartUpdate(service: ManagedServiceObject, world: MaintenanceWorld): 
     availableSince,
     applyAt: applyAt(service, availableSince, undefined, world.now),
     requiresRestart: true,
+    changesTextOrder: false,
     blocked: obstacleOf(service, world) ?? null,
   };
 }

@@ -194,7 +194,7 @@ function createWorld(broken: Broken) {
       }
     },
     /** As the API does it; what it refuses changes nothing. */
-    maintain(): void {
+    maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
       const world: MaintenanceWorld = { images, image: machine?.spec.image ?? "", instance, now };
       const updates = pendingUpdates(service, world);
@@ -204,7 +204,7 @@ function createWorld(broken: Broken) {
       } catch {
         return;
       }
-      const asked = { operationId: `op-${++operations}`, automatic: false, now };
+      const asked = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
       ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
     },
     hold(held: boolean): void {
@@ -271,11 +271,11 @@ test("whatever is asked when, every operation ends, in the state that was asked 
 });
 
 describe("another image", () => {
-  function afterMaintenance(image: Broken["image"], machineIsSlow = false) {
+  function afterMaintenance(image: Broken["image"], { machineIsSlow = false, acceptsTextOrder = false } = {}) {
     const world = createWorld({ engine: false, machine: false, silent: false, ...(image && { image }) });
     for (let i = 0; i < 8; i++) world.round(1_000);
     expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
-    world.maintain();
+    world.maintain(acceptsTextOrder);
     const states = new Set<string>();
     for (let i = 0; i < 400 && world.service?.status.operationId !== null; i++) {
       world.round(5_000, machineIsSlow && i % 3 !== 0);
@@ -292,6 +292,11 @@ describe("another image", () => {
     expect(service?.status.maintenance.refused).toBeNull();
   });
 
+  test("that does not order texts alike stays where that was accepted", () => {
+    const { placed, operation } = afterMaintenance("order texts alike", { acceptsTextOrder: true });
+    expect([placed, operation.status.state]).toEqual(["new", "completed"]);
+  });
+
   test.each(["start the machine", "start the engine", "bring its version", "order texts alike", "connect"] as const)(
     "that does not %s is taken back, and remembered",
     (fault) => {
@@ -303,7 +308,7 @@ describe("another image", () => {
   );
 
   test("that keeps a machine from starting is taken back, however long the machine tells of that", () => {
-    const { placed, operation } = afterMaintenance("start the machine", true);
+    const { placed, operation } = afterMaintenance("start the machine", { machineIsSlow: true });
     expect([placed, operation.status.state]).toEqual(["old", "failed"]);
     expect(operation.status.error?.code).toBe("taken_back_machine_failed");
   });

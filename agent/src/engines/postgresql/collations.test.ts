@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
-import { collationCheck } from "../../instance/collation-check.ts";
+import { checkCollations, collationCheck } from "../../instance/collation-check.ts";
 import { collations } from "./collations.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { platform } from "./layout.ts";
@@ -18,10 +18,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
   afterAll(() => machine?.remove());
 
   const uses = () => collations.uses(machine.instance, machine.signal);
+  const look = () => checkCollations(machine.driver, machine.instance, machine.signal);
   const inPlatform = (sql: string) => withSession(machine.instance, machine.signal, (session) => session.rows(sql));
 
   it("are none by default: the order of new databases comes with PostgreSQL itself", async () => {
     expect(await uses()).toEqual([]);
+    expect(await look()).toMatchObject({ libraries: [], check: { status: "healthy" } });
   });
 
   it("are told when a column or a database has another one, and when its library is not the one of then", async () => {
@@ -33,7 +35,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
       "sorted ICU",
     ]);
     expect(found.every(({ recorded, actual }) => recorded !== "" && recorded === actual)).toBe(true);
-    expect(collationCheck(found).status).toBe("healthy");
+    expect(await look()).toMatchObject({ libraries: ["ICU"], check: { status: "healthy" } });
 
     // As after an image with another library: what is recorded is of the one before.
     await inPlatform("UPDATE pg_database SET datcollversion = '1.0' WHERE datname = 'sorted'");

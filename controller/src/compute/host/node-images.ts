@@ -5,6 +5,7 @@ import { findHostEngines } from "@holdfast/image/host-engines.ts";
 import { readManifest } from "@holdfast/image/image-manifest.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { ensureImage, remakeImage } from "@holdfast/image/make-image.ts";
+import { textLibrariesOf } from "@holdfast/image/text-libraries.ts";
 import { findImage, type NodeImage, openImage, suiteOfImage, versionIn } from "@holdfast/image/node-image.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
@@ -51,6 +52,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   const making = new Map<string, Making>();
   const uses = openImageUses(imagesDir, holder);
   const versions = new Map<string, string>();
+  const libraries = new Map<string, Readonly<Record<string, string>>>();
 
   /** Begins it in the background, or throws what has come of it since: ComputePending or, once, ComputeFailure. */
   function underway(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
@@ -83,6 +85,12 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     const known = versions.get(key) ?? versionIn(imagesDir, id, engine, version);
     if (known !== undefined) versions.set(key, known);
     return known;
+  }
+
+  function librariesIn(id: string): Readonly<Record<string, string>> | undefined {
+    const manifest = libraries.has(id) ? undefined : readManifest(imagesDir, id);
+    if (manifest !== undefined) libraries.set(id, textLibrariesOf(manifest));
+    return libraries.get(id);
   }
 
   function hostHas(engine: string, version: string): boolean {
@@ -147,12 +155,14 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
           const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
           const image = suite && findImage(imagesDir, suite);
           const engineVersion = image && fullVersionIn(image.id, engine, version);
+          const textLibraries = image && librariesIn(image.id);
           return {
             engine,
             version,
             available: true,
             ...(image && { image: image.id }),
             ...(engineVersion && { engineVersion }),
+            ...(textLibraries && { textLibraries }),
           };
         }),
   };

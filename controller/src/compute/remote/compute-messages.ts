@@ -107,9 +107,18 @@ export const admissionMessage = (admission: Admission) =>
 export const admissionOf = (refusal: string): Admission =>
   refusal === "" ? { admitted: true } : { admitted: false, reason: refusal };
 
-export const imageMessage = (image: ImageFacts) => create(ImageSchema, image);
+export const imageMessage = ({ textLibraries = {}, ...image }: ImageFacts) =>
+  create(ImageSchema, { ...image, textLibraries: { ...textLibraries } });
 
-export function imageOf({ engine, version, available, reason, image, engineVersion }: Image): ImageFacts {
+export function imageOf({
+  engine,
+  version,
+  available,
+  reason,
+  image,
+  engineVersion,
+  textLibraries,
+}: Image): ImageFacts {
   return {
     engine,
     version,
@@ -117,6 +126,7 @@ export function imageOf({ engine, version, available, reason, image, engineVersi
     ...(reason !== "" && { reason }),
     ...(image !== "" && { image }),
     ...(engineVersion !== "" && { engineVersion }),
+    ...(Object.keys(textLibraries).length > 0 && { textLibraries }),
   };
 }
 

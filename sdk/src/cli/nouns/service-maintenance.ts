@@ -9,6 +9,11 @@ const days: readonly Weekday[] = ["monday", "tuesday", "wednesday", "thursday", 
 const updateColumns = ["id", "kind", "title", "urgent", "apply_at", "blocked_reason"];
 const operationFields = ["id", "type", "status", "step", "progress_pct", "created_at"];
 
+interface ApplyFlags extends WaitFlags {
+  readonly yes?: boolean;
+  readonly acceptTextOrderChange?: boolean;
+}
+
 /** A window of a flag: "sunday 3". */
 export function windowText(text: string): MaintenanceWindow {
   const [, name = "", hour = ""] = /^([a-z]+)[ :](\d{1,2})$/.exec(text.toLowerCase()) ?? [];
@@ -35,11 +40,17 @@ export function addServiceMaintenance(services: CliCommand): void {
   withWait(maintenance.command("apply <service> [updates...]"))
     .description("apply pending updates now, all when none is named; its engine restarts")
     .option("--yes", "do not ask")
+    .option(
+      "--accept-text-order-change",
+      "also what changes the order of text; indexes over text are then to be made again",
+    )
     .example("services maintenance apply orders --wait")
-    .does(async (context, name: string, updates: string[], flags: WaitFlags & { yes?: boolean }) => {
+    .does(async (context, name: string, updates: string[], flags: ApplyFlags) => {
       const service = await context.service(name);
       await context.confirm(`Apply updates to ${service.name} now? Its engine restarts.`, flags.yes);
-      const operation = await context.client.services.applyMaintenance(service.id, updates);
+      const operation = await context.client.services.applyMaintenance(service.id, updates, {
+        acceptTextOrderChange: flags.acceptTextOrderChange === true,
+      });
       if (flags.wait !== true) return context.output.show(operation, operationFields);
       const done = await waitForService(context, { ...service, operation }, "Running", flags.timeout);
       context.output.show(done ?? service, serviceFields);
