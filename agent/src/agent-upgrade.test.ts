@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test }
 import { type AgentCode, bundleAgent } from "../../test/support/agent-code.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
+import { createControlGroup } from "./host/control-group.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const password = "a-password-of-the-test";
@@ -189,15 +190,34 @@ describe.skipIf(skipped !== undefined)(
       expect(written.failed).toBe(0);
     });
 
+    test("goes on when no controller is there for a while as the next one proves itself", async () => {
+      const code = codeOf?.("3.0.1") as AgentCode;
+      const { controller } = machine;
+      const [pid] = agents();
+      const upgrading = upgraded(code);
+      await waitUntil("the next one is there", () => agents().some((each) => each !== pid), { everyMs: 5 });
+      controller.isAway = true;
+      controller.cut();
+      await waitUntil("it has tried more often than a refusal would take", () => controller.cutProofs > 5);
+      controller.isAway = false;
+      await upgrading;
+      expect(runs()).toBe(code.digest);
+      expect(postmaster()).toEqual(engine);
+      expect(written.failed).toBe(0);
+    });
+
     test("is not tried while a query takes the memory that another agent needs", async ({ skip }) => {
       skip(machine.unlimited !== undefined, machine.unlimited);
       const [pid] = agents();
       const hungry = await connectPostgresql(machine.endpoint, { user: "app_user", password });
-      // A sort in memory that is kept as long as its cursor.
+      // A sort in memory that is kept as long as its cursor; it leaves 45 MiB.
+      const group = createControlGroup(`/proc/${machine.keeperPid()}/root/sys/fs/cgroup`);
+      const [limit = 0, needed = 0] = await Promise.all([group.memoryLimitBytes(), group.memoryNeededBytes()]);
+      const megabytes = Math.round((limit - needed - (45 << 20)) / 1_000_000);
       await hungry.query("SET work_mem = '1GB'");
       await hungry.query("BEGIN");
       await hungry.query(
-        "DECLARE held CURSOR FOR SELECT repeat('x', 1000000) || n FROM generate_series(1, 500) AS n ORDER BY 1",
+        `DECLARE held CURSOR FOR SELECT repeat('x', 1000000) || n FROM generate_series(1, ${megabytes}) AS n ORDER BY 1`,
       );
       await hungry.query("FETCH 1 FROM held");
       const code = codeOf?.("3.1.0") as AgentCode;

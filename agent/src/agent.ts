@@ -136,6 +136,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     log,
     work: {
       sessionId,
+      get isConnected() {
+        return uplink.channel() !== undefined;
+      },
       isIdle: (taskId) => canStay.has(status.state) && runner.running.every((id) => id === taskId),
       hold: () => runner.hold(),
       async putDown() {

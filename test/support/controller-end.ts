@@ -74,6 +74,10 @@ export interface ControllerEnd {
   /** Gives a task and waits for its result. */
   perform(task: MessageInitShape<typeof TaskSchema>): Promise<TaskResult>;
   send(frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void;
+  /** True: whoever says hello is cut, as by a controller that ends. */
+  isAway: boolean;
+  /** How many agents that prove themselves were cut for that. */
+  readonly cutProofs: number;
   /** Cuts all streams at once. */
   cut(): void;
   close(): Promise<void>;
@@ -202,6 +206,12 @@ export async function startControllerEnd(
   function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
     switch (frame.case) {
       case "hello":
+        if (self.isAway) {
+          if (frame.value.standby) cutProofs += 1;
+          streams.delete(call);
+          call.emit("error", { code: Code.UNAVAILABLE, details: "away" });
+          return;
+        }
         // An agent that only proves itself gets nothing but a welcome; one that took another's place gets all that comes.
         if (frame.value.standby) streams.delete(call);
         else self.hellos.push(frame.value);
@@ -256,7 +266,12 @@ export async function startControllerEnd(
     call.write(create(ControllerFrameSchema, { frame }));
   }
 
+  let cutProofs = 0;
   const self: ControllerEnd = {
+    isAway: false,
+    get cutProofs() {
+      return cutProofs;
+    },
     address: "",
     caFingerprint: fingerprintOf(caDer),
     installationId,

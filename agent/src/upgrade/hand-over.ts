@@ -8,6 +8,8 @@ import { listenTo } from "./last-words.ts";
 /** This agent's work, as far as it can be put down and taken up again. */
 export interface AgentWork {
   readonly sessionId: string;
+  /** Does a controller hear this agent? */
+  readonly isConnected: boolean;
   /** Is the engine in a state that it can stay in, and does nothing run but this task? */
   isIdle(taskId: string): boolean;
   /** From now on tasks that come only wait. */
@@ -78,11 +80,13 @@ export async function handOver(deps: HandOverDeps, options: HandOver): Promise<n
     work.leave();
     return await new Promise<never>(() => undefined);
   } catch (error) {
+    const wasConnected = work.isConnected;
     await keeper.order({ op: "withdraw" }).catch(() => undefined);
     await work.takeUp();
     const said = await words.last();
     const reason = `The new agent did not take over: ${(error as Error).message}${said === "" ? "" : ` It said: ${said}`}`;
-    throw new TaskFailed("failed", reason, error instanceof PutOff);
+    // Where this agent finds no controller either, the other one could not prove itself.
+    throw new TaskFailed("failed", reason, error instanceof PutOff || !wasConnected);
   } finally {
     subscription.close();
   }

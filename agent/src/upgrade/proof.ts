@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type ControllerChannel, createControllerChannel } from "../session/controller-channel.ts";
 import { createKnownControllers } from "../session/known-controllers.ts";
@@ -13,7 +14,9 @@ export interface ProofDeps {
 }
 
 const welcomeWithinMs = 5_000;
-const attempts = 5;
+/** Controllers may just be starting again, which says nothing of this agent. */
+const proveWithinMs = 30_000;
+const pauseMs = 500;
 
 /**
  * Proves that a controller takes this agent as one of its machine, by the machine's own certificate, while another agent is
@@ -26,7 +29,8 @@ export async function proveSelf({ stateDir, controllers, hello, monotonicMs }: P
   const known = createKnownControllers(stateDir, controllers);
   await known.load();
   known.learn(controllers);
-  for (let left = attempts - 1; ; left -= 1) {
+  const giveUpAt = monotonicMs() + proveWithinMs;
+  for (;;) {
     const channel = createControllerChannel(known.next(), {
       trustBundle,
       installationId,
@@ -47,7 +51,8 @@ export async function proveSelf({ stateDir, controllers, hello, monotonicMs }: P
       return channel;
     } catch (error) {
       channel.close();
-      if (left === 0) throw error;
+      if (monotonicMs() > giveUpAt) throw error;
+      await sleep(pauseMs);
     }
   }
 }
