@@ -6,7 +6,7 @@ import { Client, credentials, Metadata, type ServiceError, status as Code } from
 import { createAuthorityFollowers } from "@holdfast/controller/pki/authority-followers.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyProvider } from "../../test/support/empty-provider.ts";
-import { startTestEtcd, type TestEtcd } from "../../test/support/etcd.ts";
+import { startTestEtcd } from "../../test/support/etcd.ts";
 import { newInstallation, type TestInstallation } from "../../test/support/test-fleet.ts";
 import { startHosting, type TestHosting } from "../../test/support/test-hosting.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
@@ -14,19 +14,16 @@ import { confirmHost, enrollHost, type HostIdentity } from "./host-calls.ts";
 
 const signal = new AbortController().signal;
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let hosting: TestHosting;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   hosting = await startHosting(installation);
 });
 afterAll(async () => {
   await hosting?.close();
   await installation?.close();
-  await etcd?.stop();
 });
 
 const identityIn = async (stateDir: string) =>

@@ -10,6 +10,12 @@ const { controllerId, etcdUrl, masterKey, directory, leaseS } = JSON.parse(proce
   leaseS: number;
 };
 const etcd = { url: etcdUrl } as TestEtcd;
-const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, close: async () => undefined };
+const installation = {
+  etcd,
+  masterKey: Buffer.from(masterKey, "base64"),
+  directory,
+  controllers: [],
+  close: async () => undefined,
+};
 const controller = await startController(installation, controllerId, { leaseS });
 process.stdout.write(`${controller.address}\n`);

@@ -32,7 +32,7 @@ export interface Services {
   describe(id: string): Promise<string>;
 }
 
-const settleMs = 60_000;
+const settleMs = 120_000;
 
 export function createServices(platform: Platform, rest: Rest = platform.rest): Services {
   const get = async (id: string) => expectStatus(await rest.get<ServiceJson>(`/managed-services/${id}`), 200).json;

@@ -21,7 +21,7 @@ import { type Collection, createCollection } from "@holdfast/controller/store/co
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";
 import type { Store } from "@holdfast/controller/store/store.ts";
-import type { TestEtcd } from "./etcd.ts";
+import { startTestEtcd, type TestEtcd } from "./etcd.ts";
 import { waitUntil } from "./wait-until.ts";
 import { type AgentIdentity, dial, enroll } from "./test-agent.ts";
 
@@ -43,20 +43,37 @@ export interface TestController {
   /** A machine that enrolled, with its certificate. */
   newAgent(machineId: string): Promise<AgentIdentity>;
   dial(identity: AgentIdentity): ReturnType<typeof dial>;
+  /** Again without harm. */
   close(): Promise<void>;
 }
 
+/** What controllers of one installation share. */
 export interface TestInstallation {
   readonly etcd: TestEtcd;
   readonly masterKey: Buffer;
   readonly directory: string;
+  /** Those that were started on it, open or closed. */
+  readonly controllers: TestController[];
+  /** Closes its controllers too, and the etcd that it was made with. */
   close(): Promise<void>;
 }
 
-export async function newInstallation(etcd: TestEtcd): Promise<TestInstallation> {
+/** An empty installation on this etcd; on one of its own when none is given. */
+export async function newInstallation(given?: TestEtcd): Promise<TestInstallation> {
+  const etcd = given ?? (await startTestEtcd());
   const directory = await mkdtemp(join(tmpdir(), "holdfast-fleet-"));
-  const close = () => rm(directory, { recursive: true, force: true });
-  return { etcd, masterKey: randomBytes(32), directory, close };
+  const controllers: TestController[] = [];
+  return {
+    etcd,
+    masterKey: randomBytes(32),
+    directory,
+    controllers,
+    async close() {
+      for (const controller of controllers) await controller.close();
+      await rm(directory, { recursive: true, force: true });
+      if (given === undefined) await etcd.stop();
+    },
+  };
 }
 
 interface TestControllerOptions {
@@ -67,7 +84,7 @@ interface TestControllerOptions {
 }
 
 export async function startController(
-  { etcd, masterKey, directory }: TestInstallation,
+  { etcd, masterKey, directory, controllers }: TestInstallation,
   controllerId: string,
   options: Omit<Partial<FleetDeps>, "services"> & TestControllerOptions = {},
 ): Promise<TestController> {
@@ -114,7 +131,8 @@ export async function startController(
     return token;
   }
 
-  return {
+  let closed: Promise<void> | undefined;
+  const controller: TestController = {
     fleet,
     store,
     authority,
@@ -130,13 +148,17 @@ export async function startController(
       return enroll({ address, trustBundle: authority.trustBundle, installationId, machineId, token });
     },
     dial: (identity) => dial({ address, trustBundle: authority.trustBundle, identity }),
-    async close() {
-      await fleet.close();
-      await membership.leave().catch(() => undefined);
-      for (const part of [machines, tasks, authority]) part.close();
-      await store.close();
-    },
+    close: () => (closed ??= close()),
   };
+  controllers.push(controller);
+  return controller;
+
+  async function close(): Promise<void> {
+    await fleet.close();
+    await membership.leave().catch(() => undefined);
+    for (const part of [machines, tasks, authority]) part.close();
+    await store.close();
+  }
 }
 
 function blankMachine(id: string, now: number): MachineObject {

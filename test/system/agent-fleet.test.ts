@@ -9,7 +9,6 @@ import { type InstanceSpec, InstanceSpecSchema, ReadLogsSchema } from "@holdfast
 import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
 import type { MachineObject } from "../../controller/src/machine/machine.ts";
 import { keyOf } from "../../controller/src/store/resource.ts";
-import { startTestEtcd, type TestEtcd } from "../support/etcd.ts";
 import { startFixtureKeeper } from "../support/fixture-keeper.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { newInstallation, startController, type TestController, type TestInstallation } from "../support/test-fleet.ts";
@@ -18,7 +17,6 @@ import { newInstallation, startController, type TestController, type TestInstall
  * The real keeper and agent against the real fleet of two controllers on a real etcd. Only the engine is the fixture. The
  * certificates live for seconds, so that every test sees streams change.
  */
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controllers: TestController[];
 let directory: string;
@@ -27,8 +25,7 @@ let port: number;
 
 beforeAll(async () => {
   [port = 0] = await freePorts(1);
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   const lifetimes = { identityMs: 4_500, serverMs: 6_000 };
   controllers = [
     await startController(installation, "c-1", { lifetimes }),
@@ -41,9 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   keeper?.kill("SIGKILL");
-  for (const controller of controllers ?? []) await controller.close();
   await installation?.close();
-  await etcd?.stop();
   await rm(directory, { recursive: true, force: true, maxRetries: 10 });
 });
 

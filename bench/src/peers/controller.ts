@@ -23,7 +23,7 @@ interface Settings {
 const { id, etcdUrl, masterKey, directory } = JSON.parse(process.argv[2] ?? "") as Settings;
 const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
-const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, close };
+const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, controllers: [], close };
 // What is measured says which controller the agents are on.
 const limits = { surplus: { everyMs: 3_600_000, atOnce: 0 } };
 const controller = await startController(installation, id, { limits });

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { enroll, helloOf, newKeys, openSession, renew } from "../../../test/support/test-agent.ts";
 import {
   installationId,
@@ -11,21 +10,15 @@ import {
 } from "../../../test/support/test-fleet.ts";
 import { keyOf } from "../store/resource.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controller: TestController;
 let behind = false;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   controller = await startController(installation, "c-1", { storeMayBeBehind: () => behind });
 });
-afterAll(async () => {
-  await controller?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 function enrollWith(machineId: string, token: string, over: Partial<{ installationId: string }> = {}) {
   const { address, authority } = controller;

@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { helloOf, openSession, readPayload, type TestSession, writePayload } from "../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -15,22 +14,16 @@ import {
 import { createDirectoryStore } from "../objects/directory-store.ts";
 import type { TaskRequest } from "./fleet.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controller: TestController;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   controller = await startController(installation, "c-1", {
     limits: { payloadBytes: 32 << 20, payloadBytesPerSecond: 64 << 20 },
   });
 });
-afterAll(async () => {
-  await controller?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 async function open(machineId: string) {
   const client = controller.dial(await controller.newAgent(machineId));

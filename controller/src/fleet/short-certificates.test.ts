@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { helloOf, openSession, renew } from "../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -9,23 +8,17 @@ import {
   type TestInstallation,
 } from "../../../test/support/test-fleet.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controller: TestController;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   controller = await startController(installation, "c-1", {
     lifetimes: { identityMs: 6_000 },
     limits: { tickMs: 100 },
   });
 });
-afterAll(async () => {
-  await controller?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 test("with certificates of six seconds an agent that renews stays, one that does not is cut, and the listener goes on", async () => {
   const lazy = await controller.newAgent("lazy");

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { helloOf, openSession } from "../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -11,20 +10,14 @@ import {
 } from "../../../test/support/test-fleet.ts";
 import type { TaskRequest } from "./fleet.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controller: TestController;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   controller = await startController(installation, "c-1");
 });
-afterAll(async () => {
-  await controller?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 const request: TaskRequest = {
   ownerId: "s",

@@ -1,22 +1,16 @@
 import type { Redirect } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { type AgentIdentity, dial, helloOf, openSession } from "../../../test/support/test-agent.ts";
 import { newInstallation, startController, type TestInstallation } from "../../../test/support/test-fleet.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { surplusOf } from "./surplus.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
 });
-afterAll(async () => {
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { dial, helloOf, openSession } from "../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -14,20 +13,14 @@ import {
 } from "../../../test/support/test-fleet.ts";
 import type { TaskRequest } from "./fleet.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let survivor: TestController;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   survivor = await startController(installation, "c-survivor", { limits: { tickMs: 100 } });
 });
-afterAll(async () => {
-  await survivor?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 const request: TaskRequest = {
   ownerId: "s",
@@ -39,7 +32,7 @@ const request: TaskRequest = {
 };
 
 async function startDoomed(controllerId: string, leaseS = 2) {
-  const { masterKey, directory } = installation;
+  const { etcd, masterKey, directory } = installation;
   const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS };
   const program = join(import.meta.dirname, "../../../test/support/controller-process.ts");
   const child = spawn(process.execPath, [program, JSON.stringify(settings)], { stdio: ["ignore", "pipe", "inherit"] });

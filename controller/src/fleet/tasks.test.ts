@@ -9,7 +9,6 @@ import {
   type Task,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { type AgentIdentity, helloOf, openSession, type TestSession } from "../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -20,23 +19,16 @@ import {
 import { keyOf } from "../store/resource.ts";
 import type { TaskInput, TaskRequest } from "./fleet.ts";
 
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let one: TestController;
 let two: TestController;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
+  installation = await newInstallation();
   one = await startController(installation, "c-1", { limits: { tickMs: 100 } });
   two = await startController(installation, "c-2", { limits: { tickMs: 100 } });
 });
-afterAll(async () => {
-  await one?.close();
-  await two?.close();
-  await installation?.close();
-  await etcd?.stop();
-});
+afterAll(() => installation?.close());
 
 const listUsers: TaskInput = { case: "listEngineUsers", value: create(ListEngineUsersSchema) };
 

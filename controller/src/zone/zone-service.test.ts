@@ -10,7 +10,6 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { ZoneService } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import {
   installationId,
   newInstallation,
@@ -32,7 +31,6 @@ import { createZoneService, type ServedZone } from "./zone-service.ts";
 
 const origin = "local.holdfast.test";
 const owner = { kind: "managed-service", id: "s-1" };
-let etcd: TestEtcd;
 let installation: TestInstallation;
 let controller: TestController;
 let store: Store;
@@ -45,9 +43,8 @@ let dnsAddress: string;
 let dns: ChildProcess | undefined;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  installation = await newInstallation(etcd);
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  installation = await newInstallation();
+  store = createEtcdStore({ hosts: [installation.etcd.url], log: silentLog });
   feed = createZoneFeed(store);
   collection = createCollection<DnsRecordObject>(store, "dns-record");
   await collection.ready;
@@ -73,7 +70,6 @@ afterAll(async () => {
   await controller?.close();
   await store?.close();
   await installation?.close();
-  await etcd?.stop();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -138,20 +134,26 @@ test("a service's names are served as soon as they are stored, moved when they m
   await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, [], signal());
 });
 
+/** All that the DNS server would find at its next start. */
+async function onDisk(): Promise<string> {
+  const files = ["zone.json", "zone.log"].map((name) => join(directory, "dns", name));
+  return (await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")))).join("");
+}
+
 test("names go on with controllers and etcd away, over a restart of the DNS server, and follow again after", async () => {
   await commit((work) => records.put(work, owner, [wanted("kept", "127.77.0.7")]));
   await verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.7"], signal());
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await expect.poll(onDisk).toContain("127.77.0.7");
   const { port } = controller.fleet;
   await controller.close();
-  await etcd.kill();
+  await installation.etcd.kill();
   dns?.kill("SIGKILL");
   if (dns !== undefined) await once(dns, "exit");
   startDns();
   await expect
-    .poll(() => queryAddresses(dnsAddress, `kept.${origin}`, 200, signal()).catch(() => []), { timeout: 10_000 })
+    .poll(() => queryAddresses(dnsAddress, `kept.${origin}`, 200, signal()).catch(() => []))
     .toEqual(["127.77.0.7"]);
-  await etcd.start();
+  await installation.etcd.start();
   const again = await startZoneController("c-1", port);
   controller = again.controller;
   await expect
@@ -169,10 +171,7 @@ test("names go on with controllers and etcd away, over a restart of the DNS serv
 test("a server that was told of one controller follows another when that one is gone, and after a restart of its own", async () => {
   const first = controller.address;
   const second = await startZoneController("c-2");
-  const onDisk = (name: string) => readFile(join(directory, "dns", name), "utf8").catch(() => "");
-  const told = async () =>
-    ((await onDisk("zone.json")) + (await onDisk("zone.log"))).includes(second.controller.address);
-  await expect.poll(told).toBe(true);
+  await expect.poll(onDisk).toContain(second.controller.address);
   await controller.close();
   controller = second.controller;
   for (const address of ["127.77.0.9", "127.77.0.10"]) {
