@@ -15,6 +15,8 @@ export interface MachineProcesses {
   readonly launcher: number;
   readonly keeper: number | undefined;
   readonly agent: number | undefined;
+  /** More than one while agents change places. */
+  readonly agents: readonly number[];
   /** The engine's own first process. */
   readonly engine: number | undefined;
 }
@@ -56,11 +58,13 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
 
   const machines = launchers.map((launcher): MachineProcesses => {
     const inside = [launcher, ...below(launcher.pid)];
+    const agents = inside.filter(runs("agent/src/main.ts", "/main.mjs")).map(({ pid }) => pid);
     return {
       id: machineOf(launcher.pid, dataDirectory) ?? "",
       launcher: launcher.pid,
       keeper: inside.find(runs("keeper/main.ts", "/code/keeper.mjs"))?.pid,
-      agent: inside.find(runs("agent/src/main.ts", "/main.mjs"))?.pid,
+      agent: agents[0],
+      agents,
       engine: inside.find(({ name }) => engineNames.includes(name))?.pid,
     };
   });

@@ -159,6 +159,35 @@ describe("a rollout", () => {
     expect(fleet.digests.get("m-4")).toBe("new");
   });
 
+  test("halts when machines are not heard any more after the upgrade, and not when they come back", () => {
+    const cut = new Set<string>();
+    const fleet = fleetOf(20, (id) => (cut.has(id) && fleet_.get(id) === "new" ? { online: false } : undefined));
+    const fleet_ = fleet.digests;
+    for (const id of fleet_.keys()) cut.add(id);
+    fleet.run();
+    expect(fleet.rollout.status).toMatchObject({ state: "Halted", stage: 0 });
+    expect(fleet.rollout.status.reason).toMatch(/^1 of 1 machines are unreachable after their upgrade, such as m-\d+$/);
+    expect(fleet.begun.flat()).toHaveLength(1);
+    cut.clear();
+    fleet.rollout = withEvent(fleet.rollout, "resumeRequested", fleet.now) as AgentRollout;
+    fleet.run();
+    expect(fleet.rollout.status.state).toBe("Completed");
+  });
+
+  test("is not over while no machine is heard, and not when what was tried before fails late", () => {
+    let away = true;
+    const late: { task?: AgentFacts["task"] } = {};
+    const fleet = fleetOf(1, () => ({ online: !away, ...late }));
+    for (let look = 0; look < 50; look += 1) fleet.step();
+    expect(fleet.rollout.status.state).toBe("Rolling");
+    away = false;
+    fleet.rollout = { ...fleet.rollout, status: { ...fleet.rollout.status, state: "Completed" } };
+    late.task = failing.task;
+    fleet.step();
+    fleet.run();
+    expect(fleet.rollout.status.state).toBe("Halted");
+  });
+
   test("halts for engines that are not well after the upgrade, and leaves these to the operator then", () => {
     const fleet = fleetOf(20, (id) => (fleet_.get(id) === "new" ? { healthy: false } : undefined));
     const fleet_ = fleet.digests;

@@ -53,6 +53,8 @@ export interface RolloutPlan {
 
 const mostAttempts = 3;
 const retryMs = 30_000;
+/** Machines come back from a controller that ended within seconds, and from a reboot of their host within this. */
+const lostForMs = 120_000;
 const notWell = "Its engine was not well after the upgrade.";
 
 export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): AgentState {
@@ -74,24 +76,31 @@ export function planAgentRollout(
   const noted: AgentRollout = { ...rollout, status: { ...rollout.status, troubles } };
   const { status } = noted;
   const of = (state: AgentState) => agents.filter((agent) => stateOf(noted, agent) === state);
-  const [current, behind, upgrading, failed] = [of("current"), of("behind"), of("upgrading"), of("failed")];
+  const [current, behind, failed] = [of("current"), of("behind"), of("failed")];
+  // A release that cuts agents off must not look as if it had never been tried.
+  const away = agents.filter(({ online, task }) => !online && task !== undefined);
+  const upgrading = [...of("upgrading"), ...away.filter(({ task }) => task?.status === "open")];
+  const lost = away.filter(({ task }) => task?.status !== "open");
   // One that is not well already is not made the measure of the release.
   const ready = behind.filter(({ healthy }) => healthy);
   const nothing = { status, event: undefined, reason: "", begin: [], lookAt: undefined };
+  // A machine without room says nothing of the release.
+  const faults = failed.filter(({ machineId }) => troubles[machineId]?.isMachines !== true);
   if (status.state === "Completed") {
-    return ready.length === 0 ? nothing : { ...nothing, event: "machinesBehind", lookAt: now };
+    const known = current.length + faults.length;
+    const isOver = ready.length === 0 && !isTooMany(faults, known, pace);
+    return isOver ? nothing : { ...nothing, event: "machinesBehind", lookAt: now };
   }
-  if (status.state !== "Rolling") return nothing;
+  // Controllers that come up hear of machines one after the other.
+  if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return nothing;
 
   // One that waits for another attempt is still the stage's: no other one is tried in its place.
   const retrying = ready.filter(({ machineId }) => troubles[machineId] !== undefined);
   const fresh = ready.filter(({ machineId }) => troubles[machineId] === undefined);
-  // A machine without room says nothing of the release.
-  const faults = failed.filter(({ machineId }) => troubles[machineId]?.isMachines !== true);
-  const all = current.length + behind.length + upgrading.length + faults.length;
-  const begun = current.length + upgrading.length + faults.length + retrying.length;
+  const all = current.length + behind.length + upgrading.length + faults.length + lost.length;
+  const begun = current.length + upgrading.length + faults.length + lost.length + retrying.length;
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(pace, status.stage)) / 100);
-  if (faults.length > (begun * pace.failurePct) / 100) {
+  if (isTooMany(faults, begun, pace)) {
     const [first] = faults;
     const why = status.troubles[first?.machineId ?? ""]?.reason ?? "";
     const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
@@ -111,7 +120,13 @@ export function planAgentRollout(
 
   // What an operator was told of once is his to judge.
   const unwell = current.filter(({ healthy, machineId }) => !healthy && troubles[machineId] === undefined);
-  if (unwell.length > (begun * pace.failurePct) / 100) {
+  if (isTooMany(lost, begun, pace)) {
+    if (now < since + pace.soakMs + lostForMs)
+      return { ...nothing, status: soaking, lookAt: since + pace.soakMs + lostForMs };
+    const reason = `${lost.length} of ${begun} machines are unreachable after their upgrade, such as ${lost[0]?.machineId}`;
+    return { ...nothing, status: soaking, event: "failuresExceeded", reason };
+  }
+  if (isTooMany(unwell, begun, pace)) {
     const reason = `${unwell.length} of ${begun} machines are not well after their upgrade, such as ${unwell[0]?.machineId}`;
     const told = unwell.map(({ machineId }) => [machineId, { attempts: 0, retryAt: now, reason: notWell }]);
     const halted = { ...soaking, troubles: { ...troubles, ...Object.fromEntries(told) } };
@@ -136,6 +151,10 @@ function noteTroubles({ spec, status }: AgentRollout, agents: readonly AgentFact
     troubles[machineId] = { attempts, retryAt: again ? now + waitMs : null, reason, ...(isMachines && { isMachines }) };
   }
   return troubles;
+}
+
+function isTooMany(some: readonly AgentFacts[], begun: number, { failurePct }: RolloutPace): boolean {
+  return some.length > (begun * failurePct) / 100;
 }
 
 function shareOf({ shares }: RolloutPace, stage: number): number {

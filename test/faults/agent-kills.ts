@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import type { AgentCode } from "../support/agent-code.ts";
+import { asOperator } from "../support/organizations.ts";
+import type { Platform } from "../support/platform.ts";
+import { isAlive, killAtOnce } from "../support/platform-processes.ts";
+import type { RunningService, Services } from "../support/services.ts";
+import { GiveUp, waitUntil } from "../support/wait-until.ts";
+import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
+
+export const agentVictims = ["old", "next", "keeper", "machine", "controller"] as const;
+
+export interface AgentKill {
+  readonly victim: (typeof agentVictims)[number];
+  /** After the next agent was started beside the old one. */
+  readonly afterMs: number;
+}
+
+export interface AgentKillGround {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly service: RunningService;
+  readonly writer: AcknowledgedWriter;
+  /** Has the controllers bring this release to all machines; it may end them. */
+  readonly offer: (code: AgentCode) => Promise<void>;
+}
+
+const endsWithinMs = 180_000;
+
+/**
+ * Offers a release that does, and kills the victim while agents change places. Throws unless every machine then has one agent,
+ * the new one, after no more than one word of an operator where the rollout halted; unless an engine that nobody killed is the
+ * same process as before; and unless it takes writes. Resolves with what came of it.
+ */
+export async function killAtHandOver(
+  { platform, services, service, writer, offer }: AgentKillGround,
+  code: AgentCode,
+  { victim, afterMs }: AgentKill,
+): Promise<string> {
+  const { id } = service.service;
+  const machine = () => platform.processes().machines[0];
+  const status = () =>
+    asOperator(platform, AgentRolloutService, (rpcs) => rpcs.getAgentRollout({})).catch(() => undefined);
+  const before = machine();
+  const old = before?.agents[0] ?? 0;
+  await offer(code);
+  const two = await waitUntil(
+    "the next agent is beside the old one",
+    () => {
+      const agents = machine()?.agents ?? [];
+      return agents.some((pid) => pid !== old) && agents;
+    },
+    { everyMs: 5 },
+  );
+  await sleep(afterMs);
+  const next = two.find((pid) => pid !== old) ?? 0;
+  const moment = isAlive(old) ? "both there" : "old one gone";
+  const { controllers } = platform.processes();
+  const pids = {
+    old: [old],
+    next: [next],
+    keeper: [before?.keeper ?? 0],
+    machine: [before?.launcher ?? 0],
+    controller: controllers,
+  };
+  for (const pid of pids[victim]) killAtOnce(pid);
+
+  let halted = "";
+  await waitUntil(
+    `all have ${code.release}`,
+    async () => {
+      const now = await status();
+      if (now?.state === "Halted") {
+        if (halted !== "") throw new GiveUp(`it halted again: ${now.reason}`);
+        halted = now.reason;
+        await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.resumeAgentRollout({}));
+      }
+      return now?.state === "Completed" && now.digest === code.digest && now.current === 1;
+    },
+    {
+      withinMs: endsWithinMs,
+      everyMs: 200,
+      describe: async () =>
+        `${halted}\n${(await status())?.state} ${(await status())?.reason}\n${await services.describe(id)}`,
+    },
+  );
+  await services.settled(id, "Running");
+  await waitUntil("one agent is there", () => machine()?.agents.length === 1);
+  const spared = victim !== "keeper" && victim !== "machine";
+  if (spared && machine()?.engine !== before?.engine) throw new Error("the engine is another process");
+  const count = writer.acknowledged;
+  await waitUntil("the engine acknowledges writes", () => writer.acknowledged > count + 1, {
+    describe: () => services.describe(id),
+  });
+  return `${victim} after ${afterMs} ms (${moment})${halted === "" ? "" : `: halted, resumed: ${halted}`}`;
+}

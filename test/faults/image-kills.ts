@@ -1,0 +1,86 @@
+import type { ChangingImages } from "../support/changing-images.ts";
+import type { Platform } from "../support/platform.ts";
+import { killAtOnce, type MachineProcesses } from "../support/platform-processes.ts";
+import type { OperationJson } from "../support/service-json.ts";
+import { expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
+
+/** Steps of an image's replacement at which something is killed, in their order. */
+export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
+export const imageVictims = ["controller", "agent", "keeper", "machine", "engine"] as const;
+
+export interface ImageKill {
+  readonly step: (typeof imageSteps)[number];
+  readonly victim: (typeof imageVictims)[number];
+}
+
+export interface ImageKillGround {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly service: RunningService;
+  readonly images: Pick<ChangingImages, "choose" | "first" | "good">;
+  readonly writer: AcknowledgedWriter;
+}
+
+const endsWithinMs = 180_000;
+
+/**
+ * Puts the one of two good images under the service that it has not, and kills the victim once the operation is at the step.
+ * Throws unless the operation ends, and the service runs and takes writes on the image that the end tells of. Resolves with
+ * what came of it.
+ */
+export async function killAtImageStep(ground: ImageKillGround, { step, victim }: ImageKill): Promise<string> {
+  const { platform, services, service, images, writer } = ground;
+  const { id } = service.service;
+  const path = `/managed-services/${id}/maintenance`;
+  const rest = platform.rest;
+  type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
+  const shown = async () => expectStatus(await rest.get<Shown>(path), 200).json;
+  const { image: from } = await shown();
+  const to = from === images.first ? images.good : images.first;
+  await images.choose(to);
+  await waitUntil(`${to} is pending`, async () => (await shown()).updates.some((update) => update.id === to));
+  const begun = expectStatus(await rest.post<OperationJson>(`${path}/apply`), 202).json;
+  // A controller that is killed answers nothing.
+  const operation = async () =>
+    (await rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
+  const isAt = (now: OperationJson) =>
+    now.finished_at !== null || imageSteps.indexOf(now.step as never) >= imageSteps.indexOf(step);
+  await waitUntil(`it is at ${step}`, async () => isAt(await operation()), { withinMs: endsWithinMs, everyMs: 5 });
+  await waitUntil(
+    `there is a ${victim} to kill`,
+    async () => {
+      const pids = pidsOf(victim, platform);
+      return pids.map((pid) => killAtOnce(pid)).some(Boolean) || (await operation()).finished_at !== null;
+    },
+    { everyMs: 5 },
+  );
+  const killedAt = (await operation()).step;
+  const ended = await waitUntil(
+    "the operation ends",
+    async () => {
+      const now = await operation();
+      return now.finished_at !== null && now;
+    },
+    { withinMs: endsWithinMs, describe: () => services.describe(id) },
+  );
+  await services.settled(id, "Running", endsWithinMs);
+  const wanted = ended.status === "completed" ? to : from;
+  const { image } = await shown();
+  if (image !== wanted) throw new Error(`the operation is ${ended.status}, and the service runs from ${image}`);
+  const before = writer.acknowledged;
+  await waitUntil("the engine acknowledges writes", () => writer.acknowledged > before + 1, {
+    describe: () => services.describe(id),
+  });
+  const { machines } = platform.processes();
+  if (machines.length !== 1) throw new Error(`${machines.length} machines run: ${JSON.stringify(machines)}`);
+  return `${step} ${victim} (it was at ${killedAt}): ${ended.status} ${ended.error?.message ?? ""}`;
+}
+
+function pidsOf(victim: ImageKill["victim"], platform: Platform): number[] {
+  const { controllers, machines } = platform.processes();
+  if (victim === "controller") return [...controllers];
+  const part: keyof MachineProcesses = victim === "machine" ? "launcher" : victim;
+  return machines.map((machine) => machine[part]).filter((pid) => pid !== undefined);
+}

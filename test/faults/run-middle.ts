@@ -1,0 +1,103 @@
+// Kills at each step of an image's replacement and of an agent's upgrade:
+// npm run faults -- --middle [--seed N] [--only images|agents] [--rounds N]
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import { type AgentCode, bundleAgent } from "../support/agent-code.ts";
+import { createChangingImages } from "../support/changing-images.ts";
+import { asOperator } from "../support/organizations.ts";
+import { startPlatform } from "../support/platform.ts";
+import { crashesOf, lastLogLines } from "../support/platform-logs.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import { createRandom } from "../support/random.ts";
+import { createServices } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { writeRows } from "./acknowledged-writer.ts";
+import { agentVictims, killAtHandOver } from "./agent-kills.ts";
+import { imageSteps, imageVictims, killAtImageStep } from "./image-kills.ts";
+
+const { values } = parseArgs({
+  options: { seed: { type: "string" }, only: { type: "string" }, rounds: { type: "string", default: "4" } },
+});
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
+const random = createRandom(seed);
+const startedAt = Date.now();
+const say = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(8)}  ${line}`);
+say(`seed ${seed}`);
+
+const images = createChangingImages({ looksOlder: false });
+const codeDirectory = mkdtempSync(join(tmpdir(), "holdfast-release-"));
+const codeOf = bundleAgent();
+/** As bundle.ts leaves it. */
+function put({ release, digest, bytes }: AgentCode): void {
+  rmSync(codeDirectory, { recursive: true });
+  mkdirSync(codeDirectory);
+  for (const { name, text } of unpackAgent(bytes).files) writeFileSync(join(codeDirectory, name), text);
+  writeFileSync(join(codeDirectory, versionFile), JSON.stringify({ release, digest }));
+}
+const environment: Record<string, string> = {
+  HOLDFAST_CACHE: images.cache,
+  HOLDFAST_AGENT_CODE: codeDirectory,
+  HOLDFAST_AGENT_UPGRADE_SHARES: "100",
+  HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
+};
+put(codeOf("1.0.0"));
+const platform = await startPlatform({ environment });
+const stop = new AbortController();
+try {
+  const services = createServices(platform);
+  const service = await services.createRunning("kept");
+  const writer = await writeRows(platform, service, stop.signal);
+  const ground = { platform, services, service, images, writer };
+  if (values.only !== "agents")
+    for (const step of imageSteps)
+      for (const victim of imageVictims) say(await killAtImageStep(ground, { step, victim }));
+
+  if (values.only !== "images") {
+    await platform.killControlPlane();
+    environment["HOLDFAST_AGENT_UPGRADE"] = "on";
+    await platform.start();
+    const completed = async () =>
+      (await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.getAgentRollout({}))).state === "Completed";
+    await waitUntil("the first release is everywhere", completed, {
+      describe: () => lastLogLines(platform.directory, 20),
+    });
+    // A controller that comes up offers what it finds.
+    const offer = async (code: AgentCode) => {
+      put(code);
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+    };
+    let release = 1;
+    for (let round = 0; round < Number(values.rounds); round += 1)
+      for (const victim of agentVictims) {
+        release += 1;
+        const kill = { victim, afterMs: random.between(0, 1_500) };
+        say(await killAtHandOver({ ...ground, offer }, codeOf(`${release}.0.0`), kill));
+      }
+  }
+
+  stop.abort();
+  await writer.done;
+  const missing = await writer.missing();
+  if (missing.length > 0)
+    throw new Error(`${missing.length} acknowledged rows are lost, such as ${missing.slice(0, 10)}`);
+  const crashes = crashesOf(platform.directory);
+  if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
+  const { orphans } = await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }));
+  if (orphans.length > 0) throw new Error(`${orphans.length} orphans are left`);
+  say(`all converged, ${writer.acknowledged} rows are there`);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  console.error(lastLogLines(platform.directory, 60));
+  console.error(`failed; again with: npm run faults -- --middle --seed ${seed}`);
+  process.exitCode = 1;
+} finally {
+  stop.abort();
+  await platform.remove();
+  images.close();
+  rmSync(codeDirectory, { recursive: true });
+}
