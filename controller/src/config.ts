@@ -30,7 +30,11 @@ export const settings = {
   ),
   domain: text("HOLDFAST_DOMAIN", "Origin of the zone that service names are in", "local.holdfast.test"),
   objects: text("HOLDFAST_OBJECTS", "file:// URL of the directory for payloads and snapshots"),
-  provider: text("HOLDFAST_PROVIDER", "Where machines come from: process or incus", "process"),
+  provider: text(
+    "HOLDFAST_PROVIDER",
+    "Where machines come from: process or incus; none for controllers whose machines are all on other hosts",
+    "process",
+  ),
   processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
   storageTiers: list(
     "HOLDFAST_STORAGE_TIERS",

@@ -2,7 +2,7 @@ import { cacheDirectory } from "@holdfast/image/node-image.ts";
 import { createIncusHost } from "./incus-host.ts";
 import { type Installation, providerOf } from "./installation.ts";
 import type { Layout } from "./layout.ts";
-import { createProcessHost, type MachineHost } from "./machine-host.ts";
+import { createNoHost, createProcessHost, type MachineHost } from "./machine-host.ts";
 
 /** The machine host that the installation chose, with the addresses that it was given. */
 export function createMachineHost(
@@ -21,7 +21,9 @@ function hostOf(
   environment: Readonly<Record<string, string>>,
 ): MachineHost {
   const { loopback_block: loopbackBlock, incus_socket: socket } = installation;
-  if (providerOf(installation) === "process") return createProcessHost(root, loopbackBlock);
+  const provider = providerOf(installation);
+  if (provider === "none") return createNoHost();
+  if (provider === "process") return createProcessHost(root, loopbackBlock);
   return createIncusHost({
     directory: root,
     loopbackBlock,

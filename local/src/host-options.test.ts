@@ -16,6 +16,7 @@ test.each([
 
 test.each([
   [["--provider", "vms"], "--provider: vms is neither process nor incus"],
+  [["--provider", "none"], "--provider: none is neither process nor incus"],
   [["--listen", "8450"], "--listen: 8450 is not HOST:PORT"],
   [["--address-block", "10.1"], "--address-block: 10.1 is not 127.N"],
   [["--address-block", "127.255"], "--address-block"],

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
-import { isProvider, type ProviderName, providers } from "./machine-host.ts";
+import { type HostProviderName, hostProviders, readProvider } from "./machine-host.ts";
 import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
@@ -11,7 +11,7 @@ export interface HostOptions {
   readonly dataDir: string;
   /** Path of the join file; absent once the host has joined. */
   readonly joinFile?: string;
-  readonly provider?: ProviderName;
+  readonly provider?: HostProviderName;
   /** Socket of an Incus daemon that is there already. */
   readonly incusSocket?: string;
   /** host:port to listen on; that which controllers dial when absent. */
@@ -38,9 +38,8 @@ export function readHostOptions(
 ): HostOptions {
   const flags = parse(args);
   const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
-  const provider = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
-  if (provider !== undefined && !isProvider(provider))
-    throw new UserError(`--provider: ${provider} is neither ${providers.join(" nor ")}`);
+  const named = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
+  const provider = named === undefined ? undefined : readProvider(named, hostProviders);
   const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
   const { join: joinFile, listen, "address-block": addressBlock } = flags;
   if (listen !== undefined && !isEndpoint(listen)) throw new UserError(`--listen: ${listen} is not HOST:PORT`);

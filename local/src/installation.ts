@@ -49,8 +49,9 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
       : { ...reachedAs(addressed(existing, wished), wished), ports: { ...existing.ports, ...wished.ports } };
   if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
     const own = providerOf(installation);
+    const machines = own === "none" ? "are all on other hosts" : `are of ${own}`;
     throw new UserError(
-      `the machines of ${layout.root} are of ${own}; ${wished.provider} needs another --data directory`,
+      `the machines of ${layout.root} ${machines}; ${wished.provider} needs another --data directory`,
     );
   }
   const { loopback_block: block } = installation;

@@ -1,14 +1,20 @@
 import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
 import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
 import type { ChildSpec } from "./child.ts";
+import { UserError } from "./user-error.ts";
 
-export const providers = ["process", "incus"] as const;
-/** Where machines come from. */
+/** Where machines of a host come from. */
+export const hostProviders = ["process", "incus"] as const;
+/** The same of an installation, which may leave them all to other hosts. */
+export const providers = [...hostProviders, "none"] as const;
+export type HostProviderName = (typeof hostProviders)[number];
 export type ProviderName = (typeof providers)[number];
 
-/** Is there a provider of this name? */
-export function isProvider(name: string): name is ProviderName {
-  return (providers as readonly string[]).includes(name);
+/** The name as one of those on offer. Throws a UserError for another one. */
+export function readProvider<N extends ProviderName>(name: string, offered: readonly N[]): N {
+  const found = offered.find((each) => each === name);
+  if (found === undefined) throw new UserError(`--provider: ${name} is neither ${offered.join(" nor ")}`);
+  return found;
 }
 
 /** What the provider of machines needs of this host, around the controllers. */
@@ -31,6 +37,22 @@ export interface MachineHost {
   remove(): Promise<void>;
   /** Removes what the daemon kept, once it has ended. */
   forget(): void;
+}
+
+/** Of controllers whose machines are all on other hosts. */
+export function createNoHost(): MachineHost {
+  const nothing = async () => undefined;
+  return {
+    address: "127.0.0.1",
+    settings: { HOLDFAST_PROVIDER: "none" },
+    allowedCidrs: ["127.0.0.0/8"],
+    daemon: undefined,
+    install: nothing,
+    open: nothing,
+    stopMachines: nothing,
+    remove: nothing,
+    forget: () => undefined,
+  };
 }
 
 /** The process provider needs nothing but the host itself. */

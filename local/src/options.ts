@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { PortName, Ports } from "./ports.ts";
 import { portPlans } from "./ports.ts";
-import { isProvider, type ProviderName, providers } from "./machine-host.ts";
+import { type ProviderName, providers, readProvider } from "./machine-host.ts";
 import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
@@ -26,7 +26,7 @@ export interface Options {
 }
 
 export const usage = [
-  "usage: npm start -- [--data DIR] [--provider process|incus] [--incus-socket PATH]",
+  "usage: npm start -- [--data DIR] [--provider process|incus|none] [--incus-socket PATH]",
   "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
   "                    [--etcd-peer-port N] [--history-port N] [--public-addresses NETWORK|none]",
   "                    [--advertise ADDRESS|NAME [--listen ADDRESS]] | [--advertise localhost]",
@@ -50,9 +50,8 @@ export function readOptions(
     if (value !== undefined) ports[name] = readPort(flag, value);
   }
   const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
-  const provider = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
-  if (provider !== undefined && !isProvider(provider))
-    throw new UserError(`--provider: ${provider} is neither ${providers.join(" nor ")}`);
+  const named = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
+  const provider = named === undefined ? undefined : readProvider(named, providers);
   const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
   const advertise = flags["advertise"] ?? environment["HOLDFAST_ADVERTISE"];
   if (advertise !== undefined && !/^([0-9A-Za-z.-]+|[0-9A-Fa-f:]+)$/.test(advertise))

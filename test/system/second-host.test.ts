@@ -9,6 +9,7 @@ import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { lastLogLines, logFiles } from "../support/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
+import type { RestAnswer } from "../support/rest-answer.ts";
 import { newSecondHost, type SecondHost } from "../support/second-host.ts";
 import { createServices, type RunningService } from "../support/services.ts";
 import { freePorts } from "../support/free-ports.ts";
@@ -19,17 +20,22 @@ describe("a second host that joined by a file", () => {
   let host: SecondHost;
   let database: RunningService;
   let token = "";
+  /** Asked for while no host had joined. */
+  let early: RestAnswer<unknown>;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    // The controllers make no machines themselves.
+    platform = await startPlatform({ flags: ["--provider", "none"] });
     host = newSecondHost();
     const [port] = await freePorts(1);
-    const request = { hostId: "second", zone: "east", address: `127.0.0.1:${port}` };
-    const { joinFile } = await hosts((rpcs) => rpcs.addHost(request));
+    const added = { hostId: "second", zone: "east", address: `127.0.0.1:${port}` };
+    const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
     ({ token } = parseJoinFile(joinFile));
+    const request = { name: "early", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
+    early = await platform.rest.post("/managed-services", request);
     await host.start(joinFile);
     await hostIs(({ state }) => state === "ready");
-    database = await createServices(platform).createRunning("far", { zone: "east" });
+    database = await createServices(platform).createRunning("far");
   });
   afterAll(async () => {
     await host?.remove();
@@ -52,6 +58,14 @@ describe("a second host that joined by a file", () => {
     const [row] = await queryOnce<{ before: number }>(platform, database.connection, database, sql);
     return row?.before;
   };
+
+  it("is where everything is made when the controllers have no machines, which is said until then", async () => {
+    expect(early.status).toBe(422);
+    expect(early.text).toContain("cannot run here");
+    const { hosts: all } = await hosts((rpcs) => rpcs.listHosts({}));
+    expect(all.map(({ id }) => id)).toEqual(["second"]);
+    expect(database.service).toMatchObject({ zone: "east" });
+  });
 
   it("runs the services of its zone, reached by name with the certificate verified, on addresses of its own", async () => {
     await queryOnce(platform, database.connection, database, "CREATE TABLE written (at timestamptz DEFAULT now())");

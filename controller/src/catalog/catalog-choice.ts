@@ -36,7 +36,12 @@ export function chooseFromCatalog(
   const fault = (field: string, code: string, detail: string) =>
     faults.push({ field, pointer: `/${field}`, code, detail });
   const demand = (field: string, name: string, offered: readonly string[]) =>
-    offered.includes(name) || fault(field, "unknown", `must be one of ${offered.join(", ")}`);
+    offered.includes(name) ||
+    fault(
+      field,
+      "unknown",
+      offered.length === 0 ? "there is none to choose yet" : `must be one of ${offered.join(", ")}`,
+    );
 
   const engine = engines.find(({ databaseType }) => databaseType === choice.databaseType);
   const version = choice.version ?? engine?.defaultVersion ?? "";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { addressBlockOf, createProvider } from "../compute/create-provider.ts";
+import { addressBlockOf, createProvider, type OwnProvider } from "../compute/create-provider.ts";
 import { createHostsProvider, type HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { ControllerConfig } from "../config.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -34,7 +34,7 @@ export interface HostsDeps {
   readonly log: Log;
 }
 
-/** The hosts as a controller has them: its own, and its ways to all others. */
+/** The hosts as a controller has them: its own if it has one, and its ways to all others. */
 export interface Hosts {
   readonly trust: HostTrust;
   readonly links: HostLinks;
@@ -47,29 +47,35 @@ export interface Hosts {
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
-/** Resolves when the own host is on record and the others are dialled. */
+/** Resolves when the own host, if there is one, is on record and the others are dialled. */
 export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise<Hosts> {
   const { config, environment, hosts, machines, begin, clock, log } = deps;
-  const hostPorts = [...config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
-  const own = await createProvider({ config, hostPorts, checkout, environment, clock, log });
   const overcommit = {
     memory: config.memoryOvercommit,
     disk: config.diskOvercommit === 0 ? null : config.diskOvercommit,
   };
-  const settings = {
-    zone: config.zone,
-    memoryOvercommit: config.provider === "process" ? null : overcommit.memory,
-    diskOvercommit: overcommit.disk,
-  };
-  await keepOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
   const trust = await createHostTrust({ ...deps, installationId: config.installationId });
-  await trust.claimOwn(config.hostId, addressBlockOf(config));
-  const links = createHostLinks({ hosts, own: new Map([[config.hostId, own]]), connect: trust.connect });
+  const own = config.provider === "none" ? undefined : await openOwnHost();
+  const links = createHostLinks({ hosts, own: new Map(own && [[config.hostId, own]]), connect: trust.connect });
   const provider = createHostsProvider({
     hosts: links.all,
     onHosts: links.subscribe,
     hostOf: (machineId) => machines.get(machineId)?.object.spec.hostId,
   });
+
+  async function openOwnHost(): Promise<OwnProvider> {
+    const hostPorts = [...config.agentListen, ...config.dnsServers].map((listener) => endpointOf(listener).port);
+    const provided = await createProvider({ config, hostPorts, checkout, environment, clock, log });
+    const settings = {
+      zone: config.zone,
+      memoryOvercommit: config.provider === "process" ? null : overcommit.memory,
+      diskOvercommit: overcommit.disk,
+    };
+    await keepOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
+    await trust.claimOwn(config.hostId, addressBlockOf(config));
+    return provided;
+  }
+
   return {
     trust,
     links,
@@ -78,7 +84,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
     async close() {
       links.close();
       trust.close();
-      await own.close();
+      await own?.close();
     },
   };
 }
