@@ -13,7 +13,8 @@ import {
 } from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/common/grpc-service.ts";
 import { provenKey } from "@holdfast/controller/pki/certificate-request.ts";
-import { exportKey, fingerprintOf, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import {
   type AgentFrame,
   AgentService,

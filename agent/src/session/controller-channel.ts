@@ -1,6 +1,7 @@
 import type { PeerCertificate } from "node:tls";
 import { Client, type ClientDuplexStream, credentials, type ServiceError } from "@grpc/grpc-js";
 import { createLastCall } from "@holdfast/common/last-call.ts";
+import { unaryCall } from "@holdfast/common/unary-call.ts";
 import { type GrpcMethod, grpcService } from "@holdfast/common/grpc-service.ts";
 import {
   type AgentFrame,
@@ -65,24 +66,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
 
   return {
     address,
-    unary: (method, request, timeoutMs) =>
-      new Promise((resolve, reject) => {
-        const end = calls.begin();
-        const answered = (error: ServiceError | null, response?: unknown) => {
-          end();
-          if (error === null) resolve(response as never);
-          else reject(error);
-        };
-        const deadline = Date.now() + timeoutMs;
-        client.makeUnaryRequest(
-          method.path,
-          method.requestSerialize,
-          method.responseDeserialize,
-          request,
-          { deadline },
-          answered,
-        );
-      }),
+    unary: (method, request, timeoutMs) => unaryCall(client, method, request, timeoutMs).finally(calls.begin()),
     session() {
       const { path, requestSerialize, responseDeserialize } = agentMethods.session;
       return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);

@@ -1,6 +1,6 @@
-import { X509Certificate } from "node:crypto";
 import { connect, type DetailedPeerCertificate } from "node:tls";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import { pemOf } from "./pem.ts";
 
 /**
@@ -9,13 +9,9 @@ import { pemOf } from "./pem.ts";
  */
 export async function fetchPinnedAuthority(address: string, fingerprint: string, timeoutMs: number): Promise<string> {
   const chain = await shownChain(address, timeoutMs);
-  const pinned = chain.find((der) => digestOf(der) === fingerprint);
+  const pinned = chain.find((der) => fingerprintOf(der) === fingerprint);
   if (pinned === undefined) throw new Error("the server's chain has not the authority of the enrolment");
   return pemOf([pinned]);
-}
-
-function digestOf(der: Buffer): string {
-  return new X509Certificate(der).fingerprint256.replaceAll(":", "").toLowerCase();
 }
 
 function shownChain(address: string, timeoutMs: number): Promise<Buffer[]> {

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
+import { Client, credentials, status as Code } from "@grpc/grpc-js";
 import { createLastCall, type LastCall } from "@holdfast/common/last-call.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { unaryCall } from "@holdfast/common/unary-call.ts";
 import {
   type RunTaskRequest,
   RunTaskRequestSchema,
@@ -63,34 +64,19 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
   }
 
   return {
-    run(address, machineId, task, timeoutMs, signal) {
-      const { path, requestSerialize, responseDeserialize } = peerDefinition.runTask;
+    async run(address, machineId, task, timeoutMs, signal) {
       const request = create(RunTaskRequestSchema, { machineId, task, timeoutMs });
       const { client, calls } = clientOf(address);
       const end = calls.begin();
-      return new Promise((resolve, reject) => {
-        const done = (error: ServiceError | null, response?: RunTaskResponse) => {
-          end();
-          signal?.removeEventListener("abort", abort);
-          if (response?.result !== undefined) resolve(response.result);
-          else {
-            log.debug("task not run by peer", { machine: machineId, peer: address, error: error?.details });
-            reject(unreachable("The controller that holds the machine's stream did not answer."));
-          }
-        };
-        const options = { deadline: Date.now() + timeoutMs + 500 };
-        const call = client.makeUnaryRequest<RunTaskRequest, RunTaskResponse>(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          request,
-          new Metadata(),
-          options,
-          done,
-        );
-        const abort = () => call.cancel();
-        signal?.addEventListener("abort", abort, { once: true });
-      });
+      try {
+        const { result } = await unaryCall(client, peerDefinition.runTask, request, timeoutMs + 500, signal);
+        if (result !== undefined) return result;
+      } catch (error) {
+        log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
+      } finally {
+        end();
+      }
+      throw unreachable("The controller that holds the machine's stream did not answer.");
     },
     close() {
       renewals.close();

@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import "reflect-metadata";
 import { X509Certificate } from "@peculiar/x509";
@@ -17,16 +18,7 @@ import {
 } from "./authority-record.ts";
 import { provenKey } from "./certificate-request.ts";
 import { identityUri } from "@holdfast/common/identity.ts";
-import {
-  exportKey,
-  fingerprintOf,
-  importKey,
-  issueAuthority,
-  issueLeaf,
-  type Leaf,
-  newKeyPair,
-  type Signer,
-} from "./issue.ts";
+import { exportKey, importKey, issueAuthority, issueLeaf, type Leaf, newKeyPair, type Signer } from "./issue.ts";
 
 export interface AuthorityDeps {
   readonly store: Store;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, webcrypto } from "node:crypto";
+import { randomBytes, webcrypto } from "node:crypto";
 import "reflect-metadata";
 import {
   AuthorityKeyIdentifierExtension,
@@ -55,11 +55,6 @@ export async function exportKey(key: CryptoKey): Promise<string> {
 export function importKey(pem: string): Promise<CryptoKey> {
   const der = Buffer.from(pem.replaceAll(/-----[^-]*-----|\s/g, ""), "base64");
   return webcrypto.subtle.importKey("pkcs8", der, keyAlgorithm, false, ["sign"]);
-}
-
-/** SHA-256 in hex. */
-export function fingerprintOf(der: Uint8Array): string {
-  return createHash("sha256").update(der).digest("hex");
 }
 
 /** A certificate authority's own certificate, signed by itself; it may sign leaves and no further authority. */

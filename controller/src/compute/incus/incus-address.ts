@@ -1,5 +1,6 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { connect, type PeerCertificate } from "node:tls";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import { Agent } from "undici";
 
 /** Where an Incus daemon is. */
@@ -45,11 +46,6 @@ function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
     checkServerIdentity: (_name: string, peer: PeerCertificate) =>
       fingerprintOf(peer.raw) === pinned ? undefined : new Error("the daemon of Incus has another certificate"),
   };
-}
-
-/** SHA-256 of a certificate in DER, hex: how Incus names certificates. */
-function fingerprintOf(der: Uint8Array): string {
-  return createHash("sha256").update(der).digest("hex");
 }
 
 /**

@@ -2,6 +2,7 @@ import { Client, type ClientReadableStream, credentials, Metadata, type ServiceE
 import type { GrpcMethod } from "@holdfast/common/grpc-service.ts";
 import { normalSerial, parseIdentity } from "@holdfast/common/identity.ts";
 import { createLastCall, type LastCall } from "@holdfast/common/last-call.ts";
+import { unaryCall } from "@holdfast/common/unary-call.ts";
 import type { RenewedIdentity } from "../../pki/renewed-identity.ts";
 import { HostUnreachable } from "../compute-failure.ts";
 import { computeErrorOf } from "./compute-status.ts";
@@ -126,25 +127,9 @@ export function createHostChannel(deps: HostChannelDeps): HostChannel {
     async unary(method, request, timeoutMs, signal) {
       const { client, end } = await connected(signal);
       try {
-        return await new Promise((resolve, reject) => {
-          const cancel = () => call.cancel();
-          const done = (error: ServiceError | null, response?: unknown) => {
-            signal.removeEventListener("abort", cancel);
-            if (error === null) resolve(response as never);
-            else reject(signal.aborted ? signal.reason : computeErrorOf(error, hostId));
-          };
-          const call = client.makeUnaryRequest(
-            method.path,
-            method.requestSerialize,
-            method.responseDeserialize,
-            request,
-            new Metadata(),
-            { deadline: Date.now() + timeoutMs },
-            done,
-          );
-          if (signal.aborted) cancel();
-          else signal.addEventListener("abort", cancel, { once: true });
-        });
+        return await unaryCall(client, method, request, timeoutMs, signal);
+      } catch (error) {
+        throw signal.aborted ? signal.reason : computeErrorOf(error as ServiceError, hostId);
       } finally {
         end();
       }

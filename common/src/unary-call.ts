@@ -1,0 +1,38 @@
+import type { GrpcMethod } from "./grpc-service.ts";
+
+/** What a unary call needs of a client of grpc-js. */
+export interface UnaryClient {
+  makeUnaryRequest<Q, A>(
+    path: string,
+    serialize: (value: Q) => Buffer,
+    deserialize: (bytes: Buffer) => A,
+    request: Q,
+    options: { readonly deadline: number },
+    answered: (error: Error | null, response?: A) => void,
+  ): { cancel(): void };
+}
+
+/**
+ * One call. Rejects with the ServiceError of grpc-js, also when no answer came within timeoutMs; with the signal's reason when
+ * that aborted, and the other end is told then.
+ */
+export function unaryCall<Q, A>(
+  client: UnaryClient,
+  { path, requestSerialize, responseDeserialize }: GrpcMethod<Q, A>,
+  request: Q,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<A> {
+  return new Promise((resolve, reject) => {
+    const cancel = () => call.cancel();
+    const answered = (error: Error | null, response?: A) => {
+      signal?.removeEventListener("abort", cancel);
+      if (error === null) resolve(response as A);
+      else reject(signal?.aborted === true ? signal.reason : error);
+    };
+    const options = { deadline: Date.now() + timeoutMs };
+    const call = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, options, answered);
+    if (signal?.aborted === true) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
+  });
+}
