@@ -60,7 +60,7 @@ describe("a second host that joined by a file", () => {
   };
 
   it("is where everything is made when the controllers have no machines, which is said until then", async () => {
-    expect(early.status).toBe(422);
+    expect(early.status).toBe(400);
     expect(early.text).toContain("cannot run here");
     const { hosts: all } = await hosts((rpcs) => rpcs.listHosts({}));
     expect(all.map(({ id }) => id)).toEqual(["second"]);
