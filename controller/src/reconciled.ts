@@ -16,6 +16,7 @@ import type { HostLinks } from "./host/host-links.ts";
 import { holdsServices } from "./host/host.ts";
 import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
 import { whenHoldsChange } from "./host/host-holds.ts";
+import { createHostPathWork } from "./host/host-path-reconciler.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
 import type { MachinePlacement } from "./host/machine-placement.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
@@ -131,6 +132,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       if (holds.list("deletion").length === 0) await history.forget(clock.now());
       await history.deliveries.keepOnly([...idsOf(collections.webhooks)]);
     }),
+    createHostPathWork({ ...deps, hosts: collections.hosts }),
     createReachWork({ ...deps, edges: deps.provider.edges, services, machines }),
     createPeriodic("orphans", hourMs, async (signal) => void (await orphans.sweep({ dryRun: false }, signal))),
   ];

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
+import { removePaths } from "@holdfast/controller/compute/incus/host-paths.ts";
 import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import {
@@ -120,6 +121,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       await unmountDisks(options.directory);
       await removeAllDisks(options.directory);
       await removeLinks(addressBlock);
+      await removePaths(addressBlock, AbortSignal.timeout(doneWithinMs));
       await removeEdge(edgeTable(addressBlock), AbortSignal.timeout(doneWithinMs));
       if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(doneWithinMs));
       await removeHostAddress(address);

@@ -59,7 +59,8 @@ socket.on("error", () => say("refused"));
 setTimeout(() => say("silent"), 3000);
 `;
 
-async function attempt([command = "", ...enter]: string[], address: string, port: number): Promise<Attempt> {
+/** What comes of a TCP connection from where this command line brings a program. */
+export async function attempt([command = "", ...enter]: string[], address: string, port: number): Promise<Attempt> {
   const { stdout } = await run(command, [...enter, process.execPath, "-e", program, address, String(port)]);
   return stdout as Attempt;
 }

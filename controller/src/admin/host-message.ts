@@ -14,14 +14,14 @@ export function hostMessage(
     .toArray();
   const owned = here.filter((machine) => machine.spec.owner !== null);
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
-  const { facts, drain, certificate } = status;
+  const { facts, drain, certificate, missingPaths: missing = [] } = status;
   return {
     id: metadata.id,
     zone: spec.zone,
     address: spec.address,
     state: status.state,
     since: timestampFromMs(status.since),
-    reason: status.reason,
+    reason: status.reason || missing.map(({ problem }) => problem).join(" "),
     cordoned: spec.cordoned,
     drain: {
       state: drain.state,
@@ -51,6 +51,7 @@ export function hostMessage(
     machines: owned.length,
     waitingMachines: here.length - owned.length,
     createdAt: timestampFromMs(metadata.createdAt),
+    missingPaths: missing.map(({ hostId, problem }) => ({ hostId, reason: problem })),
     ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
   };
 }

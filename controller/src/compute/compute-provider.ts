@@ -31,6 +31,29 @@ export interface ComputeProvider {
   images(signal: AbortSignal): Promise<ImageFacts[]>;
   /** Where machines have networks of their own: who may reach them. Absent where only engines can tell. */
   readonly edge?: MachineEdge;
+  /** Where machines have networks of their own: the way to those of other hosts. Absent where there is none to keep. */
+  readonly paths?: HostPaths;
+}
+
+/** The way from a host to the machines of others. */
+export interface HostPaths {
+  /** Keeps a way to each of these, and to no other that was kept before; answers for each whether it is there. */
+  keep(neighbours: readonly Neighbour[], signal: AbortSignal): Promise<HostPath[]>;
+}
+
+/** Another host, as the one that is to reach its machines sees it. */
+export interface Neighbour {
+  readonly hostId: string;
+  /** Of all its machines, such as `10.78.0.0/16`; its own address there ends in `.0.1`. */
+  readonly network: string;
+  /** Address or name of the host itself. */
+  readonly address: string;
+}
+
+export interface HostPath {
+  readonly hostId: string;
+  /** Why its machines are not reached, for operators; empty when they are. */
+  readonly problem: string;
 }
 
 /** Rules at the edge of all machines of a provider. What no rule allows is denied. */

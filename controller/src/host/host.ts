@@ -1,4 +1,4 @@
-import type { ImageFacts } from "../compute/compute-provider.ts";
+import type { HostPath, ImageFacts } from "../compute/compute-provider.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { MachineStatus } from "../machine/machine.ts";
 import type { Resource } from "../store/resource.ts";
@@ -38,6 +38,8 @@ export interface HostStatus {
   /** How many machines were ever promised on it: raised with each, so that of two at once one finds a Conflict. */
   readonly placements: number;
   readonly drain: HostDrainStatus;
+  /** Other hosts whose machines are not reached from here; absent before anybody looked. */
+  readonly missingPaths?: readonly HostPath[];
   /** As of a machine (machine.ts): the token of its join file, and the one certificate that is good. */
   readonly enrollment: MachineStatus["enrollment"];
   readonly certificate: MachineStatus["certificate"];

@@ -44,11 +44,12 @@ test.each([
     ],
   ],
   [
-    "a member on another host has its rules there, and reaches the one here",
+    "a member on another host has its rules there, and each reaches the other",
     service("apart", ["near", "far"], ["9.0.0.0/8"]),
     [
       ["10.1.0.6", 5432, ["9.0.0.0/8"]],
       ["10.1.0.6", null, ["10.2.0.6/32"]],
+      ["10.2.0.6", null, ["10.1.0.6/32"]],
     ],
   ],
   [

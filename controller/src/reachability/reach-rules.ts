@@ -33,11 +33,15 @@ function rulesOfService(
   const here = members.filter((member) => member.spec.hostId === hostId);
   return here.flatMap((member) => {
     const { address: to, publicAddress } = member.status;
-    const peers = members.filter((other) => other !== member).map(({ status }) => status.address);
+    const others = members.filter((other) => other !== member);
+    const peers = others.map(({ status }) => status.address);
+    const elsewhere = others.filter((other) => other.spec.hostId !== hostId);
     return [
       { owner, to, port: spec.port, from: spec.allowedCidrs },
       ...(publicAddress === to ? [] : [{ owner, to: publicAddress, port: spec.port, from: spec.allowedCidrs }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
+      // What it may begin is for its own host's edge to let out.
+      ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),
     ];
   });
 }

@@ -23,6 +23,7 @@ import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { createIncusMaterials } from "./incus-materials.ts";
 import { createInstances } from "./instances.ts";
+import { createHostPaths } from "./host-paths.ts";
 import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { dataInDisk, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
@@ -257,6 +258,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     },
     images: async () => nodeImages.facts(),
     edge: createMachineEdge(edge),
+    paths: createHostPaths(deps.addressBlock),
     async prepare(signal) {
       const image = nodeImages.find("postgresql", "17");
       if (image !== undefined) await materials.ensure(image.root, AbortSignal.any([signal, closing.signal]));

@@ -1,10 +1,11 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { MachineEdge } from "../compute-provider.ts";
 import { addressOf } from "../host/machine-number.ts";
 import { hostLink } from "./host-link.ts";
 import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
+import { nft, nftCommand } from "./nft.ts";
 
 /** Number of the host's own address in a block. */
 export const hostNumber = 1;
@@ -32,23 +33,23 @@ export function edgeTable(addressBlock: string): string {
 /** The edge of machines on this host: rules of nftables. */
 export function createMachineEdge(place: EdgePlace): MachineEdge {
   return {
-    apply: (rules, signal) => nft(["--file", "-"], edgeRuleset(place, rules), signal),
+    apply: (rules, signal) => nft(edgeRuleset(place, rules), signal),
   };
 }
 
 /** Denies everything if there are no rules yet, so that no machine is ever without. */
 export async function closeEdge(place: EdgePlace, signal: AbortSignal): Promise<void> {
   try {
-    await nft(["list", "table", "inet", place.table], "", signal);
+    await nftCommand(["list", "table", "inet", place.table], signal);
   } catch (error) {
     if (!(error instanceof ComputeFailure)) throw error;
-    await nft(["--file", "-"], edgeRuleset(place, []), signal);
+    await nft(edgeRuleset(place, []), signal);
   }
 }
 
 /** Nothing happens when the table is gone. */
 export async function removeEdge(table: string, signal: AbortSignal): Promise<void> {
-  await nft(["--file", "-"], `add table inet ${table}\ndelete table inet ${table}\n`, signal);
+  await nft(`add table inet ${table}\ndelete table inet ${table}\n`, signal);
 }
 
 /** Incus leaves a table of its own, which all daemons of the host share. It goes when nothing is in it any more. */
@@ -56,20 +57,5 @@ export async function removeIncusTable(signal: AbortSignal): Promise<void> {
   const { stdout } = await promisify(execFile)("nft", ["list", "tables", "inet"], { signal });
   if (!stdout.split("\n").includes("table inet incus")) return;
   const table = await promisify(execFile)("nft", ["list", "table", "inet", "incus"], { signal });
-  if (!table.stdout.includes("chain ")) await nft(["delete", "table", "inet", "incus"], "", signal);
-}
-
-async function nft(args: readonly string[], input: string, signal: AbortSignal): Promise<void> {
-  const child = spawn("nft", args, { stdio: ["pipe", "ignore", "pipe"], signal });
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-500);
-  });
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(input);
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  if (status !== 0) throw new ComputeFailure(`The host's rules could not be set: ${said.trim()}`);
+  if (!table.stdout.includes("chain ")) await nftCommand(["delete", "table", "inet", "incus"], signal);
 }

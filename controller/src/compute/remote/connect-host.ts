@@ -9,6 +9,7 @@ import {
   GetFactsRequestSchema,
   GetMachineRequestSchema,
   GrowDiskRequestSchema,
+  KeepPathsRequestSchema,
   ListImagesRequestSchema,
   ListMachinesRequestSchema,
   ReplaceImageRequestSchema,
@@ -41,7 +42,8 @@ export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "g
 
 /**
  * The provider of another host. It throws what the host's own provider throws, and HostUnreachable when no answer came,
- * which proves nothing. Its edge takes rules also where machines have none of their own: nothing happens there.
+ * which proves nothing. Its edge takes rules, and its paths are kept, also where machines have none of
+ * their own: nothing happens there.
  */
 export interface RemoteHost extends ComputeProvider {
   facts(signal: AbortSignal): Promise<HostFacts>;
@@ -143,6 +145,13 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
       async apply(rules, signal) {
         const request = create(ApplyEdgeRequestSchema, { rules: rules.map(ruleMessage) });
         await channel.unary(methods.applyEdge, request, withinMs.change, signal);
+      },
+    },
+    paths: {
+      async keep(neighbours, signal) {
+        const request = create(KeepPathsRequestSchema, { neighbours: neighbours.map((each) => ({ ...each })) });
+        const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
+        return paths.map(({ hostId, problem }) => ({ hostId, problem }));
       },
     },
     async facts(signal) {

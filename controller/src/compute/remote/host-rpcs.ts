@@ -10,6 +10,7 @@ import {
   GetMachineResponseSchema,
   GrowDiskResponseSchema,
   type HostService,
+  KeepPathsResponseSchema,
   ListImagesResponseSchema,
   ListMachinesResponseSchema,
   ReplaceImageResponseSchema,
@@ -153,6 +154,10 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     applyEdge: unary("applyEdge", async ({ rules }, signal) => {
       await provider.edge?.apply(rules.map(ruleOf), signal);
       return create(ApplyEdgeResponseSchema);
+    }),
+    keepPaths: unary("keepPaths", async ({ neighbours }, signal) => {
+      const wanted = neighbours.map(({ hostId, network, address }) => ({ hostId, network, address }));
+      return create(KeepPathsResponseSchema, { paths: (await provider.paths?.keep(wanted, signal)) ?? [] });
     }),
     listMachines: streamed("listMachines", async (stream, signal) => {
       const machines = await provider.list(signal);

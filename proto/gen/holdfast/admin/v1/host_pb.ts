@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/host.proto.
  */
 export const file_holdfast_admin_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZG1pbi92MS9ob3N0LnByb3RvEhFob2xkZmFzdC5hZG1pbi52MSLQBQoESG9zdBIKCgJpZBgBIAEoCRIMCgR6b25lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDQoFc3RhdGUYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCRIQCghjb3Jkb25lZBgHIAEoCBIrCgVkcmFpbhgIIAEoCzIcLmhvbGRmYXN0LmFkbWluLnYxLkhvc3REcmFpbhIQCghwcm92aWRlchgJIAEoCRIaChJtZW1vcnlfdG90YWxfYnl0ZXMYCiABKAMSGQoRbWVtb3J5X2ZyZWVfYnl0ZXMYCyABKAMSHQoVbWVtb3J5X3Byb21pc2VkX2J5dGVzGAwgASgDEhkKEW1lbW9yeV9vdmVyY29tbWl0GA0gASgBEhgKEGRpc2tfdG90YWxfYnl0ZXMYDiABKAMSFwoPZGlza19mcmVlX2J5dGVzGA8gASgDEhsKE2Rpc2tfcHJvbWlzZWRfYnl0ZXMYECABKAMSFwoPZGlza19vdmVyY29tbWl0GBEgASgBEhUKDXN0b3JhZ2VfdGllcnMYEiADKAkSDwoHZW5naW5lcxgTIAMoCRIPCgd2ZXJzaW9uGBQgASgJEhAKCG1hY2hpbmVzGBUgASgFEhgKEHdhaXRpbmdfbWFjaGluZXMYFiABKAUSLgoKY3JlYXRlZF9hdBgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHVibGljX2FkZHJlc3NlcxgeIAEoCRIeChZwdWJsaWNfYWRkcmVzc2VzX3RvdGFsGB8gASgFEh0KFXB1YmxpY19hZGRyZXNzZXNfZnJlZRggIAEoBSK1AQoJSG9zdERyYWluEg0KBXN0YXRlGAEgASgJEikKBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFzdG9wX3NpbmdsZV9ub2RlcxgDIAEoCBIQCghtYWNoaW5lcxgEIAEoBRIMCgRsZWZ0GAUgASgFEjMKCXdhaXRzX2ZvchgGIAMoCzIgLmhvbGRmYXN0LmFkbWluLnYxLkhvc3REcmFpbldhaXQiMwoNSG9zdERyYWluV2FpdBISCgpzZXJ2aWNlX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSI5ChBMaXN0SG9zdHNSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlIlAKEUxpc3RIb3N0c1Jlc3BvbnNlEiYKBWhvc3RzGAEgAygLMhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdBITCgtuZXh0X2N1cnNvchgCIAEoCSIsCg5HZXRIb3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8iugIKDkFkZEhvc3RSZXF1ZXN0EjkKB2hvc3RfaWQYASABKAlCKLpIJXIjGD8yH15bYS16MC05XShbYS16MC05LV0qW2EtejAtOV0pPyQSNgoEem9uZRgCIAEoCUIoukglciMYPzIfXlthLXowLTldKFthLXowLTktXSpbYS16MC05XSk/JBIbCgdhZGRyZXNzGAMgASgJQgq6SAdyBRADGIYCEjcKEW1lbW9yeV9vdmVyY29tbWl0GAQgASgBQhe6SBQSEhkAAAAAAABZQCkAAAAAAAAAAEgAiAEBEjUKD2Rpc2tfb3ZlcmNvbW1pdBgFIAEoAUIXukgUEhIZAAAAAABAj0ApAAAAAAAAAABIAYgBAUIUChJfbWVtb3J5X292ZXJjb21taXRCEgoQX2Rpc2tfb3ZlcmNvbW1pdCJTCg9BZGRIb3N0UmVzcG9uc2USJQoEaG9zdBgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QSGQoJam9pbl9maWxlGAIgASgJQgayuxgCCAEiLwoRQ29yZG9uSG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/IjEKE1VuY29yZG9uSG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/IkkKEERyYWluSG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/EhkKEXN0b3Bfc2luZ2xlX25vZGVzGAIgASgIImwKEVJlbW92ZUhvc3RSZXF1ZXN0EhoKB2hvc3RfaWQYASABKAlCCbpIBnIEEAEYPxIRCglkZXN0cm95ZWQYAiABKAgSKAoNbG9zdF9zZXJ2aWNlcxgDIAMoCUIRukgOkgELEJBOIgZyBBABGEAyzwUKC0hvc3RTZXJ2aWNlEm0KCUxpc3RIb3N0cxIjLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RIb3N0c1JlcXVlc3QaJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SG9zdHNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBElwKB0dldEhvc3QSIS5ob2xkZmFzdC5hZG1pbi52MS5HZXRIb3N0UmVxdWVzdBoXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJmCgdBZGRIb3N0EiEuaG9sZGZhc3QuYWRtaW4udjEuQWRkSG9zdFJlcXVlc3QaIi5ob2xkZmFzdC5hZG1pbi52MS5BZGRIb3N0UmVzcG9uc2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEmEKCkNvcmRvbkhvc3QSJC5ob2xkZmFzdC5hZG1pbi52MS5Db3Jkb25Ib3N0UmVxdWVzdBoXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QiFKq7GBASDnBsYXRmb3JtOndyaXRlEmUKDFVuY29yZG9uSG9zdBImLmhvbGRmYXN0LmFkbWluLnYxLlVuY29yZG9uSG9zdFJlcXVlc3QaFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJfCglEcmFpbkhvc3QSIy5ob2xkZmFzdC5hZG1pbi52MS5EcmFpbkhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSYAoKUmVtb3ZlSG9zdBIkLmhvbGRmYXN0LmFkbWluLnYxLlJlbW92ZUhvc3RSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IhSquxgQEg5wbGF0Zm9ybTp3cml0ZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZG1pbi92MS9ob3N0LnByb3RvEhFob2xkZmFzdC5hZG1pbi52MSKHBgoESG9zdBIKCgJpZBgBIAEoCRIMCgR6b25lGAIgASgJEg8KB2FkZHJlc3MYAyABKAkSDQoFc3RhdGUYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgGIAEoCRIQCghjb3Jkb25lZBgHIAEoCBIrCgVkcmFpbhgIIAEoCzIcLmhvbGRmYXN0LmFkbWluLnYxLkhvc3REcmFpbhIQCghwcm92aWRlchgJIAEoCRIaChJtZW1vcnlfdG90YWxfYnl0ZXMYCiABKAMSGQoRbWVtb3J5X2ZyZWVfYnl0ZXMYCyABKAMSHQoVbWVtb3J5X3Byb21pc2VkX2J5dGVzGAwgASgDEhkKEW1lbW9yeV9vdmVyY29tbWl0GA0gASgBEhgKEGRpc2tfdG90YWxfYnl0ZXMYDiABKAMSFwoPZGlza19mcmVlX2J5dGVzGA8gASgDEhsKE2Rpc2tfcHJvbWlzZWRfYnl0ZXMYECABKAMSFwoPZGlza19vdmVyY29tbWl0GBEgASgBEhUKDXN0b3JhZ2VfdGllcnMYEiADKAkSDwoHZW5naW5lcxgTIAMoCRIPCgd2ZXJzaW9uGBQgASgJEhAKCG1hY2hpbmVzGBUgASgFEhgKEHdhaXRpbmdfbWFjaGluZXMYFiABKAUSLgoKY3JlYXRlZF9hdBgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoWY2VydGlmaWNhdGVfZXhwaXJlc19hdBgYIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQcHVibGljX2FkZHJlc3NlcxgeIAEoCRIeChZwdWJsaWNfYWRkcmVzc2VzX3RvdGFsGB8gASgFEh0KFXB1YmxpY19hZGRyZXNzZXNfZnJlZRggIAEoBRI1Cg1taXNzaW5nX3BhdGhzGCggAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuTWlzc2luZ1BhdGgiLgoLTWlzc2luZ1BhdGgSDwoHaG9zdF9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkitQEKCUhvc3REcmFpbhINCgVzdGF0ZRgBIAEoCRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRc3RvcF9zaW5nbGVfbm9kZXMYAyABKAgSEAoIbWFjaGluZXMYBCABKAUSDAoEbGVmdBgFIAEoBRIzCgl3YWl0c19mb3IYBiADKAsyIC5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0RHJhaW5XYWl0IjMKDUhvc3REcmFpbldhaXQSEgoKc2VydmljZV9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiOQoQTGlzdEhvc3RzUmVxdWVzdBIlCgRwYWdlGAEgASgLMhcuaG9sZGZhc3QuYWRtaW4udjEuUGFnZSJQChFMaXN0SG9zdHNSZXNwb25zZRImCgVob3N0cxgBIAMoCzIXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QSEwoLbmV4dF9jdXJzb3IYAiABKAkiLAoOR2V0SG9zdFJlcXVlc3QSGgoHaG9zdF9pZBgBIAEoCUIJukgGcgQQARg/IroCCg5BZGRIb3N0UmVxdWVzdBI5Cgdob3N0X2lkGAEgASgJQii6SCVyIxg/Mh9eW2EtejAtOV0oW2EtejAtOS1dKlthLXowLTldKT8kEjYKBHpvbmUYAiABKAlCKLpIJXIjGD8yH15bYS16MC05XShbYS16MC05LV0qW2EtejAtOV0pPyQSGwoHYWRkcmVzcxgDIAEoCUIKukgHcgUQAxiGAhI3ChFtZW1vcnlfb3ZlcmNvbW1pdBgEIAEoAUIXukgUEhIZAAAAAAAAWUApAAAAAAAAAABIAIgBARI1Cg9kaXNrX292ZXJjb21taXQYBSABKAFCF7pIFBISGQAAAAAAQI9AKQAAAAAAAAAASAGIAQFCFAoSX21lbW9yeV9vdmVyY29tbWl0QhIKEF9kaXNrX292ZXJjb21taXQiUwoPQWRkSG9zdFJlc3BvbnNlEiUKBGhvc3QYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0EhkKCWpvaW5fZmlsZRgCIAEoCUIGsrsYAggBIi8KEUNvcmRvbkhvc3RSZXF1ZXN0EhoKB2hvc3RfaWQYASABKAlCCbpIBnIEEAEYPyIxChNVbmNvcmRvbkhvc3RSZXF1ZXN0EhoKB2hvc3RfaWQYASABKAlCCbpIBnIEEAEYPyJJChBEcmFpbkhvc3RSZXF1ZXN0EhoKB2hvc3RfaWQYASABKAlCCbpIBnIEEAEYPxIZChFzdG9wX3NpbmdsZV9ub2RlcxgCIAEoCCJsChFSZW1vdmVIb3N0UmVxdWVzdBIaCgdob3N0X2lkGAEgASgJQgm6SAZyBBABGD8SEQoJZGVzdHJveWVkGAIgASgIEigKDWxvc3Rfc2VydmljZXMYAyADKAlCEbpIDpIBCxCQTiIGcgQQARhAMs8FCgtIb3N0U2VydmljZRJtCglMaXN0SG9zdHMSIy5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SG9zdHNSZXF1ZXN0GiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEhvc3RzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJcCgdHZXRIb3N0EiEuaG9sZGZhc3QuYWRtaW4udjEuR2V0SG9zdFJlcXVlc3QaFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0IhWquxgREg1wbGF0Zm9ybTpyZWFkOAESZgoHQWRkSG9zdBIhLmhvbGRmYXN0LmFkbWluLnYxLkFkZEhvc3RSZXF1ZXN0GiIuaG9sZGZhc3QuYWRtaW4udjEuQWRkSG9zdFJlc3BvbnNlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJhCgpDb3Jkb25Ib3N0EiQuaG9sZGZhc3QuYWRtaW4udjEuQ29yZG9uSG9zdFJlcXVlc3QaFy5ob2xkZmFzdC5hZG1pbi52MS5Ib3N0IhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJlCgxVbmNvcmRvbkhvc3QSJi5ob2xkZmFzdC5hZG1pbi52MS5VbmNvcmRvbkhvc3RSZXF1ZXN0GhcuaG9sZGZhc3QuYWRtaW4udjEuSG9zdCIUqrsYEBIOcGxhdGZvcm06d3JpdGUSXwoJRHJhaW5Ib3N0EiMuaG9sZGZhc3QuYWRtaW4udjEuRHJhaW5Ib3N0UmVxdWVzdBoXLmhvbGRmYXN0LmFkbWluLnYxLkhvc3QiFKq7GBASDnBsYXRmb3JtOndyaXRlEmAKClJlbW92ZUhvc3QSJC5ob2xkZmFzdC5hZG1pbi52MS5SZW1vdmVIb3N0UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIUqrsYEBIOcGxhdGZvcm06d3JpdGViBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.Host
@@ -56,7 +56,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   since?: Timestamp | undefined;
 
   /**
-   * Why it is not ready.
+   * Why it is not ready, or which other hosts' machines are not reached from there.
    *
    * @generated from field: string reason = 6;
    */
@@ -184,6 +184,13 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
    * @generated from field: int32 public_addresses_free = 32;
    */
   publicAddressesFree: number;
+
+  /**
+   * Other hosts whose machines are not reached from here, so that members of one service may not speak to each other.
+   *
+   * @generated from field: repeated holdfast.admin.v1.MissingPath missing_paths = 40;
+   */
+  missingPaths: MissingPath[];
 };
 
 /**
@@ -222,7 +229,7 @@ export type HostJson = {
   since?: TimestampJson;
 
   /**
-   * Why it is not ready.
+   * Why it is not ready, or which other hosts' machines are not reached from there.
    *
    * @generated from field: string reason = 6;
    */
@@ -350,6 +357,13 @@ export type HostJson = {
    * @generated from field: int32 public_addresses_free = 32;
    */
   publicAddressesFree?: number;
+
+  /**
+   * Other hosts whose machines are not reached from here, so that members of one service may not speak to each other.
+   *
+   * @generated from field: repeated holdfast.admin.v1.MissingPath missing_paths = 40;
+   */
+  missingPaths?: MissingPathJson[];
 };
 
 /**
@@ -358,6 +372,47 @@ export type HostJson = {
  */
 export const HostSchema: GenMessage<Host, {jsonType: HostJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_admin_v1_host, 0);
+
+/**
+ * @generated from message holdfast.admin.v1.MissingPath
+ */
+export type MissingPath = Message<"holdfast.admin.v1.MissingPath"> & {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId: string;
+
+  /**
+   * What is in the way.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * @generated from message holdfast.admin.v1.MissingPath
+ */
+export type MissingPathJson = {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId?: string;
+
+  /**
+   * What is in the way.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.admin.v1.MissingPath.
+ * Use `create(MissingPathSchema)` to create a new message.
+ */
+export const MissingPathSchema: GenMessage<MissingPath, {jsonType: MissingPathJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_admin_v1_host, 1);
 
 /**
  * @generated from message holdfast.admin.v1.HostDrain
@@ -450,7 +505,7 @@ export type HostDrainJson = {
  * Use `create(HostDrainSchema)` to create a new message.
  */
 export const HostDrainSchema: GenMessage<HostDrain, {jsonType: HostDrainJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 1);
+  messageDesc(file_holdfast_admin_v1_host, 2);
 
 /**
  * @generated from message holdfast.admin.v1.HostDrainWait
@@ -491,7 +546,7 @@ export type HostDrainWaitJson = {
  * Use `create(HostDrainWaitSchema)` to create a new message.
  */
 export const HostDrainWaitSchema: GenMessage<HostDrainWait, {jsonType: HostDrainWaitJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 2);
+  messageDesc(file_holdfast_admin_v1_host, 3);
 
 /**
  * @generated from message holdfast.admin.v1.ListHostsRequest
@@ -518,7 +573,7 @@ export type ListHostsRequestJson = {
  * Use `create(ListHostsRequestSchema)` to create a new message.
  */
 export const ListHostsRequestSchema: GenMessage<ListHostsRequest, {jsonType: ListHostsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 3);
+  messageDesc(file_holdfast_admin_v1_host, 4);
 
 /**
  * @generated from message holdfast.admin.v1.ListHostsResponse
@@ -555,7 +610,7 @@ export type ListHostsResponseJson = {
  * Use `create(ListHostsResponseSchema)` to create a new message.
  */
 export const ListHostsResponseSchema: GenMessage<ListHostsResponse, {jsonType: ListHostsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 4);
+  messageDesc(file_holdfast_admin_v1_host, 5);
 
 /**
  * @generated from message holdfast.admin.v1.GetHostRequest
@@ -582,7 +637,7 @@ export type GetHostRequestJson = {
  * Use `create(GetHostRequestSchema)` to create a new message.
  */
 export const GetHostRequestSchema: GenMessage<GetHostRequest, {jsonType: GetHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 5);
+  messageDesc(file_holdfast_admin_v1_host, 6);
 
 /**
  * @generated from message holdfast.admin.v1.AddHostRequest
@@ -657,7 +712,7 @@ export type AddHostRequestJson = {
  * Use `create(AddHostRequestSchema)` to create a new message.
  */
 export const AddHostRequestSchema: GenMessage<AddHostRequest, {jsonType: AddHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 6);
+  messageDesc(file_holdfast_admin_v1_host, 7);
 
 /**
  * @generated from message holdfast.admin.v1.AddHostResponse
@@ -698,7 +753,7 @@ export type AddHostResponseJson = {
  * Use `create(AddHostResponseSchema)` to create a new message.
  */
 export const AddHostResponseSchema: GenMessage<AddHostResponse, {jsonType: AddHostResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 7);
+  messageDesc(file_holdfast_admin_v1_host, 8);
 
 /**
  * @generated from message holdfast.admin.v1.CordonHostRequest
@@ -725,7 +780,7 @@ export type CordonHostRequestJson = {
  * Use `create(CordonHostRequestSchema)` to create a new message.
  */
 export const CordonHostRequestSchema: GenMessage<CordonHostRequest, {jsonType: CordonHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 8);
+  messageDesc(file_holdfast_admin_v1_host, 9);
 
 /**
  * @generated from message holdfast.admin.v1.UncordonHostRequest
@@ -752,7 +807,7 @@ export type UncordonHostRequestJson = {
  * Use `create(UncordonHostRequestSchema)` to create a new message.
  */
 export const UncordonHostRequestSchema: GenMessage<UncordonHostRequest, {jsonType: UncordonHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 9);
+  messageDesc(file_holdfast_admin_v1_host, 10);
 
 /**
  * @generated from message holdfast.admin.v1.DrainHostRequest
@@ -793,7 +848,7 @@ export type DrainHostRequestJson = {
  * Use `create(DrainHostRequestSchema)` to create a new message.
  */
 export const DrainHostRequestSchema: GenMessage<DrainHostRequest, {jsonType: DrainHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 10);
+  messageDesc(file_holdfast_admin_v1_host, 11);
 
 /**
  * @generated from message holdfast.admin.v1.RemoveHostRequest
@@ -848,7 +903,7 @@ export type RemoveHostRequestJson = {
  * Use `create(RemoveHostRequestSchema)` to create a new message.
  */
 export const RemoveHostRequestSchema: GenMessage<RemoveHostRequest, {jsonType: RemoveHostRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_admin_v1_host, 11);
+  messageDesc(file_holdfast_admin_v1_host, 12);
 
 /**
  * @generated from service holdfast.admin.v1.HostService

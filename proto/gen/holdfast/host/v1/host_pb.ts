@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/host/v1/host.proto.
  */
 export const file_holdfast_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IskCChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUiRAoLU3RvcmFnZVRpZXISDAoEbmFtZRgBIAEoCRITCgt0b3RhbF9ieXRlcxgCIAEoAxISCgpmcmVlX2J5dGVzGAMgASgDIjEKC01hY2hpbmVQbGFuEgwKBHZjcHUYASABKAUSFAoMbWVtb3J5X2J5dGVzGAIgASgDItYBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCSLGAQoMTWFjaGluZUZhY3RzEgoKAmlkGAEgASgJEg8KB3J1bm5pbmcYAiABKAgSDwoHYWRkcmVzcxgDIAEoCRISCgpkaXNrX2J5dGVzGAQgASgDEisKBHBsYW4YBSABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuEhAKCGhhc19kYXRhGAYgASgIEg4KBnN0YXJ0cxgHIAEoAxINCgVpbWFnZRgIIAEoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2Ui7AEKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UygQsKC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IskCChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUiRAoLU3RvcmFnZVRpZXISDAoEbmFtZRgBIAEoCRITCgt0b3RhbF9ieXRlcxgCIAEoAxISCgpmcmVlX2J5dGVzGAMgASgDIjEKC01hY2hpbmVQbGFuEgwKBHZjcHUYASABKAUSFAoMbWVtb3J5X2J5dGVzGAIgASgDItYBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCSLGAQoMTWFjaGluZUZhY3RzEgoKAmlkGAEgASgJEg8KB3J1bm5pbmcYAiABKAgSDwoHYWRkcmVzcxgDIAEoCRISCgpkaXNrX2J5dGVzGAQgASgDEisKBHBsYW4YBSABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuEhAKCGhhc19kYXRhGAYgASgIEg4KBnN0YXJ0cxgHIAEoAxINCgVpbWFnZRgIIAEoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2Ui7AEKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UiQwoQS2VlcFBhdGhzUmVxdWVzdBIvCgpuZWlnaGJvdXJzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5OZWlnaGJvdXIiPgoRS2VlcFBhdGhzUmVzcG9uc2USKQoFcGF0aHMYASADKAsyGi5ob2xkZmFzdC5ob3N0LnYxLkhvc3RQYXRoIj4KCU5laWdoYm91chIPCgdob3N0X2lkGAEgASgJEg8KB25ldHdvcmsYAiABKAkSDwoHYWRkcmVzcxgDIAEoCSIsCghIb3N0UGF0aBIPCgdob3N0X2lkGAEgASgJEg8KB3Byb2JsZW0YAiABKAky1wsKC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM");
 
 /**
  * @generated from message holdfast.host.v1.GetFactsRequest
@@ -1584,6 +1584,160 @@ export const ApplyEdgeResponseSchema: GenMessage<ApplyEdgeResponse, {jsonType: A
   messageDesc(file_holdfast_host_v1_host, 36);
 
 /**
+ * @generated from message holdfast.host.v1.KeepPathsRequest
+ */
+export type KeepPathsRequest = Message<"holdfast.host.v1.KeepPathsRequest"> & {
+  /**
+   * @generated from field: repeated holdfast.host.v1.Neighbour neighbours = 1;
+   */
+  neighbours: Neighbour[];
+};
+
+/**
+ * @generated from message holdfast.host.v1.KeepPathsRequest
+ */
+export type KeepPathsRequestJson = {
+  /**
+   * @generated from field: repeated holdfast.host.v1.Neighbour neighbours = 1;
+   */
+  neighbours?: NeighbourJson[];
+};
+
+/**
+ * Describes the message holdfast.host.v1.KeepPathsRequest.
+ * Use `create(KeepPathsRequestSchema)` to create a new message.
+ */
+export const KeepPathsRequestSchema: GenMessage<KeepPathsRequest, {jsonType: KeepPathsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 37);
+
+/**
+ * @generated from message holdfast.host.v1.KeepPathsResponse
+ */
+export type KeepPathsResponse = Message<"holdfast.host.v1.KeepPathsResponse"> & {
+  /**
+   * One for each that was asked for; none where there is nothing to keep.
+   *
+   * @generated from field: repeated holdfast.host.v1.HostPath paths = 1;
+   */
+  paths: HostPath[];
+};
+
+/**
+ * @generated from message holdfast.host.v1.KeepPathsResponse
+ */
+export type KeepPathsResponseJson = {
+  /**
+   * One for each that was asked for; none where there is nothing to keep.
+   *
+   * @generated from field: repeated holdfast.host.v1.HostPath paths = 1;
+   */
+  paths?: HostPathJson[];
+};
+
+/**
+ * Describes the message holdfast.host.v1.KeepPathsResponse.
+ * Use `create(KeepPathsResponseSchema)` to create a new message.
+ */
+export const KeepPathsResponseSchema: GenMessage<KeepPathsResponse, {jsonType: KeepPathsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 38);
+
+/**
+ * @generated from message holdfast.host.v1.Neighbour
+ */
+export type Neighbour = Message<"holdfast.host.v1.Neighbour"> & {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId: string;
+
+  /**
+   * Of all its machines, such as "10.78.0.0/16"; its own address there ends in ".0.1".
+   *
+   * @generated from field: string network = 2;
+   */
+  network: string;
+
+  /**
+   * Address or name of the host itself.
+   *
+   * @generated from field: string address = 3;
+   */
+  address: string;
+};
+
+/**
+ * @generated from message holdfast.host.v1.Neighbour
+ */
+export type NeighbourJson = {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId?: string;
+
+  /**
+   * Of all its machines, such as "10.78.0.0/16"; its own address there ends in ".0.1".
+   *
+   * @generated from field: string network = 2;
+   */
+  network?: string;
+
+  /**
+   * Address or name of the host itself.
+   *
+   * @generated from field: string address = 3;
+   */
+  address?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.Neighbour.
+ * Use `create(NeighbourSchema)` to create a new message.
+ */
+export const NeighbourSchema: GenMessage<Neighbour, {jsonType: NeighbourJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 39);
+
+/**
+ * @generated from message holdfast.host.v1.HostPath
+ */
+export type HostPath = Message<"holdfast.host.v1.HostPath"> & {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId: string;
+
+  /**
+   * Why its machines are not reached; empty when they are.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem: string;
+};
+
+/**
+ * @generated from message holdfast.host.v1.HostPath
+ */
+export type HostPathJson = {
+  /**
+   * @generated from field: string host_id = 1;
+   */
+  hostId?: string;
+
+  /**
+   * Why its machines are not reached; empty when they are.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.HostPath.
+ * Use `create(HostPathSchema)` to create a new message.
+ */
+export const HostPathSchema: GenMessage<HostPath, {jsonType: HostPathJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 40);
+
+/**
  * @generated from service holdfast.host.v1.HostService
  */
 export const HostService: GenService<{
@@ -1738,6 +1892,17 @@ export const HostService: GenService<{
     methodKind: "unary";
     input: typeof ApplyEdgeRequestSchema;
     output: typeof ApplyEdgeResponseSchema;
+  },
+  /**
+   * Keeps a way from this host to the machines of these, and to no others. Where machines have no network of their own nothing
+   * happens.
+   *
+   * @generated from rpc holdfast.host.v1.HostService.KeepPaths
+   */
+  keepPaths: {
+    methodKind: "unary";
+    input: typeof KeepPathsRequestSchema;
+    output: typeof KeepPathsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_host_v1_host, 0);

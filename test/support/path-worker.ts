@@ -1,0 +1,15 @@
+import type { Neighbour, ReachRule } from "@holdfast/controller/compute/compute-provider.ts";
+import { createHostPaths } from "@holdfast/controller/compute/incus/host-paths.ts";
+import { createMachineEdge, edgePlace } from "@holdfast/controller/compute/incus/machine-edge.ts";
+
+/** What one host of two is to do with its network; run in the network that stands for the host. */
+export interface PathWork {
+  readonly block: string;
+  readonly neighbours: readonly Neighbour[];
+  readonly rules: readonly ReachRule[];
+}
+
+const { block, neighbours, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
+const signal = AbortSignal.timeout(20_000);
+await createMachineEdge(edgePlace(block, [], [])).apply(rules, signal);
+process.stdout.write(JSON.stringify(await createHostPaths(block).keep(neighbours, signal)));
