@@ -1,5 +1,5 @@
 import type { PeerCertificate } from "node:tls";
-import { Client, type ClientDuplexStream, credentials, type ServiceError } from "@grpc/grpc-js";
+import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { createLastCall } from "@holdfast/common/last-call.ts";
 import { unaryCall } from "@holdfast/common/unary-call.ts";
 import { type GrpcMethod, grpcService } from "@holdfast/common/grpc-service.ts";
