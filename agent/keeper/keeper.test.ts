@@ -78,16 +78,17 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
   });
 
   test("refuses an extension with a lower number and takes a deadline away with null", async () => {
-    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 400 } });
+    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 1_500 } });
     await agent.ask({ op: "extend", name: "engine", number: 5, leftMs: null });
     expect(await agent.ask({ op: "extend", name: "engine", number: 4, leftMs: 1 })).toMatchObject({ ok: false });
-    await sleep(600);
+    await sleep(1_700);
     expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
   });
 
   test("stops by the signal and answers when it is empty; the deaf are killed after their grace", async () => {
-    await agent.ask({ op: "start", component: specOf("engine", ["sh", "-c", "trap '' TERM; sleep 1000 & wait"]) });
-    await sleep(50);
+    const deaf = ["sh", "-c", "trap '' TERM; echo deaf by now; sleep 1000 & wait"];
+    await agent.ask({ op: "start", component: specOf("engine", deaf) });
+    await until(() => logOf(directory).includes("deaf by now"));
     const reply = await agent.ask({ op: "stop", name: "engine", signal: "SIGTERM", graceMs: 200 });
     expect(statusIn(reply, "engine")).toMatchObject({ state: "empty", cause: "requested" });
     expect(markedProcesses(directory)).toEqual([]);
@@ -160,9 +161,9 @@ describe("a keeper process", () => {
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
     const stop = { signal: "SIGTERM", graceMs: 1000 } as const;
-    const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; while :; do sleep 0.05; done"];
+    const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo polite by now; while :; do sleep 0.05; done"];
     await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop } });
-    await sleep(100);
+    await until(() => logOf(directory).includes("polite by now"));
     child.kill("SIGTERM");
     await until(() => child.exitCode !== null);
     expect(child.exitCode).toBe(0);
