@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { endpointText } from "@holdfast/common/endpoint.ts";
+import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 import type { Installation } from "./installation.ts";
@@ -91,6 +92,7 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
     join(parts.checkout, "controller", "src", "main.ts"),
     parts.environment,
     controllerSettings(parts),
+    controllerFlags,
   );
 }
 
@@ -114,15 +116,16 @@ export function dnsIdentity(layout: Layout): string {
   return join(layout.dns, "identity");
 }
 
-/** A program of the platform; `settings` come over what the operator set. */
+/** A program of the platform; `settings` come over what the operator set, `flags` are Node's. */
 export function nodeChild(
   name: string,
   main: string,
   environment: Readonly<Record<string, string>>,
   settings: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
 ): ChildSpec {
   // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
-  const argv = [process.execPath, "--disable-warning=DEP0123", main];
+  const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
   const [command = "", ...args] = argv;
   return {
     name,

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { controllerFlags } from "@holdfast/controller/node-flags.ts";
 import type { Answer } from "./questions.ts";
 
 /** A process that is measured, or that is not to disturb what is, on one core; it answers questions over its channel. */
@@ -18,7 +19,8 @@ export const loadCore = 1;
 /** Starts `bench/src/peers/<name>.ts`; resolves when it says that it is ready. */
 export async function startPeer(name: string, settings: object, core = serverCore): Promise<PeerProcess> {
   const child = fork(join(import.meta.dirname, "..", "peers", `${name}.ts`), [JSON.stringify(settings)], {
-    execArgv: ["--expose-gc", "--disable-warning=DEP0123"],
+    // What a controller is compared with runs as it does.
+    execArgv: ["--expose-gc", "--disable-warning=DEP0123", ...controllerFlags],
   });
   pin(child.pid ?? 0, core);
   let asked = 0;
