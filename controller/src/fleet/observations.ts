@@ -1,4 +1,4 @@
-import { clone, equals, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { equals, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -32,8 +32,6 @@ export interface ObservationsDeps {
 
 interface Stored {
   readonly observed: ObservedInstance;
-  /** It without what moves all the time. */
-  readonly material: InstanceObservation;
   /** Sizes of the last one that was news. */
   readonly dataBytes: bigint;
   readonly freeBytes: bigint;
@@ -139,18 +137,16 @@ export function createObservations({ store, clock, log, onChange }: Observations
 
 function newsOf(observed: ObservedInstance): Stored {
   const { dataBytes, freeBytes } = observed.instance;
-  const material = clone(InstanceObservationSchema, observed.instance);
-  material.dataBytes = 0n;
-  material.freeBytes = 0n;
-  return { observed, material, dataBytes, freeBytes };
+  return { observed, dataBytes, freeBytes };
 }
 
 function isSame(known: Stored, news: Stored): boolean {
+  const { dataBytes, freeBytes } = news;
   return (
     known.observed.bootId === news.observed.bootId &&
-    isNear(known.dataBytes, news.dataBytes) &&
-    isNear(known.freeBytes, news.freeBytes) &&
-    equals(InstanceObservationSchema, known.material, news.material)
+    isNear(known.dataBytes, dataBytes) &&
+    isNear(known.freeBytes, freeBytes) &&
+    equals(InstanceObservationSchema, { ...known.observed.instance, dataBytes, freeBytes }, news.observed.instance)
   );
 }
 

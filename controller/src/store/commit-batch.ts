@@ -1,7 +1,7 @@
 import type { Transaction } from "./store.ts";
 
-/** etcd takes 128 operations on one level of a transaction and what is left of them on the next. */
-const membersMax = 64;
+/** So many transactions travel as one at most: etcd takes 128 operations on one level and what is left of them on the next. */
+export const membersMax = 64;
 const keysMax = 48;
 const bytesMax = 256 << 10;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { batchLength } from "./commit-batch.ts";
+import { batchLength, membersMax } from "./commit-batch.ts";
 import { type EtcdClient, unavailable } from "./etcd-client.ts";
 import { committedOf, requestOf } from "./etcd-transaction.ts";
 import type { Committed, Transaction } from "./store.ts";
@@ -50,7 +50,8 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
     for (const each of queue) if (each.askedMs < before) each.reject(unavailable(new Error("etcd is too slow")));
     queue = queue.filter(({ left }) => !left);
     while (underWay < maxUnderWay && queue.length > 0) {
-      const batch = queue.splice(0, batchLength(queue.map(({ transaction }) => transaction)));
+      const next = queue.slice(0, membersMax).map(({ transaction }) => transaction);
+      const batch = queue.splice(0, batchLength(next));
       underWay += 1;
       void sendBatch(batch).finally(() => {
         underWay -= 1;

@@ -14,23 +14,24 @@ export interface SortedIds {
 }
 
 export function createOrderedIds(): OrderedIds {
-  const all: string[] = [];
-  const byOrganization = new Map<string, string[]>();
+  const all = createList();
+  const byOrganization = new Map<string, List>();
   return {
     add(organizationId, id) {
-      insert(all, id);
-      const ids = byOrganization.get(organizationId) ?? [];
-      insert(ids, id);
-      byOrganization.set(organizationId, ids);
+      all.add(id);
+      const own = byOrganization.get(organizationId) ?? createList();
+      own.add(id);
+      byOrganization.set(organizationId, own);
     },
     remove(organizationId, id) {
-      remove(all, id);
-      const ids = byOrganization.get(organizationId) ?? [];
-      remove(ids, id);
-      if (ids.length === 0) byOrganization.delete(organizationId);
+      all.remove(id);
+      const own = byOrganization.get(organizationId);
+      own?.remove(id);
+      if (own?.size === 0) byOrganization.delete(organizationId);
     },
     of(organizationId) {
-      const ids = organizationId === undefined ? all : (byOrganization.get(organizationId) ?? []);
+      const list = organizationId === undefined ? all : byOrganization.get(organizationId);
+      const ids = list?.sorted() ?? [];
       return {
         size: ids.length,
         at: (index) => ids[index] ?? "",
@@ -40,16 +41,42 @@ export function createOrderedIds(): OrderedIds {
   };
 }
 
-function insert(ids: string[], id: string): void {
-  // Ids are made in order of time: almost always the new one is the last.
-  const last = ids.at(-1);
-  if (last === undefined || last < id) ids.push(id);
-  else ids.splice(indexAfter(ids, id), 0, id);
+interface List {
+  readonly size: number;
+  add(id: string): void;
+  remove(id: string): void;
+  sorted(): readonly string[];
 }
 
-function remove(ids: string[], id: string): void {
-  const index = indexAfter(ids, id) - 1;
-  if (ids[index] === id) ids.splice(index, 1);
+/**
+ * Put in order when it is read: there may be a hundred thousand tasks, whose ids come in no order and which nobody lists,
+ * and each would else move half of the others.
+ */
+function createList(): List {
+  let ids: string[] = [];
+  const late = new Set<string>();
+  const gone = new Set<string>();
+  return {
+    get size() {
+      return ids.length - gone.size + late.size;
+    },
+    add(id) {
+      if (gone.delete(id)) return;
+      const last = ids.at(-1);
+      if (last === undefined || last < id) ids.push(id);
+      else late.add(id);
+    },
+    remove(id) {
+      if (!late.delete(id)) gone.add(id);
+    },
+    sorted() {
+      if (gone.size > 0) ids = ids.filter((id) => !gone.has(id));
+      if (late.size > 0) ids = [...ids, ...late].sort();
+      gone.clear();
+      late.clear();
+      return ids;
+    },
+  };
 }
 
 function indexAfter(ids: readonly string[], id: string): number {
