@@ -87,7 +87,8 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
 
   await controller.end();
   const servers = {
-    ours: (pass: number) => parts.startController(`controller-fresh-${pass}`),
+    // Who was the first to open its stream waits in silence until the last one has.
+    ours: (pass: number) => parts.startController(`controller-fresh-${pass}`, { silenceMs: 600_000 }),
     "connect-node": () => startPeer("connect-node", identity),
     "raw-http2": () => startPeer("raw-http2", identity),
   };

@@ -49,8 +49,8 @@ export async function measureChanges(
   await echo.end();
 
   async function changesAt(perSecond: number, forSeconds: number) {
-    await controller.ask({ ask: "loop" });
     const before = await controller.ask<Usage>({ ask: "usage" });
+    await controller.ask({ ask: "loop" });
     const { asked, refused } = await controller.ask<{ asked: Record<string, number>; refused: number }>({
       ask: "change",
       ids,
@@ -72,7 +72,9 @@ export async function measureChanges(
         everyMs: 200,
         async describe() {
           const late = (await arrived()).filter((at) => at === null).length;
-          return `${late} of ${tasks.length} did not; ${await controller.ask<number>({ ask: "held" })} agents are connected`;
+          const held = await controller.ask<number>({ ask: "held" });
+          const logged = JSON.stringify(await controller.ask({ ask: "logged" }));
+          return `${late} of ${tasks.length} did not; ${held} agents are connected; the controller's log: ${logged}`;
         },
       },
     );

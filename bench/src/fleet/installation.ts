@@ -10,7 +10,7 @@ import { loadCore, type PeerProcess, startPeer } from "../support/peer-process.t
 export interface BenchInstallation {
   readonly etcd: TestEtcd;
   readonly machineIds: readonly string[];
-  startController(id: string): Promise<PeerProcess>;
+  startController(id: string, limits?: { readonly silenceMs: number }): Promise<PeerProcess>;
   /**
    * All agents, dialling these; resolves when each had a stream. With a controller given they enrol with it first, a few at a
    * time; without, they use the certificates that they have.
@@ -45,8 +45,8 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
   return {
     etcd,
     machineIds,
-    startController: async (id) =>
-      started(await startPeer("controller", { id, etcdUrl: etcd.url, masterKey, directory })),
+    startController: async (id, limits) =>
+      started(await startPeer("controller", { id, etcdUrl: etcd.url, masterKey, directory, ...limits })),
     async startAgents({ installationId, fingerprint }, address, enrolledBy) {
       const settings = { directory, installationId, fingerprint, controllers: [address] };
       const agents = started(await startPeer("agents", settings, loadCore));

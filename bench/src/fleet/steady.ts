@@ -19,8 +19,8 @@ export async function measureSteady(
   seconds: number,
 ): Promise<Steady> {
   const usages = () => Promise.all(controllers.map((each) => each.ask<Usage>({ ask: "usage" })));
-  await Promise.all(controllers.map((each) => each.ask({ ask: "loop" })));
   const [before, etcdBefore] = [await usages(), await effortOf(etcdUrl)];
+  await Promise.all(controllers.map((each) => each.ask({ ask: "loop" })));
   const begun = performance.now();
   await sleep(seconds * 1_000);
   const lags = await Promise.all(

@@ -3,6 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
+import { usualLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
 import { createRenewedIdentity } from "@holdfast/controller/pki/renewed-identity.ts";
 import { createShards } from "@holdfast/controller/runtime/shards.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -18,14 +19,22 @@ interface Settings {
   /** Base64. */
   readonly masterKey: string;
   readonly directory: string;
+  /** How long a stream may be silent; as usual when not given. */
+  readonly silenceMs?: number;
 }
 
-const { id, etcdUrl, masterKey, directory } = JSON.parse(process.argv[2] ?? "") as Settings;
+const {
+  id,
+  etcdUrl,
+  masterKey,
+  directory,
+  silenceMs = usualLimits.silenceMs,
+} = JSON.parse(process.argv[2] ?? "") as Settings;
 const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
 const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, controllers: [], close };
 // What is measured says which controller the agents are on.
-const limits = { surplus: { everyMs: 3_600_000, atOnce: 0 } };
+const limits = { silenceMs, surplus: { everyMs: 3_600_000, atOnce: 0 } };
 const controller = await startController(installation, id, { limits });
 const { store, membership, authority, fleet } = controller;
 createShards({ store, membership, log: silentLog });

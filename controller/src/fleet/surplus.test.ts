@@ -30,7 +30,8 @@ test.each([
 });
 
 test("agents are sent on to a controller that comes, until each has its share and all streams count once", async () => {
-  const limits = { surplus: { everyMs: 100, atOnce: 4 } };
+  // These agents say nothing, however long it takes until all of them are there.
+  const limits = { silenceMs: 600_000, surplus: { everyMs: 100, atOnce: 4 } };
   const first = await startController(installation, "c-1", { limits });
   const identities = new Map<string, AgentIdentity>();
   const open = async (machineId: string, address: string) => {
