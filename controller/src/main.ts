@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
@@ -12,16 +11,14 @@ import { createAccess } from "./access/create-access.ts";
 import { createCursors } from "./access/cursor.ts";
 import { createRefusalAudit } from "./access/refusal-audit.ts";
 import { startApi } from "./api.ts";
-import { catalogWith, defaultCatalog } from "./catalog/catalog.ts";
-import { createEngineOffers } from "./catalog/engine-offers.ts";
 import { createHolds } from "./clock/holds.ts";
 import { createCollections } from "./collections.ts";
 import { readControllerConfig } from "./config.ts";
 import { createEgress } from "./egress/create-egress.ts";
 import { createFleet } from "./fleet/create-fleet.ts";
-import { createHistory } from "./history/history.ts";
+import { openHistory } from "./history/open-history.ts";
 import { createHosts } from "./host/create-hosts.ts";
-import { catalogOf, imagesOf } from "./host/host-offers.ts";
+import { createOffers } from "./host/create-offers.ts";
 import { createMachinePlacement } from "./host/machine-placement.ts";
 import { keepLocalIdentities } from "./local-identities.ts";
 import { createSampleCollector } from "./metric/sample-collector.ts";
@@ -33,7 +30,7 @@ import { createPayloads } from "./objects/payloads.ts";
 import { createOutbox } from "./outbox/outbox.ts";
 import type { OutboxEntry } from "./outbox/outbox-entry.ts";
 import { createAuthorityFollowers } from "./pki/authority-followers.ts";
-import { createAuthority } from "./pki/create-authority.ts";
+import { createAuthority, lifetimesOf } from "./pki/create-authority.ts";
 import { reconciledOf } from "./reconciled.ts";
 import { takeSnapshot } from "./recovery/snapshot.ts";
 import { createDrainRequests } from "./runtime/drain-requests.ts";
@@ -74,33 +71,18 @@ const sealer = createSealer(keyring);
 const credentials = await readEtcdCredentials(config);
 const store = createEtcdStore({ hosts: config.etcd, ...(credentials && { credentials }), log, clock });
 await storeAnswers(store, log, stopping.signal);
-const authorityReady = createAuthority({
-  store,
-  sealer,
-  installationId,
-  clock,
-  log,
-  lifetimes: {
-    identityMs: config.machineCertificateS * 1_000,
-    // Servers are not asked to change theirs as often as a test's machines.
-    serverMs: Math.max(config.machineCertificateS * 1_000, 180_000),
-  },
-});
+const lifetimes = lifetimesOf(config.machineCertificateS);
+const authorityReady = createAuthority({ store, sealer, installationId, clock, log, lifetimes });
 if (config.bootstrapFile !== "")
   await bootstrapAccess(config.bootstrapFile, { store, sealer, clock, newId }, stopping.signal);
 const collections = createCollections(store);
 const { hosts, machines, tasks, records } = collections;
 const holds = createHolds({ store, clock, log });
 const storeMayBeBehind = () => holds.list().some(({ kind }) => kind === "restored");
-const history = createHistory({
-  url: config.historyUrl,
-  passwordFile: config.historyPasswordFile,
-  ...(config.historyCa === "" ? {} : { tls: { ca: await readFile(config.historyCa, "utf8") } }),
-  log,
-  now: clock.now,
-});
+const history = await openHistory(config, clock, log);
 const objects = createDirectoryStore(directoryOf(config.objects));
 const payloads = createPayloads(objects, { newId, maxBytes: payloadBytesMax });
+const snapshots = { store, history, objects, keyring, installationId, clock, log };
 
 // This controller among the others.
 const { agentListen, agentAdvertise } = config;
@@ -184,10 +166,7 @@ const waiting = createWaitingMachines({ machines, hosts, fleet, held, now: clock
 const keptAnswers = createKeptAnswers({ store, sealer, clock });
 
 // What converges the world to the store.
-const images = await provider.images(stopping.signal);
-const engines = () => createEngineOffers(imagesOf(images, hosts));
-const tiers = config.storageTiers.map((entry) => entry.split("=")[0] ?? "");
-const catalog = catalogOf(catalogWith(defaultCatalog, tiers), config.zone, hosts);
+const { catalog, engines } = await createOffers({ config, provider, hosts }, stopping.signal);
 const followers = createAuthorityFollowers({ machines, hosts, fleet, authority });
 const runner = createRunner({
   reconciled: reconciledOf({
@@ -210,7 +189,7 @@ const runner = createRunner({
     history,
     sealer,
     askNames: (name, addresses, signal) => verifier.verifyRecord(config.dnsServers, name, addresses, signal),
-    snapshots: { store, history, objects, keyring, installationId, clock, log },
+    snapshots,
     installationId,
     catalog,
     clock,
@@ -252,7 +231,7 @@ const api = await startApi({
     control: {
       members: membership.members,
       drain: drains.ask,
-      snapshot: (signal) => takeSnapshot({ store, history, objects, keyring, installationId, clock, log }, signal),
+      snapshot: (signal) => takeSnapshot(snapshots, signal),
       holds,
     },
     maintenanceHeld: () => holds.list("maintenance").length > 0,

@@ -10,7 +10,7 @@ import type { Holds } from "./clock/holds.ts";
 import type { Collections } from "./collections.ts";
 import type { HostsProvider } from "./compute/hosts/hosts-provider.ts";
 import { createEngineChangeWork } from "./engine-change/engine-change-reconciler.ts";
-import type { RunningFleet } from "./fleet/create-fleet.ts";
+import type { RunningFleet } from "./fleet/running-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
 import { holdsServices } from "./host/host.ts";

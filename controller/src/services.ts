@@ -22,7 +22,7 @@ import { createDatabaseApi } from "./database/database-api.ts";
 import type { EgressClient } from "./egress/egress-client.ts";
 import { createEventApi } from "./event/event-api.ts";
 import { createDatabaseUserApi } from "./database-user/database-user-api.ts";
-import type { RunningFleet } from "./fleet/create-fleet.ts";
+import type { RunningFleet } from "./fleet/running-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
 import type { WaitingMachines } from "./machine/waiting-machines.ts";

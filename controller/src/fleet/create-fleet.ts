@@ -1,93 +1,33 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
-import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { status as Code } from "@grpc/grpc-js";
-import type { Clock } from "@holdfast/common/clock.ts";
-import type { Endpoint } from "@holdfast/common/endpoint.ts";
-import type { Log } from "@holdfast/common/log.ts";
 import { TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { MachineObject } from "../machine/machine.ts";
-import type { Membership } from "../runtime/membership.ts";
-import type { InstallationAuthority } from "../pki/create-authority.ts";
 import { createRenewedIdentity } from "../pki/renewed-identity.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
-import type { Lease, Store } from "../store/store.ts";
 import { type MtlsListener, createMtlsListener } from "./mtls-listener.ts";
 import { createControllerAddresses } from "./controller-addresses.ts";
 import { createDurableTasks } from "./durable-tasks.ts";
-import type { Fleet, SessionFacts } from "./fleet.ts";
 import { type FleetLimits, usualLimits } from "./fleet-limits.ts";
 import { addFleetRpcs } from "./fleet-rpcs.ts";
+import { createKeptStreams } from "./kept-streams.ts";
 import { listenerNames } from "./listener-names.ts";
 import { createMachineCertificates } from "./machine-certificates.ts";
 import { createObservations } from "./observations.ts";
 import { createPace } from "./pace.ts";
-import type { PayloadStore } from "./payload-store.ts";
 import { createPeerCalls } from "./peer-calls.ts";
 import { createPresence } from "./presence.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import { RpcFailure } from "./rpc-status.ts";
+import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
 import { type Session, unreachable } from "./session.ts";
 import { createSessions } from "./sessions.ts";
-import { acknowledgeSamples, type SampleSink } from "./sample-sink.ts";
+import { acknowledgeSamples } from "./sample-sink.ts";
 import { createStanding } from "./standing.ts";
 import { createStoredMessages } from "./stored-messages.ts";
 import { createTaskDispatch, quickPrefix } from "./task-dispatch.ts";
 import { taskMessage } from "./task-message.ts";
-import type { TaskObject } from "./task-object.ts";
 import { createTaskResults } from "./task-results.ts";
 import { createSurplus } from "./surplus.ts";
 import { createTaskUpkeep } from "./task-upkeep.ts";
-
-export interface FleetDeps {
-  /** This controller among the others; streams hang on its lease. */
-  readonly membership: Membership;
-  readonly installationId: string;
-  readonly store: Store;
-  readonly machines: Collection<MachineObject>;
-  readonly tasks: Collection<TaskObject>;
-  readonly authority: InstallationAuthority;
-  readonly sealer: Sealer;
-  readonly payloads: PayloadStore;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly host: string;
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** Where it listens besides. */
-  readonly alsoListen?: readonly Endpoint[];
-  /** host:port that agents and controllers dial; by default where it listens. */
-  readonly advertise?: string;
-  readonly limits?: Partial<FleetLimits>;
-  /** True while the store may know less than the agents do, after a restore. Default: never. */
-  readonly storeMayBeBehind?: () => boolean;
-  /** Takes what machines were like; without it they keep their samples. */
-  readonly samples?: SampleSink;
-  /** Other services on the same listener, such as the zone's. */
-  readonly services?: readonly { definition: ServiceDefinition; implementation: UntypedServiceImplementation }[];
-}
-
-/** The fleet with its listener, as main starts and stops it. */
-export interface RunningFleet extends Fleet {
-  readonly port: number;
-  readonly advertise: string;
-  /** Every agent stream, with who holds it. */
-  sessions(): IterableIterator<[machineId: string, facts: SessionFacts]>;
-  /** Streams held here. */
-  readonly held: number;
-  /** host:port of every controller's listener. */
-  readonly controllers: readonly string[];
-  probeTransfer(
-    machineId: string,
-    sizeBytes: number,
-    signal?: AbortSignal,
-  ): Promise<{ durationMs: number; sha256: string }>;
-  close(): Promise<void>;
-}
-
-/** Streams whose presence is written anew together; the store makes two transactions of these. */
-const resumedAtOnce = 128;
 
 /** Serves agents as soon as it resolves, and holds their streams while the membership has a lease. */
 export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
@@ -127,7 +67,10 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       log.warn("agent streams are kept without a lease", { count: sessions.size });
       sessions.greetAll();
     },
-    onRegained: (lease) => void resumeAll(lease),
+    onRegained(lease) {
+      sessions.greetAll();
+      void keptStreams.takeAll(lease);
+    },
     onEnd: (reason) => sessions.releaseAll(reason),
   });
   const acting = () => standing.lease !== undefined;
@@ -209,6 +152,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
   const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf, cut: sessions.cut });
 
+  const keptStreams = createKeptStreams({ sessions, presence, dispatch, lease: () => standing.lease, log });
+
   async function check(session: Session) {
     const held = standing.lease;
     if (held === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
@@ -223,28 +168,6 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
     // The key went with that lease, or will.
     if (standing.lease !== held) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
-  }
-
-  /** A few at a time: what waits for too long is refused by the store. */
-  async function resumeAll(lease: Lease): Promise<void> {
-    const kept = [...sessions.values()];
-    sessions.greetAll();
-    while (kept.length > 0 && standing.lease === lease) {
-      await Promise.all(kept.splice(0, resumedAtOnce).map((session) => resume(session, lease)));
-    }
-  }
-
-  async function resume(session: Session, lease: Lease): Promise<void> {
-    try {
-      if (session.closed) return;
-      const isHere = await presence.renew(session, lease);
-      if (!isHere) sessions.release(session, "a newer stream is elsewhere");
-      else if (session.closed) presence.leave(session);
-      else dispatch.resume(session);
-    } catch (error) {
-      // With that lease gone as well, the next one has its turn.
-      if (standing.lease === lease) sessions.release(session, `not taken again: ${String(error)}`);
-    }
   }
 
   const machineChanges = machines.subscribe((machineId) => {

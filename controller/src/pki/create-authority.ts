@@ -45,6 +45,12 @@ const usual: Lifetimes = {
   backdateMs: 7_200_000,
 };
 
+/** Lifetimes when machines' certificates last so long. Servers are not asked to change theirs as often as a test's machines. */
+export function lifetimesOf(machineCertificateS: number): Pick<Lifetimes, "identityMs" | "serverMs"> {
+  const identityMs = machineCertificateS * 1_000;
+  return { identityMs, serverMs: Math.max(identityMs, 180_000) };
+}
+
 /** The authority with its rotation, whose states are in authority-rotation-lifecycle.ts. */
 export interface InstallationAuthority extends Authority {
   /** What is known of it, sealed keys included. */

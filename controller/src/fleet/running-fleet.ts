@@ -1,0 +1,61 @@
+import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Endpoint } from "@holdfast/common/endpoint.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { InstallationAuthority } from "../pki/create-authority.ts";
+import type { Membership } from "../runtime/membership.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Store } from "../store/store.ts";
+import type { Fleet, SessionFacts } from "./fleet.ts";
+import type { FleetLimits } from "./fleet-limits.ts";
+import type { PayloadStore } from "./payload-store.ts";
+import type { SampleSink } from "./sample-sink.ts";
+import type { TaskObject } from "./task-object.ts";
+
+export interface FleetDeps {
+  /** This controller among the others; streams hang on its lease. */
+  readonly membership: Membership;
+  readonly installationId: string;
+  readonly store: Store;
+  readonly machines: Collection<MachineObject>;
+  readonly tasks: Collection<TaskObject>;
+  readonly authority: InstallationAuthority;
+  readonly sealer: Sealer;
+  readonly payloads: PayloadStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Where it listens besides. */
+  readonly alsoListen?: readonly Endpoint[];
+  /** host:port that agents and controllers dial; by default where it listens. */
+  readonly advertise?: string;
+  readonly limits?: Partial<FleetLimits>;
+  /** True while the store may know less than the agents do, after a restore. Default: never. */
+  readonly storeMayBeBehind?: () => boolean;
+  /** Takes what machines were like; without it they keep their samples. */
+  readonly samples?: SampleSink;
+  /** Other services on the same listener, such as the zone's. */
+  readonly services?: readonly { definition: ServiceDefinition; implementation: UntypedServiceImplementation }[];
+}
+
+/** The fleet with its listener, as main starts and stops it. */
+export interface RunningFleet extends Fleet {
+  readonly port: number;
+  readonly advertise: string;
+  /** Every agent stream, with who holds it. */
+  sessions(): IterableIterator<[machineId: string, facts: SessionFacts]>;
+  /** Streams held here. */
+  readonly held: number;
+  /** host:port of every controller's listener. */
+  readonly controllers: readonly string[];
+  probeTransfer(
+    machineId: string,
+    sizeBytes: number,
+    signal?: AbortSignal,
+  ): Promise<{ durationMs: number; sha256: string }>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,29 @@
+import { type CatalogData, catalogWith, defaultCatalog } from "../catalog/catalog.ts";
+import type { EngineOffer } from "../catalog/engine-offer.ts";
+import { createEngineOffers } from "../catalog/engine-offers.ts";
+import type { ComputeProvider } from "../compute/compute-provider.ts";
+import type { ControllerConfig } from "../config.ts";
+import type { Collection } from "../store/collection.ts";
+import type { HostObject } from "./host.ts";
+import { catalogOf, imagesOf } from "./host-offers.ts";
+
+export interface OffersDeps {
+  readonly config: Pick<ControllerConfig, "storageTiers" | "zone">;
+  readonly provider: Pick<ComputeProvider, "images">;
+  readonly hosts: Collection<HostObject>;
+}
+
+/** What users can order here: the catalogue, and the engine versions that some host has. */
+export interface Offers {
+  readonly catalog: CatalogData;
+  engines(): readonly EngineOffer[];
+}
+
+export async function createOffers({ config, provider, hosts }: OffersDeps, signal: AbortSignal): Promise<Offers> {
+  const images = await provider.images(signal);
+  const tiers = config.storageTiers.map((entry) => entry.split("=")[0] ?? "");
+  return {
+    catalog: catalogOf(catalogWith(defaultCatalog, tiers), config.zone, hosts),
+    engines: () => createEngineOffers(imagesOf(images, hosts)),
+  };
+}
