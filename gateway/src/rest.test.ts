@@ -66,6 +66,14 @@ describe("answers", () => {
     expect(json.databases[0].size_bytes).toBe(2 ** 40);
   });
 
+  test("values that a field can have are told as JSON spells them", async () => {
+    const body = { username: "reports", role: "custom" };
+    const { json } = await gateway.call("POST", "/managed-services/x/database-users", { body });
+    expect(json.errors).toEqual([
+      { field: "role", pointer: "/role", code: "enum_in", detail: "must be one of admin, readwrite, readonly" },
+    ]);
+  });
+
   test("204 has no body", async () => {
     const { status, text, headers } = await gateway.call("DELETE", "/managed-services/x/databases/y");
     expect([status, text, headers["content-type"]]).toEqual([204, "", undefined]);

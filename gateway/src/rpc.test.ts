@@ -53,6 +53,13 @@ describe("calls", () => {
     }
   });
 
+  test("Connect's JSON has no fields that the method does not know", async () => {
+    const path = "/holdfast.v1.ManagedServiceService/GetManagedService";
+    const { status, json } = await gateway.call("POST", path, { body: { id: "x", idd: "y" } });
+    expect([status, json.code]).toEqual([400, "invalid_argument"]);
+    expect(json.message).toContain("idd");
+  });
+
   test("a message over the method's limit is refused before it is read", async () => {
     for (const transport of transports) {
       const client = createClient(ManagedServiceService, transport);

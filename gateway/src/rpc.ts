@@ -105,6 +105,8 @@ export function createRpc(
     // Of what has no limit of its own: reflection and health.
     readMaxBytes: defaultMaxBodyBytes,
     maxTimeoutMs: 10 * 60_000,
+    // A field that is misspelled is not passed over, in Connect's JSON as little as in REST's.
+    jsonOptions: { ignoreUnknownFields: false },
     contextValues: (request) => createContextValues().set(exchangeKey, exchanges.get(request)),
   });
 

@@ -49,7 +49,7 @@ export function createValidation(): Validation {
         const absent =
           violation.field.length === 1 && required(message).has(nameOf(root)) && isZero(value, root as DescField);
         const code = absent ? "required" : violation.ruleId.replaceAll(".", "_");
-        const detail = absent ? "is required" : violation.message;
+        const detail = absent ? "is required" : wordsOf(violation);
         if (parameters.has(nameOf(root))) faults.parameter(field, code, detail);
         else faults.at(place, code, detail);
       }
@@ -101,6 +101,19 @@ function onlyKeys(rules: object, allowed: readonly string[]): boolean {
 
 function isEmpty(rules: FieldRules): boolean {
   return rules.type.case === undefined && !rules.required && rules.cel.length === 0;
+}
+
+/** protovalidate's own words, but with the values of a list as JSON spells them. */
+function wordsOf({ field: path, message }: Violation): string {
+  const field = path.findLast((part) => part.kind === "field");
+  if (field === undefined) return message;
+  const rules = getOption(field, fieldConstraints).type;
+  const { case: kind, value } = rules.case === "repeated" ? (rules.value.items?.type ?? rules) : rules;
+  if ((kind !== "enum" && kind !== "string") || !message.includes("in list")) return message;
+  const names = value.in.map((each) =>
+    typeof each === "string" ? each : field.enum?.values.find(({ number }) => number === each)?.jsonName,
+  );
+  return `must be one of ${names.filter((name) => name !== undefined && name !== "").join(", ")}`;
 }
 
 function nameOf(part: Violation["field"][number] | undefined): string {

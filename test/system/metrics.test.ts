@@ -80,8 +80,8 @@ describe("the metrics of services", () => {
     expect(metrics.map(({ name }) => name)).toEqual(metricCatalogue.map(({ name }) => name));
     const unknown = await refused(orders, "metric=cpus&metric=zzzzzzzz&period=7d&resolution=1m", 400);
     expect(unknown.errors.map(({ field, pointer }) => [field, pointer])).toEqual([
-      ["metric", null],
-      ["metric", null],
+      ["metric[0]", null],
+      ["metric[1]", null],
       ["resolution", null],
     ]);
     expect(unknown.detail).toMatch(/did you mean cpu\?.*GET \/catalog.*allowed is 5m, 1h/);

@@ -72,14 +72,16 @@ function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[
   return [...request.metric.flatMap(faultOfName), ...("fromS" in window ? [] : window)];
 }
 
-function faultOfName(name: string): FieldFault[] {
+function faultOfName(name: string, index: number): FieldFault[] {
   if (metricOf(name) !== undefined) return [];
   const near = nearName(
     name,
     metricCatalogue.map((metric) => metric.name),
   );
   const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
-  return [{ field: "metric", pointer: null, code: "unknown_metric", detail: `${name} is no metric: ${hint}` }];
+  return [
+    { field: `metric[${index}]`, pointer: null, code: "unknown_metric", detail: `${name} is no metric: ${hint}` },
+  ];
 }
 
 /** Time went on since the check. */

@@ -1,4 +1,4 @@
-import { CommanderError } from "commander";
+import { CommanderError, InvalidArgumentError } from "commander";
 import { ApiError, Conflict, Forbidden, NotFound, Unauthenticated, ValidationFailed } from "../errors.ts";
 import { SettingsError } from "../node/profiles.ts";
 import { ServiceFailed, WaitTimedOut } from "../wait.ts";
@@ -64,6 +64,8 @@ export function exitCodeOf(error: unknown): number {
 
 /** What is said on standard error; nothing for what commander or the started program has said. */
 export function messageOf(error: unknown): string | undefined {
+  // What a command finds wrong with its arguments by itself, commander has not said.
+  if (error instanceof InvalidArgumentError) return error.message;
   if (error instanceof CommanderError || error instanceof ChildEnded) return undefined;
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   const faults = error.problem.errors.map((fault) => `  ${fault.field === "" ? "body" : fault.field}: ${fault.detail}`);
