@@ -8,6 +8,7 @@ import { groupsOf } from "@holdfast/controller/compute/host/control-groups.ts";
 import type { HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { isAlive, statOf } from "@holdfast/controller/compute/host/process-identity.ts";
 import { type MachineRun, readRun } from "@holdfast/controller/compute/process/machine-run.ts";
+import { cloneTierMissing, openCloneTier } from "./clone-tier.ts";
 import { startTestMachines } from "./process-machines.ts";
 
 const run = promisify(execFile);
@@ -15,7 +16,9 @@ const publicBlock = "203.0.113.0/24";
 
 /** Machines of the process provider for the conformance suite, with what the host knows of them. */
 export async function openProcessSubject(used: HostAbilities, environment = process.env): Promise<ConformanceSubject> {
-  const machines = await startTestMachines({ abilities: used, environment, publicBlock });
+  const clones = (await cloneTierMissing(used)) === undefined ? await openCloneTier() : undefined;
+  const tiers = ["maxiops", ...(clones === undefined ? [] : [`clones=${clones.directory}`])];
+  const machines = await startTestMachines({ abilities: used, environment, publicBlock, tiers });
   const { directory, layout, provider } = machines;
   const looked: string[] = [];
   const runOf = async (id: string) => (await readRun(layout.machine(id).run)) as MachineRun & { init: object };
@@ -61,7 +64,8 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       return blocks * size;
     },
     otherImage: async () => machines.images.other(),
-    sees: async (id, path) => existsSync(`/proc/${(await runOf(id)).init.pid}/root${path}`),
+    seen: async (id, path) => `/proc/${(await runOf(id)).init.pid}/root${path}`,
+    cloneTier: clones && "clones",
     async limits(id) {
       if (used.groups.version !== 1) return undefined;
       looked.push(id);
@@ -83,9 +87,13 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n").filter((line) => line.includes(directory));
       const loops = used.loop ? execFileSync("losetup", ["--all"]).toString().split("\n") : [];
       const groups = looked.flatMap((id) => groupsOf(used.groups, id).directories).filter(existsSync);
-      return [...left.flat(), ...groups, ...mounts, ...loops.filter((line) => line.includes(directory))];
+      const disks = (await clones?.disks()) ?? [];
+      return [...left.flat(), ...groups, ...mounts, ...loops.filter((line) => line.includes(directory)), ...disks];
     },
-    close: machines.close,
+    async close() {
+      await machines.close();
+      await clones?.close();
+    },
   };
 }
 

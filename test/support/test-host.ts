@@ -47,6 +47,7 @@ export async function startTestHost(
       imagesDir: "/nonexistent",
       publicAddresses: createPublicAddresses("/nowhere", undefined),
       version: "1.2.3",
+      noSnapshots: async () => "",
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));
   const bound = await listener.listen();

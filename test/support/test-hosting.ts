@@ -122,6 +122,7 @@ export async function startHosting(
           imagesDir: stateDir,
           publicAddresses: createPublicAddresses("/nowhere", undefined),
           version: "1.2.3",
+          noSnapshots: async () => "",
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });
       const close = async () => {

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../test/support/machine-spec.ts";
 import { addressNetworkOf, overlap } from "./host/address-network.ts";
 import type { ComputeProvider, Enrollment, MachinePlan, MachineSpec } from "./compute-provider.ts";
+import { snapshotConformance } from "./snapshot-conformance.ts";
 
 /** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
 export interface ConformanceSubject {
@@ -25,8 +27,10 @@ export interface ConformanceSubject {
   dataBytes(machineId: string): Promise<number | undefined>;
   /** Id of an image besides the newest one, with the same engines: a copy of it, with the file /etc/other-image besides. */
   otherImage(): Promise<string>;
-  /** Is there this path in the root that the machine runs from? */
-  sees(machineId: string, path: string): Promise<boolean>;
+  /** The path on the host of what the running machine sees at this one. */
+  seen(machineId: string, path: string): Promise<string>;
+  /** A storage tier whose file system can clone files; undefined where the host has none. */
+  readonly cloneTier: string | undefined;
   /** CPU and memory that the host holds the running machine to; undefined where it cannot. */
   limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrolment file as its own user reads it, with its mode. */
@@ -72,6 +76,8 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         await subject.provider.start(id, enrollment, signal);
         return id;
       }
+
+      const sees = async (id: string, path: string) => existsSync(await subject.seen(id, path));
 
       const stateOf = async (id: string) => (await subject.provider.get(id, signal))?.state;
 
@@ -235,11 +241,11 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         const other = await subject.otherImage();
         await provider.replaceImage(id, other, signal);
         await subject.second.replaceImage(id, other, signal);
-        expect(await subject.sees(id, "/etc/other-image")).toBe(false);
+        expect(await sees(id, "/etc/other-image")).toBe(false);
         await provider.stop(id, 5_000, signal);
         await provider.start(id, enrollment, signal);
         expect(await provider.get(id, signal)).toEqual({ ...before, image: other, starts: 2 });
-        expect(await subject.sees(id, "/etc/other-image")).toBe(true);
+        expect(await sees(id, "/etc/other-image")).toBe(true);
         await expect(provider.replaceImage(id, "trixie-00000000000000ff", signal)).rejects.toThrow(
           "trixie-00000000000000ff is not on this host",
         );
@@ -247,7 +253,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         await provider.stop(id, 5_000, signal);
         await provider.replaceImage(id, before.image, signal);
         await provider.start(id, enrollment, signal);
-        expect(await subject.sees(id, "/etc/other-image")).toBe(false);
+        expect(await sees(id, "/etc/other-image")).toBe(false);
       });
 
       it("grows the data disk of a running machine, and of a stopped one at its next start", async () => {
@@ -267,6 +273,8 @@ export function computeConformance(name: string, open: () => Promise<Conformance
         const id = await created({ diskBytes: 2 * gib });
         await expect(subject.provider.growDisk(id, gib, signal)).rejects.toThrow("can only grow");
       });
+
+      snapshotConformance({ subject: () => subject, created, started, enrollment });
 
       it("destroys a running machine with its data, and again without harm", async () => {
         const id = await started();

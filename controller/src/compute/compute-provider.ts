@@ -31,6 +31,8 @@ export interface ComputeProvider {
   images(signal: AbortSignal): Promise<ImageFacts[]>;
   /** Where machines have networks of their own: who may reach them. Absent where only engines can tell. */
   readonly edge?: MachineEdge;
+  /** Copies of data disks as they were. Absent where there are none whatever the disk; a host may have them for some disks. */
+  readonly snapshots?: MachineSnapshots;
   /** Where machines have networks of their own: the way to those of other hosts. Absent where there is none to keep. */
   readonly paths?: HostPaths;
 }
@@ -54,6 +56,22 @@ export interface HostPath {
   readonly hostId: string;
   /** Why its machines are not reached, for operators; empty when they are. */
   readonly problem: string;
+}
+
+/**
+ * A data disk as it was, beside the disk and of the same space until either changes. Only of machines that do not run, and
+ * for as long as there is the machine. Each throws ComputeFailure with the reason where it cannot be done.
+ */
+export interface MachineSnapshots {
+  /**
+   * Takes one under this name, if there is none. `starts` is how often the machine was started by what the caller knows
+   * (MachineFacts): once it was started again the caller's order is late, and refused.
+   */
+  take(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
+  /** Puts the data back as the snapshot has them, all or nothing. What was written since is gone. The snapshot stays. */
+  restore(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
+  /** Nothing happens when it is gone. */
+  remove(machineId: string, name: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Rules at the edge of all machines of a provider. What no rule allows is denied. */
@@ -117,6 +135,8 @@ export interface MachineFacts {
   readonly hasData: boolean;
   /** Raised by one for each start, so that a restart is seen. */
   readonly starts: number;
+  /** Names of the snapshots of its data disk. */
+  readonly snapshots: readonly string[];
 }
 
 /** What a machine needs to get its first certificate. Written to a file that only it can read. */

@@ -7,11 +7,12 @@ import type { ComputeProvider } from "./compute-provider.ts";
 import { createIncusProvider } from "./incus/incus-provider.ts";
 import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
 import { type AddressNetwork, addressNetworkOf, overlap } from "./host/address-network.ts";
-import { detectAbilities } from "./host/host-abilities.ts";
+import { detectAbilities, type HostAbilities } from "./host/host-abilities.ts";
 import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
 import { layoutOf } from "./host/machine-paths.ts";
+import { createSnapshotTrial } from "./host/machine-snapshots.ts";
 import { createPublicAddresses } from "./host/public-addresses.ts";
-import { readStorageTiers } from "./host/storage-tiers.ts";
+import { readStorageTiers, type StorageTiers } from "./host/storage-tiers.ts";
 import { preparedEngines } from "./process/prepared-engines.ts";
 import { createProcessProvider } from "./process/process-provider.ts";
 
@@ -73,30 +74,32 @@ function publicBlockOf(config: ProviderConfig): AddressNetwork | undefined {
 export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   const { config, checkout } = deps;
   const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8")) as { version: string };
+  const tiers = readStorageTiers(config.storageTiers);
+  const abilities = await detectAbilities();
   const facts = {
     provider: config.provider,
     directory: config.processDir,
-    tiers: readStorageTiers(config.storageTiers),
+    tiers,
+    noSnapshots: createSnapshotTrial(config.processDir, tiers, abilities.loop),
     addressBlock: addressBlockOf(config),
     imagesDir: config.imagesDir,
     publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
     version,
   };
-  return { ...(await providerOf(deps)), facts: () => readHostFacts(facts) };
+  return { ...(await providerOf({ ...deps, tiers, abilities })), facts: () => readHostFacts(facts) };
 }
 
-async function providerOf(deps: ProviderDeps): Promise<ComputeProvider & { close(): Promise<void> }> {
+async function providerOf(
+  deps: ProviderDeps & { readonly tiers: StorageTiers; readonly abilities: HostAbilities },
+): Promise<ComputeProvider & { close(): Promise<void> }> {
   const { config, log } = deps;
-  const tiers = readStorageTiers(config.storageTiers);
   const publicBlock = publicBlockOf(config);
   const host = {
     ...deps,
-    tiers,
     ...(publicBlock !== undefined && { publicBlock }),
     directory: config.processDir,
     imagesDir: config.imagesDir,
     node: process.execPath,
-    abilities: await detectAbilities(),
   };
   const spares = { kinds: preparedEngines, count: config.spares };
   switch (config.provider) {

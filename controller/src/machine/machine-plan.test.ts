@@ -14,6 +14,7 @@ const running: MachineFacts = {
   image: "trixie-1",
   hasData: true,
   starts: 1,
+  snapshots: [],
 };
 const stopped: MachineFacts = { ...running, state: "stopped" };
 

@@ -38,6 +38,14 @@ export function admitDisk(diskBytes: number, { freeBytes, totalBytes, promisedBy
   return { admitted: false, reason };
 }
 
+/** Pure: may a snapshot of a disk that holds so much be taken? It shares the disk's space, but need not for long. */
+export function admitSnapshot(heldBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
+  const neededBytes = reserveOf(totalBytes) + promisedBytes + heldBytes;
+  if (freeBytes >= neededBytes) return { admitted: true };
+  const reason = `The host's disk is too full for a snapshot: ${inGib(freeBytes)} GiB are free, it could come to need ${inGib(neededBytes)} GiB.`;
+  return { admitted: false, reason };
+}
+
 /** What the host has of memory, and how much of it is free for programs, in bytes. */
 export interface MemoryFacts {
   readonly totalBytes: number;

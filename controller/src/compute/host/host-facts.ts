@@ -30,6 +30,8 @@ export interface StorageTier {
   readonly name: string;
   readonly totalBytes: number;
   readonly freeBytes: number;
+  /** Why data disks of this tier can have no snapshots; empty when they can, absent where an earlier version told. */
+  readonly noSnapshots?: string;
 }
 
 export interface HostFactsDeps {
@@ -43,11 +45,13 @@ export interface HostFactsDeps {
   readonly imagesDir: string;
   readonly publicAddresses: Pick<PublicAddresses, "facts">;
   readonly version: string;
+  /** Why disks of a tier can have no snapshots; empty when they can. */
+  readonly noSnapshots: (tier: string) => Promise<string>;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
-  const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
+  const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version, noSnapshots } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
@@ -63,7 +67,7 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     tiers: await Promise.all(
       tiers.names.map(async (name) => {
         const { totalBytes, freeBytes } = await spaceOf(tiers.directoryOf(name) ?? directory, 0);
-        return { name, totalBytes, freeBytes };
+        return { name, totalBytes, freeBytes, noSnapshots: await noSnapshots(name) };
       }),
     ),
     version,

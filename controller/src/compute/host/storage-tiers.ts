@@ -1,9 +1,9 @@
-import { isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readlink, rm, symlink } from "node:fs/promises";
 import { ComputeFailure } from "../compute-failure.ts";
-import { hasCode } from "./atomic-file.ts";
+import { hasCode, namesIn } from "./atomic-file.ts";
 
 /** Tiers of storage that this host has. */
 export interface StorageTiers {
@@ -49,25 +49,41 @@ export function requireTier(tiers: StorageTiers, tier: string): void {
   if (refused !== undefined) throw new ComputeFailure(refused);
 }
 
+/** Where the data disks in a tier's directory are. */
+export function disksIn(tierDirectory: string): string {
+  return join(tierDirectory, "holdfast");
+}
+
 /**
  * Where to make the file or directory that is to be at this path: there, or in a tier's directory with a link to it. The link
  * is first, so that nothing is ever there that nothing leads to.
  */
 export async function placeIn(tierDirectory: string | undefined, path: string): Promise<string> {
   if (tierDirectory === undefined) return path;
-  const directory = join(tierDirectory, "holdfast");
+  const directory = disksIn(tierDirectory);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const place = join(directory, randomUUID());
   await symlink(place, path);
   return place;
 }
 
-/** Removes a file or directory that was made by `placeIn`, and what leads to it last. */
-export async function removePlaced(path: string): Promise<void> {
-  const place = await readlink(path).catch((error: unknown) => {
-    if (hasCode(error, "ENOENT") || hasCode(error, "EINVAL")) return undefined;
+/** Where the file or directory is that was made by `placeIn` for this path. */
+export async function placeOf(path: string): Promise<string> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    if (hasCode(error, "ENOENT") || hasCode(error, "EINVAL")) return path;
     throw error;
-  });
-  if (place !== undefined) await rm(place, { recursive: true, force: true });
+  }
+}
+
+/** Removes a file or directory that was made by `placeIn`: what belongs to it first, and what leads to it last. */
+export async function removePlaced(path: string): Promise<void> {
+  const place = await placeOf(path);
+  const directory = dirname(place);
+  for (const name of await namesIn(directory)) {
+    if (name.startsWith(`${basename(place)}.`)) await rm(join(directory, name), { force: true });
+  }
+  await rm(place, { recursive: true, force: true });
   await rm(path, { recursive: true, force: true });
 }

@@ -1,5 +1,6 @@
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
-import type { ComputeProvider, MachineEdge, MachineFacts } from "../compute-provider.ts";
+import type { ComputeProvider, MachineEdge, MachineFacts, MachineSnapshots } from "../compute-provider.ts";
+import { requireSnapshots } from "../require-snapshots.ts";
 import { unionOf } from "./image-union.ts";
 
 /** Id of the controllers' own host, unless it is given another. */
@@ -63,6 +64,10 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     return home;
   }
 
+  async function snapshotsAt(machineId: string, signal: AbortSignal): Promise<MachineSnapshots> {
+    return requireSnapshots(await requireHome(machineId, signal));
+  }
+
   /** Asks every host within the time; what one throws is its silence. */
   async function askAll<T>(
     question: (provider: ComputeProvider, signal: AbortSignal) => Promise<T>,
@@ -123,6 +128,11 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
     async images(signal) {
       const { answers } = await askAll((provider, within) => provider.images(within), signal);
       return unionOf([...answers.values()].flat());
+    },
+    snapshots: {
+      take: async (id, name, starts, signal) => (await snapshotsAt(id, signal)).take(id, name, starts, signal),
+      restore: async (id, name, starts, signal) => (await snapshotsAt(id, signal)).restore(id, name, starts, signal),
+      remove: async (id, name, signal) => (await snapshotsAt(id, signal)).remove(id, name, signal),
     },
     watch: (onChange) => watchAll(deps, onChange),
   };

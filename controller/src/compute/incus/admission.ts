@@ -25,6 +25,8 @@ export interface HostRoom {
   readonly youngMachines: number;
   /** Where data disks are. */
   readonly directory: string;
+  /** What snapshots of data disks there may still come to take. */
+  readonly snapshotBytes: number;
 }
 
 /** As Incus and the machines' records tell. */
@@ -35,11 +37,13 @@ export async function roomOf(
     readonly pool: string;
     readonly memoryOvercommit: number;
     readonly directory: string;
+    /** What snapshots of data disks there may still come to take. */
+    readonly snapshotBytes: number;
     readonly now: number;
   },
   signal: AbortSignal,
 ): Promise<HostRoom> {
-  const { pool, memoryOvercommit, directory, now } = place;
+  const { pool, memoryOvercommit, directory, snapshotBytes, now } = place;
   const [host, { status }, roots] = await Promise.all([
     incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
     incus.call<{ status: string }>("GET", `/1.0/storage-pools/${pool}`, signal),
@@ -54,6 +58,7 @@ export async function roomOf(
     poolFreeBytes: roots.space.total - roots.space.used,
     youngMachines: machines.filter(({ createdAt }) => now - createdAt < youngMs).length,
     directory,
+    snapshotBytes,
   };
 }
 
@@ -61,7 +66,7 @@ export async function roomOf(
 export async function admitMachine(spec: MachineSpec, room: HostRoom): Promise<Admission> {
   const refused = admitMemory(spec.plan.memoryBytes, room) ?? admitRoot(room);
   if (refused !== undefined) return { admitted: false, reason: refused };
-  const space = await spaceOf(room.directory, room.youngMachines * firstBytes);
+  const space = await spaceOf(room.directory, room.youngMachines * firstBytes + room.snapshotBytes);
   return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
 }
 

@@ -1,15 +1,15 @@
 import { execFile, execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { openCloneTier } from "../../../../test/support/clone-tier.ts";
 import { incusMissing, startTestIncus } from "../../../../test/support/incus-machines.ts";
 import type { MachinePlan } from "../compute-provider.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { computeConformance, type ConformanceSubject } from "../compute-conformance.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { isAlive, statOf } from "../host/process-identity.ts";
-import { instanceName } from "./instance-config.ts";
+import { dataSource, instanceName } from "./instance-config.ts";
 
 const run = promisify(execFile);
 const signal = new AbortController().signal;
@@ -23,7 +23,8 @@ const standIn = [
 ];
 
 async function open(): Promise<ConformanceSubject> {
-  const machines = await startTestIncus({ command: standIn });
+  const clones = await openCloneTier();
+  const machines = await startTestIncus({ command: standIn, tiers: ["maxiops", `clones=${clones.directory}`] });
   const { directory, layout, provider, publicBlock, incus } = machines;
   await provider.prepare(signal);
   const pidOf = async (id: string) =>
@@ -68,7 +69,12 @@ async function open(): Promise<ConformanceSubject> {
       return blocks * size;
     },
     otherImage: async () => machines.images.other({ packed: true }),
-    sees: async (id, path) => existsSync(`/proc/${await pidOf(id)}/root${path}`),
+    // The data of a machine are those of users that the host has not: it writes them below the machine's mount.
+    seen: async (id, path) =>
+      path.startsWith("/data/")
+        ? join(dataSource(layout.machine(id)), path.slice("/data/".length))
+        : `/proc/${await pidOf(id)}/root${path}`,
+    cloneTier: "clones",
     async limits(id) {
       const groups = await readFile(`/proc/${await pidOf(id)}/cgroup`, "utf8");
       return limitsIn(groups);
@@ -86,9 +92,13 @@ async function open(): Promise<ConformanceSubject> {
       const left = (await Promise.all(places.map(namesIn))).flat();
       const mounts = (await readFile("/proc/mounts", "utf8")).split("\n");
       const instances = await incus.call<string[]>("GET", "/1.0/instances", signal);
-      return [...left.filter((name) => name !== "1"), ...instances, ...mounts.filter(below), ...loopsBelow()];
+      const numbers = left.filter((name) => name !== "1");
+      return [...numbers, ...instances, ...mounts.filter(below), ...loopsBelow(), ...(await clones.disks())];
     },
-    close: machines.close,
+    async close() {
+      await machines.close();
+      await clones.close();
+    },
   };
 }
 

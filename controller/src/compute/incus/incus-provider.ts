@@ -11,6 +11,8 @@ import { type MachineRecord, readRecord, writeRecord } from "../host/machine-rec
 import { createNodeImages } from "../host/node-images.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { makeMachine } from "../host/make-machine.ts";
+import { snapshotsOf } from "../host/disk-snapshots.ts";
+import { createMachineSnapshots, promisedToSnapshots } from "../host/machine-snapshots.ts";
 import { type Inside, insideOf } from "../host/place.ts";
 import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
@@ -27,7 +29,7 @@ import { createHostPaths } from "./host-paths.ts";
 import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { dataInDisk, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
-import { growMountedDisk, unmountDisk } from "./mounted-disk.ts";
+import { growMountedDisk, unmountDisk, whileUnmounted } from "./mounted-disk.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
   readonly incus: IncusClient;
@@ -131,7 +133,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     const instance = await power.look(id, signal);
     const record = await readRecord(layout.machine(id).record);
     if (instance === undefined && record === undefined && !(await directories()).includes(id)) return undefined;
-    return factsOf(id, instance, record);
+    return factsOf(id, instance, record, await snapshotsOf(layout.machine(id).diskFile));
   }
 
   async function directories(): Promise<string[]> {
@@ -225,7 +227,10 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         if (id !== undefined) all.set(id, instance);
       }
       return Promise.all(
-        [...all].map(async ([id, instance]) => factsOf(id, instance, await readRecord(layout.machine(id).record))),
+        [...all].map(async ([id, instance]) => {
+          const { record, diskFile } = layout.machine(id);
+          return factsOf(id, instance, await readRecord(record), await snapshotsOf(diskFile));
+        }),
       );
     },
     get,
@@ -252,11 +257,27 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       const records = await Promise.all((await directories()).map((id) => readRecord(layout.machine(id).record)));
       const machines = records.filter((record) => record !== undefined);
       const { memoryOvercommit } = deps;
-      const directory = tiers.directoryOf(spec.storageTier) ?? layout.machines;
-      const place = { pool: pool(spec.storageTier), memoryOvercommit, directory, now: clock.now() };
+      const tierDirectory = tiers.directoryOf(spec.storageTier);
+      const place = {
+        pool: pool(spec.storageTier),
+        memoryOvercommit,
+        directory: tierDirectory ?? layout.machines,
+        snapshotBytes: await promisedToSnapshots(layout, tierDirectory),
+        now: clock.now(),
+      };
       return admitMachine(spec, await roomOf(incus, machines, place, signal));
     },
     images: async () => nodeImages.facts(),
+    snapshots: createMachineSnapshots({
+      layout,
+      lock,
+      tiers,
+      recordOf,
+      async atRest(id, paths, signal, work) {
+        if (isUp(await power.look(id, signal))) throw new ComputeFailure(`Machine ${id} runs.`);
+        await whileUnmounted(paths, signal, work);
+      },
+    }),
     edge: createMachineEdge(edge),
     paths: createHostPaths(deps.addressBlock),
     async prepare(signal) {
@@ -274,7 +295,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
 }
 
 /** What is half made, or half lost, shows in its missing address. */
-function factsOf(id: string, instance: Instance | undefined, record: MachineRecord | undefined): MachineFacts {
+function factsOf(
+  id: string,
+  instance: Instance | undefined,
+  record: MachineRecord | undefined,
+  snapshots: readonly string[],
+): MachineFacts {
   const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
   const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
   return {
@@ -287,6 +313,7 @@ function factsOf(id: string, instance: Instance | undefined, record: MachineReco
     image: record?.image ?? "",
     hasData: starts > 0,
     starts,
+    snapshots,
   };
 }
 

@@ -101,20 +101,23 @@ export function createInstances(deps: InstancesDeps): Instances {
     },
     async launch(id, record, instance, signal) {
       const paths = layout.machine(id);
-      await Promise.all([
+      const [, filled] = await Promise.all([
         closeEdge(edge, signal),
-        mountDisk(paths),
+        // Incus looks for the mount when it is told of other code.
+        mountDisk(paths).then(async () => {
+          await refreshCode(instance, signal);
+          return fillDisk(paths, record);
+        }),
         removeLink(hostLink(addressBlock, record.number)),
-        refreshCode(instance, signal),
       ]);
-      await refreshImage(record, instance, signal);
-      await writeRecord(paths.record, { ...record, starts: record.starts + 1 });
+      await refreshImage(filled, instance, signal);
+      await writeRecord(paths.record, { ...filled, starts: filled.starts + 1 });
       await power.start(id, signal);
     },
   };
 }
 
-/** The file system of a disk that was made ahead is smaller than the disk. */
+/** The file system of a disk that was made ahead is smaller than the disk, as is one that was put back as it was. */
 async function fillDisk(paths: MachinePaths, record: MachineRecord): Promise<MachineRecord> {
   const { diskBytes, formattedBytes } = record;
   if (formattedBytes >= diskBytes) return record;

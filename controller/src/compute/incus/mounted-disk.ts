@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
 import { chown, mkdir, readFile, realpath, truncate } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ComputeFailure } from "../compute-failure.ts";
 import { hasCode } from "../host/atomic-file.ts";
-import { refreshLoops } from "../host/loop-device.ts";
+import { loopsOf, refreshLoops } from "../host/loop-device.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { dataSource, inside } from "./instance-config.ts";
 
@@ -38,6 +39,31 @@ export async function growMountedDisk(paths: MachinePaths, diskBytes: number): P
  */
 export async function unmountDisk(paths: MachinePaths): Promise<void> {
   while (await isMounted(paths.dataDirectory)) await attempt("unmounted", "umount", [paths.dataDirectory]);
+}
+
+const closedWithinMs = 5_000;
+const lookEveryMs = 20;
+
+/**
+ * Does it while nothing of the host has the disk open: the machine is stopped. Whoever is killed meanwhile leaves it as a
+ * reboot does, and the machine's next start mounts it.
+ */
+export async function whileUnmounted(
+  paths: MachinePaths,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await unmountDisk(paths);
+    // The kernel frees the device a moment later.
+    for (let waitedMs = 0; (await loopsOf(paths.diskFile)).length > 0; waitedMs += lookEveryMs) {
+      if (waitedMs >= closedWithinMs) throw new ComputeFailure("Some program of the host keeps the data disk open.");
+      await sleep(lookEveryMs, undefined, { signal });
+    }
+    await work();
+  } finally {
+    await mountDisk(paths);
+  }
 }
 
 async function isMounted(directory: string): Promise<boolean> {

@@ -18,6 +18,8 @@ import { type MachineRecord, readRecord, writeRecord } from "../host/machine-rec
 import { isRunning, readRun } from "./machine-run.ts";
 import { watchMachines } from "./machine-watch.ts";
 import { makeMachine, removeMachine } from "../host/make-machine.ts";
+import { snapshotsOf } from "../host/disk-snapshots.ts";
+import { createMachineSnapshots, promisedToSnapshots } from "../host/machine-snapshots.ts";
 import { createNodeImages } from "../host/node-images.ts";
 import { codeInside, directoriesOf, init, type Inside, insideOf } from "../host/place.ts";
 import { bootId } from "../host/process-identity.ts";
@@ -25,7 +27,7 @@ import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
 import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
-import { isEmpty, stopMachine } from "./stop-machine.ts";
+import { isEmpty, stopMachine, whileStopped } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
   /** Machines have addresses below it, such as `127.77`. Each directory has a block of its own. */
@@ -110,7 +112,11 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
 
   async function factsOf(id: string): Promise<MachineFacts | undefined> {
     const paths = layout.machine(id);
-    const [record, run] = await Promise.all([readRecord(paths.record), readRun(paths.run)]);
+    const [record, run, snapshots] = await Promise.all([
+      readRecord(paths.record),
+      readRun(paths.run),
+      snapshotsOf(paths.diskFile),
+    ]);
     const state = run !== undefined && isRunning(run) ? "running" : "stopped";
     if (record === undefined)
       return {
@@ -123,9 +129,11 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         image: "",
         hasData: false,
         starts: 0,
+        snapshots,
       };
     const { address, publicAddress = address, diskBytes, starts, spec, image = "" } = record;
-    return { id, state, address, publicAddress, diskBytes, plan: spec.plan, image, hasData: starts > 0, starts };
+    const { plan } = spec;
+    return { id, state, address, publicAddress, diskBytes, plan, image, hasData: starts > 0, starts, snapshots };
   }
 
   async function ids(): Promise<string[]> {
@@ -267,10 +275,13 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
       if (!addressed.admitted) return addressed;
       const records = await Promise.all((await ids()).map((id) => readRecord(layout.machine(id).record)));
       const young = records.filter((record) => record !== undefined && clock.now() - record.createdAt < promisedForMs);
-      const space = await spaceOf(tiers.directoryOf(spec.storageTier) ?? layout.machines, young.length * firstBytes);
+      const tierDirectory = tiers.directoryOf(spec.storageTier);
+      const promisedBytes = young.length * firstBytes + (await promisedToSnapshots(layout, tierDirectory));
+      const space = await spaceOf(tierDirectory ?? layout.machines, promisedBytes);
       return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
     },
     images: async () => images.facts(),
+    snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, atRest: whileStopped }),
     refill: (signal) => spares.refill(signal),
     async close() {
       upkeep.close();

@@ -1,5 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { removeGroups } from "../host/control-groups.ts";
 import { loopsOf } from "../host/loop-device.ts";
@@ -41,6 +42,20 @@ export async function stopAllMachines(directory: string, graceMs: number): Promi
 async function realDirectory(directory: string): Promise<string> {
   // Loop devices name their files by true paths.
   return (await namesIn(directory)).length === 0 ? directory : realpath(directory);
+}
+
+/** Does the work while the machine's disk is at rest; throws ComputeFailure when the machine runs. */
+export async function whileStopped(
+  id: string,
+  paths: MachinePaths,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  const run = await readRun(paths.run);
+  if (run !== undefined && isRunning(run)) throw new ComputeFailure(`Machine ${id} runs.`);
+  // What a run that was killed left may have the disk open.
+  await stopMachine(paths, 0, signal);
+  await work();
 }
 
 /** Does nothing of this machine run? Strays count where there are no namespaces. */

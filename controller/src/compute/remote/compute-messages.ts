@@ -69,9 +69,10 @@ export function specOf(spec: SpecMessage): MachineSpec {
   };
 }
 
-export const factsMessage = ({ state, plan, diskBytes, starts, ...facts }: MachineFacts) =>
+export const factsMessage = ({ state, plan, diskBytes, starts, snapshots, ...facts }: MachineFacts) =>
   create(MachineFactsSchema, {
     ...facts,
+    snapshots: [...snapshots],
     running: state === "running",
     plan: planMessage(plan),
     diskBytes: BigInt(diskBytes),
@@ -79,7 +80,7 @@ export const factsMessage = ({ state, plan, diskBytes, starts, ...facts }: Machi
   });
 
 export function factsOf(facts: FactsMessage): MachineFacts {
-  const { id, running, address, publicAddress, image, hasData } = facts;
+  const { id, running, address, publicAddress, image, hasData, snapshots } = facts;
   return {
     id,
     state: running ? "running" : "stopped",
@@ -91,6 +92,7 @@ export function factsOf(facts: FactsMessage): MachineFacts {
     image,
     hasData,
     starts: Number(facts.starts),
+    snapshots,
   };
 }
 
@@ -150,10 +152,11 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     memoryFreeBytes: BigInt(facts.memoryFreeBytes),
     diskTotalBytes: BigInt(facts.diskTotalBytes),
     diskFreeBytes: BigInt(facts.diskFreeBytes),
-    tiers: tiers.map(({ name, totalBytes, freeBytes }) => ({
+    tiers: tiers.map(({ name, totalBytes, freeBytes, noSnapshots = "" }) => ({
       name,
       totalBytes: BigInt(totalBytes),
       freeBytes: BigInt(freeBytes),
+      noSnapshots,
     })),
     version: facts.version,
     bootId: facts.bootId,
@@ -172,10 +175,11 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     memoryFreeBytes: Number(facts.memoryFreeBytes),
     diskTotalBytes: Number(facts.diskTotalBytes),
     diskFreeBytes: Number(facts.diskFreeBytes),
-    tiers: facts.tiers.map(({ name, totalBytes, freeBytes }) => ({
+    tiers: facts.tiers.map(({ name, totalBytes, freeBytes, noSnapshots }) => ({
       name,
       totalBytes: Number(totalBytes),
       freeBytes: Number(freeBytes),
+      noSnapshots,
     })),
     version,
     bootId,

@@ -228,6 +228,7 @@ function factsOf(id: string): MachineFacts {
     image: "trixie-0",
     hasData: true,
     starts: 1,
+    snapshots: [],
   };
 }
 

@@ -12,10 +12,13 @@ import {
   KeepPathsRequestSchema,
   ListImagesRequestSchema,
   ListMachinesRequestSchema,
+  RemoveSnapshotRequestSchema,
   ReplaceImageRequestSchema,
   ResizeMachineRequestSchema,
+  RestoreSnapshotRequestSchema,
   StartMachineRequestSchema,
   StopMachineRequestSchema,
+  TakeSnapshotRequestSchema,
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
 import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
 import type { HostFacts } from "../host/host-facts.ts";
@@ -43,7 +46,7 @@ export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "g
 /**
  * The provider of another host. It throws what the host's own provider throws, and HostUnreachable when no answer came,
  * which proves nothing. Its edge takes rules, and its paths are kept, also where machines have none of
- * their own: nothing happens there.
+ * their own: nothing happens there. Its snapshots say so where it has none.
  */
 export interface RemoteHost extends ComputeProvider {
   facts(signal: AbortSignal): Promise<HostFacts>;
@@ -152,6 +155,20 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
         const request = create(KeepPathsRequestSchema, { neighbours: neighbours.map((each) => ({ ...each })) });
         const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
         return paths.map(({ hostId, problem }) => ({ hostId, problem }));
+      },
+    },
+    snapshots: {
+      async take(machineId, name, starts, signal) {
+        const request = create(TakeSnapshotRequestSchema, { machineId, name, starts: BigInt(starts) });
+        await channel.unary(methods.takeSnapshot, request, withinMs.change, signal);
+      },
+      async restore(machineId, name, starts, signal) {
+        const request = create(RestoreSnapshotRequestSchema, { machineId, name, starts: BigInt(starts) });
+        await channel.unary(methods.restoreSnapshot, request, withinMs.change, signal);
+      },
+      async remove(machineId, name, signal) {
+        const request = create(RemoveSnapshotRequestSchema, { machineId, name });
+        await channel.unary(methods.removeSnapshot, request, withinMs.change, signal);
       },
     },
     async facts(signal) {

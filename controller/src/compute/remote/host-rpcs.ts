@@ -13,10 +13,13 @@ import {
   KeepPathsResponseSchema,
   ListImagesResponseSchema,
   ListMachinesResponseSchema,
+  RemoveSnapshotResponseSchema,
   ReplaceImageResponseSchema,
   ResizeMachineResponseSchema,
+  RestoreSnapshotResponseSchema,
   StartMachineResponseSchema,
   StopMachineResponseSchema,
+  TakeSnapshotResponseSchema,
   type WatchMachinesResponse,
   WatchMachinesResponseSchema,
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
@@ -25,6 +28,7 @@ import { requirePeer } from "../../fleet/rpc-handlers.ts";
 import { RpcFailure } from "../../fleet/rpc-status.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import type { HostFacts } from "../host/host-facts.ts";
+import { requireSnapshots } from "../require-snapshots.ts";
 import {
   admissionMessage,
   enrollmentOf,
@@ -135,6 +139,18 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     destroyMachine: unary("destroyMachine", async ({ machineId }, signal) => {
       await provider.destroy(machineId, signal);
       return create(DestroyMachineResponseSchema);
+    }),
+    takeSnapshot: unary("takeSnapshot", async ({ machineId, name, starts }, signal) => {
+      await requireSnapshots(provider).take(machineId, name, Number(starts), signal);
+      return create(TakeSnapshotResponseSchema);
+    }),
+    restoreSnapshot: unary("restoreSnapshot", async ({ machineId, name, starts }, signal) => {
+      await requireSnapshots(provider).restore(machineId, name, Number(starts), signal);
+      return create(RestoreSnapshotResponseSchema);
+    }),
+    removeSnapshot: unary("removeSnapshot", async ({ machineId, name }, signal) => {
+      await requireSnapshots(provider).remove(machineId, name, signal);
+      return create(RemoveSnapshotResponseSchema);
     }),
     getMachine: unary("getMachine", async ({ machineId }, signal) => {
       const found = await provider.get(machineId, signal);

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/host/v1/host.proto.
  */
 export const file_holdfast_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IskCChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUiRAoLU3RvcmFnZVRpZXISDAoEbmFtZRgBIAEoCRITCgt0b3RhbF9ieXRlcxgCIAEoAxISCgpmcmVlX2J5dGVzGAMgASgDIjEKC01hY2hpbmVQbGFuEgwKBHZjcHUYASABKAUSFAoMbWVtb3J5X2J5dGVzGAIgASgDItYBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCSLGAQoMTWFjaGluZUZhY3RzEgoKAmlkGAEgASgJEg8KB3J1bm5pbmcYAiABKAgSDwoHYWRkcmVzcxgDIAEoCRISCgpkaXNrX2J5dGVzGAQgASgDEisKBHBsYW4YBSABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuEhAKCGhhc19kYXRhGAYgASgIEg4KBnN0YXJ0cxgHIAEoAxINCgVpbWFnZRgIIAEoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2Ui7AEKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UiQwoQS2VlcFBhdGhzUmVxdWVzdBIvCgpuZWlnaGJvdXJzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5OZWlnaGJvdXIiPgoRS2VlcFBhdGhzUmVzcG9uc2USKQoFcGF0aHMYASADKAsyGi5ob2xkZmFzdC5ob3N0LnYxLkhvc3RQYXRoIj4KCU5laWdoYm91chIPCgdob3N0X2lkGAEgASgJEg8KB25ldHdvcmsYAiABKAkSDwoHYWRkcmVzcxgDIAEoCSIsCghIb3N0UGF0aBIPCgdob3N0X2lkGAEgASgJEg8KB3Byb2JsZW0YAiABKAky1wsKC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM");
+  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IskCChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUiWgoLU3RvcmFnZVRpZXISDAoEbmFtZRgBIAEoCRITCgt0b3RhbF9ieXRlcxgCIAEoAxISCgpmcmVlX2J5dGVzGAMgASgDEhQKDG5vX3NuYXBzaG90cxgEIAEoCSIxCgtNYWNoaW5lUGxhbhIMCgR2Y3B1GAEgASgFEhQKDG1lbW9yeV9ieXRlcxgCIAEoAyLWAQoLTWFjaGluZVNwZWMSCgoCaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEisKBHBsYW4YAyABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuEhIKCmRpc2tfYnl0ZXMYBCABKAMSDAoEem9uZRgFIAEoCRIOCgZlbmdpbmUYBiABKAkSDwoHdmVyc2lvbhgHIAEoCRINCgVhaGVhZBgIIAEoCBINCgVpbWFnZRgJIAEoCRIUCgxzdG9yYWdlX3RpZXIYCiABKAki2QEKDE1hY2hpbmVGYWN0cxIKCgJpZBgBIAEoCRIPCgdydW5uaW5nGAIgASgIEg8KB2FkZHJlc3MYAyABKAkSEgoKZGlza19ieXRlcxgEIAEoAxIrCgRwbGFuGAUgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbhIQCghoYXNfZGF0YRgGIAEoCBIOCgZzdGFydHMYByABKAMSDQoFaW1hZ2UYCCABKAkSEQoJc25hcHNob3RzGAkgAygJEhYKDnB1YmxpY19hZGRyZXNzGBQgASgJIkMKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIkgKFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiWwoTU3RhcnRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEjAKCmVucm9sbG1lbnQYAiABKAsyHC5ob2xkZmFzdC5ob3N0LnYxLkVucm9sbG1lbnQiYQoKRW5yb2xsbWVudBIXCg9pbnN0YWxsYXRpb25faWQYASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkSFgoOY2FfZmluZ2VycHJpbnQYAyABKAkSDQoFdG9rZW4YBCABKAkiFgoUU3RhcnRNYWNoaW5lUmVzcG9uc2UiOgoSU3RvcE1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSEAoIZ3JhY2VfbXMYAiABKAMiFQoTU3RvcE1hY2hpbmVSZXNwb25zZSJXChRSZXNpemVNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEisKBHBsYW4YAiABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuIhcKFVJlc2l6ZU1hY2hpbmVSZXNwb25zZSI4ChNSZXBsYWNlSW1hZ2VSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDQoFaW1hZ2UYAiABKAkiFgoUUmVwbGFjZUltYWdlUmVzcG9uc2UiOQoPR3Jvd0Rpc2tSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSEgoKZGlza19ieXRlcxgCIAEoAyISChBHcm93RGlza1Jlc3BvbnNlIisKFURlc3Ryb3lNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhgKFkRlc3Ryb3lNYWNoaW5lUmVzcG9uc2UiRwoTVGFrZVNuYXBzaG90UmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGc3RhcnRzGAMgASgDIhYKFFRha2VTbmFwc2hvdFJlc3BvbnNlIkoKFlJlc3RvcmVTbmFwc2hvdFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnN0YXJ0cxgDIAEoAyIZChdSZXN0b3JlU25hcHNob3RSZXNwb25zZSI5ChVSZW1vdmVTbmFwc2hvdFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFlJlbW92ZVNuYXBzaG90UmVzcG9uc2UiFQoTTGlzdE1hY2hpbmVzUmVxdWVzdCJIChRMaXN0TWFjaGluZXNSZXNwb25zZRIwCghtYWNoaW5lcxgBIAMoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIicKEUdldE1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkiRQoSR2V0TWFjaGluZVJlc3BvbnNlEi8KB21hY2hpbmUYASABKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyIpChNGZW5jZU1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkiFgoURmVuY2VNYWNoaW5lUmVzcG9uc2UiSQoUV2F0Y2hNYWNoaW5lc1JlcXVlc3QSEwoLY29udHJvbGxlcnMYASADKAkSHAoUYXV0aG9yaXR5X2dlbmVyYXRpb24YAiABKAMiLAoVV2F0Y2hNYWNoaW5lc1Jlc3BvbnNlEhMKC21hY2hpbmVfaWRzGAEgAygJIkIKE0FkbWl0TWFjaGluZVJlcXVlc3QSKwoEc3BlYxgBIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVNwZWMiJwoUQWRtaXRNYWNoaW5lUmVzcG9uc2USDwoHcmVmdXNhbBgBIAEoCSITChFMaXN0SW1hZ2VzUmVxdWVzdCI9ChJMaXN0SW1hZ2VzUmVzcG9uc2USJwoGaW1hZ2VzGAEgAygLMhcuaG9sZGZhc3QuaG9zdC52MS5JbWFnZSLsAQoFSW1hZ2USDgoGZW5naW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEQoJYXZhaWxhYmxlGAMgASgIEg4KBnJlYXNvbhgEIAEoCRINCgVpbWFnZRgFIAEoCRIWCg5lbmdpbmVfdmVyc2lvbhgGIAEoCRJCCg50ZXh0X2xpYnJhcmllcxgHIAMoCzIqLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2UuVGV4dExpYnJhcmllc0VudHJ5GjQKElRleHRMaWJyYXJpZXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIj4KEEFwcGx5RWRnZVJlcXVlc3QSKgoFcnVsZXMYASADKAsyGy5ob2xkZmFzdC5ob3N0LnYxLlJlYWNoUnVsZSJnCglSZWFjaFJ1bGUSEgoKb3duZXJfa2luZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRIKCgJ0bxgDIAEoCRIRCgRwb3J0GAQgASgFSACIAQESDAoEZnJvbRgFIAMoCUIHCgVfcG9ydCITChFBcHBseUVkZ2VSZXNwb25zZSJDChBLZWVwUGF0aHNSZXF1ZXN0Ei8KCm5laWdoYm91cnMYASADKAsyGy5ob2xkZmFzdC5ob3N0LnYxLk5laWdoYm91ciI+ChFLZWVwUGF0aHNSZXNwb25zZRIpCgVwYXRocxgBIAMoCzIaLmhvbGRmYXN0Lmhvc3QudjEuSG9zdFBhdGgiPgoJTmVpZ2hib3VyEg8KB2hvc3RfaWQYASABKAkSDwoHbmV0d29yaxgCIAEoCRIPCgdhZGRyZXNzGAMgASgJIiwKCEhvc3RQYXRoEg8KB2hvc3RfaWQYASABKAkSDwoHcHJvYmxlbRgCIAEoCTKDDgoLSG9zdFNlcnZpY2USUQoIR2V0RmFjdHMSIS5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVxdWVzdBoiLmhvbGRmYXN0Lmhvc3QudjEuR2V0RmFjdHNSZXNwb25zZRJgCg1DcmVhdGVNYWNoaW5lEiYuaG9sZGZhc3QuaG9zdC52MS5DcmVhdGVNYWNoaW5lUmVxdWVzdBonLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl0KDFN0YXJ0TWFjaGluZRIlLmhvbGRmYXN0Lmhvc3QudjEuU3RhcnRNYWNoaW5lUmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuU3RhcnRNYWNoaW5lUmVzcG9uc2USWgoLU3RvcE1hY2hpbmUSJC5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVxdWVzdBolLmhvbGRmYXN0Lmhvc3QudjEuU3RvcE1hY2hpbmVSZXNwb25zZRJgCg1SZXNpemVNYWNoaW5lEiYuaG9sZGZhc3QuaG9zdC52MS5SZXNpemVNYWNoaW5lUmVxdWVzdBonLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlc3BvbnNlEl0KDFJlcGxhY2VJbWFnZRIlLmhvbGRmYXN0Lmhvc3QudjEuUmVwbGFjZUltYWdlUmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuUmVwbGFjZUltYWdlUmVzcG9uc2USUQoIR3Jvd0Rpc2sSIS5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVxdWVzdBoiLmhvbGRmYXN0Lmhvc3QudjEuR3Jvd0Rpc2tSZXNwb25zZRJjCg5EZXN0cm95TWFjaGluZRInLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXF1ZXN0GiguaG9sZGZhc3QuaG9zdC52MS5EZXN0cm95TWFjaGluZVJlc3BvbnNlEl0KDFRha2VTbmFwc2hvdBIlLmhvbGRmYXN0Lmhvc3QudjEuVGFrZVNuYXBzaG90UmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuVGFrZVNuYXBzaG90UmVzcG9uc2USZgoPUmVzdG9yZVNuYXBzaG90EiguaG9sZGZhc3QuaG9zdC52MS5SZXN0b3JlU25hcHNob3RSZXF1ZXN0GikuaG9sZGZhc3QuaG9zdC52MS5SZXN0b3JlU25hcHNob3RSZXNwb25zZRJjCg5SZW1vdmVTbmFwc2hvdBInLmhvbGRmYXN0Lmhvc3QudjEuUmVtb3ZlU25hcHNob3RSZXF1ZXN0GiguaG9sZGZhc3QuaG9zdC52MS5SZW1vdmVTbmFwc2hvdFJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxIlLmhvbGRmYXN0Lmhvc3QudjEuTGlzdE1hY2hpbmVzUmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuTGlzdE1hY2hpbmVzUmVzcG9uc2UwARJXCgpHZXRNYWNoaW5lEiMuaG9sZGZhc3QuaG9zdC52MS5HZXRNYWNoaW5lUmVxdWVzdBokLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlc3BvbnNlEl0KDEZlbmNlTWFjaGluZRIlLmhvbGRmYXN0Lmhvc3QudjEuRmVuY2VNYWNoaW5lUmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuRmVuY2VNYWNoaW5lUmVzcG9uc2USYgoNV2F0Y2hNYWNoaW5lcxImLmhvbGRmYXN0Lmhvc3QudjEuV2F0Y2hNYWNoaW5lc1JlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXNwb25zZTABEl0KDEFkbWl0TWFjaGluZRIlLmhvbGRmYXN0Lmhvc3QudjEuQWRtaXRNYWNoaW5lUmVxdWVzdBomLmhvbGRmYXN0Lmhvc3QudjEuQWRtaXRNYWNoaW5lUmVzcG9uc2USVwoKTGlzdEltYWdlcxIjLmhvbGRmYXN0Lmhvc3QudjEuTGlzdEltYWdlc1JlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXNwb25zZRJUCglBcHBseUVkZ2USIi5ob2xkZmFzdC5ob3N0LnYxLkFwcGx5RWRnZVJlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLkFwcGx5RWRnZVJlc3BvbnNlElQKCUtlZXBQYXRocxIiLmhvbGRmYXN0Lmhvc3QudjEuS2VlcFBhdGhzUmVxdWVzdBojLmhvbGRmYXN0Lmhvc3QudjEuS2VlcFBhdGhzUmVzcG9uc2ViBnByb3RvMw");
 
 /**
  * @generated from message holdfast.host.v1.GetFactsRequest
@@ -238,6 +238,13 @@ export type StorageTier = Message<"holdfast.host.v1.StorageTier"> & {
    * @generated from field: int64 free_bytes = 3;
    */
   freeBytes: bigint;
+
+  /**
+   * Why data disks of this tier can have no snapshots; empty when they can.
+   *
+   * @generated from field: string no_snapshots = 4;
+   */
+  noSnapshots: string;
 };
 
 /**
@@ -258,6 +265,13 @@ export type StorageTierJson = {
    * @generated from field: int64 free_bytes = 3;
    */
   freeBytes?: string;
+
+  /**
+   * Why data disks of this tier can have no snapshots; empty when they can.
+   *
+   * @generated from field: string no_snapshots = 4;
+   */
+  noSnapshots?: string;
 };
 
 /**
@@ -492,6 +506,13 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
   image: string;
 
   /**
+   * Names of the snapshots of its data disk.
+   *
+   * @generated from field: repeated string snapshots = 9;
+   */
+  snapshots: string[];
+
+  /**
    * That clients elsewhere reach it by; the private one, or empty, where it has no other.
    *
    * @generated from field: string public_address = 20;
@@ -552,6 +573,13 @@ export type MachineFactsJson = {
    * @generated from field: string image = 8;
    */
   image?: string;
+
+  /**
+   * Names of the snapshots of its data disk.
+   *
+   * @generated from field: repeated string snapshots = 9;
+   */
+  snapshots?: string[];
 
   /**
    * That clients elsewhere reach it by; the private one, or empty, where it has no other.
@@ -1022,6 +1050,202 @@ export const DestroyMachineResponseSchema: GenMessage<DestroyMachineResponse, {j
   messageDesc(file_holdfast_host_v1_host, 20);
 
 /**
+ * @generated from message holdfast.host.v1.TakeSnapshotRequest
+ */
+export type TakeSnapshotRequest = Message<"holdfast.host.v1.TakeSnapshotRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * As often as the machine was started by what the caller knows; refused once it was started again.
+   *
+   * @generated from field: int64 starts = 3;
+   */
+  starts: bigint;
+};
+
+/**
+ * @generated from message holdfast.host.v1.TakeSnapshotRequest
+ */
+export type TakeSnapshotRequestJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * As often as the machine was started by what the caller knows; refused once it was started again.
+   *
+   * @generated from field: int64 starts = 3;
+   */
+  starts?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.TakeSnapshotRequest.
+ * Use `create(TakeSnapshotRequestSchema)` to create a new message.
+ */
+export const TakeSnapshotRequestSchema: GenMessage<TakeSnapshotRequest, {jsonType: TakeSnapshotRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 21);
+
+/**
+ * @generated from message holdfast.host.v1.TakeSnapshotResponse
+ */
+export type TakeSnapshotResponse = Message<"holdfast.host.v1.TakeSnapshotResponse"> & {
+};
+
+/**
+ * @generated from message holdfast.host.v1.TakeSnapshotResponse
+ */
+export type TakeSnapshotResponseJson = {
+};
+
+/**
+ * Describes the message holdfast.host.v1.TakeSnapshotResponse.
+ * Use `create(TakeSnapshotResponseSchema)` to create a new message.
+ */
+export const TakeSnapshotResponseSchema: GenMessage<TakeSnapshotResponse, {jsonType: TakeSnapshotResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 22);
+
+/**
+ * @generated from message holdfast.host.v1.RestoreSnapshotRequest
+ */
+export type RestoreSnapshotRequest = Message<"holdfast.host.v1.RestoreSnapshotRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * As of TakeSnapshotRequest.
+   *
+   * @generated from field: int64 starts = 3;
+   */
+  starts: bigint;
+};
+
+/**
+ * @generated from message holdfast.host.v1.RestoreSnapshotRequest
+ */
+export type RestoreSnapshotRequestJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * As of TakeSnapshotRequest.
+   *
+   * @generated from field: int64 starts = 3;
+   */
+  starts?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.RestoreSnapshotRequest.
+ * Use `create(RestoreSnapshotRequestSchema)` to create a new message.
+ */
+export const RestoreSnapshotRequestSchema: GenMessage<RestoreSnapshotRequest, {jsonType: RestoreSnapshotRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 23);
+
+/**
+ * @generated from message holdfast.host.v1.RestoreSnapshotResponse
+ */
+export type RestoreSnapshotResponse = Message<"holdfast.host.v1.RestoreSnapshotResponse"> & {
+};
+
+/**
+ * @generated from message holdfast.host.v1.RestoreSnapshotResponse
+ */
+export type RestoreSnapshotResponseJson = {
+};
+
+/**
+ * Describes the message holdfast.host.v1.RestoreSnapshotResponse.
+ * Use `create(RestoreSnapshotResponseSchema)` to create a new message.
+ */
+export const RestoreSnapshotResponseSchema: GenMessage<RestoreSnapshotResponse, {jsonType: RestoreSnapshotResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 24);
+
+/**
+ * @generated from message holdfast.host.v1.RemoveSnapshotRequest
+ */
+export type RemoveSnapshotRequest = Message<"holdfast.host.v1.RemoveSnapshotRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message holdfast.host.v1.RemoveSnapshotRequest
+ */
+export type RemoveSnapshotRequestJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.RemoveSnapshotRequest.
+ * Use `create(RemoveSnapshotRequestSchema)` to create a new message.
+ */
+export const RemoveSnapshotRequestSchema: GenMessage<RemoveSnapshotRequest, {jsonType: RemoveSnapshotRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 25);
+
+/**
+ * @generated from message holdfast.host.v1.RemoveSnapshotResponse
+ */
+export type RemoveSnapshotResponse = Message<"holdfast.host.v1.RemoveSnapshotResponse"> & {
+};
+
+/**
+ * @generated from message holdfast.host.v1.RemoveSnapshotResponse
+ */
+export type RemoveSnapshotResponseJson = {
+};
+
+/**
+ * Describes the message holdfast.host.v1.RemoveSnapshotResponse.
+ * Use `create(RemoveSnapshotResponseSchema)` to create a new message.
+ */
+export const RemoveSnapshotResponseSchema: GenMessage<RemoveSnapshotResponse, {jsonType: RemoveSnapshotResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 26);
+
+/**
  * @generated from message holdfast.host.v1.ListMachinesRequest
  */
 export type ListMachinesRequest = Message<"holdfast.host.v1.ListMachinesRequest"> & {
@@ -1038,7 +1262,7 @@ export type ListMachinesRequestJson = {
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest, {jsonType: ListMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 21);
+  messageDesc(file_holdfast_host_v1_host, 27);
 
 /**
  * @generated from message holdfast.host.v1.ListMachinesResponse
@@ -1069,7 +1293,7 @@ export type ListMachinesResponseJson = {
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse, {jsonType: ListMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 22);
+  messageDesc(file_holdfast_host_v1_host, 28);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineRequest
@@ -1096,7 +1320,7 @@ export type GetMachineRequestJson = {
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest, {jsonType: GetMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 23);
+  messageDesc(file_holdfast_host_v1_host, 29);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineResponse
@@ -1123,7 +1347,7 @@ export type GetMachineResponseJson = {
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse, {jsonType: GetMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 24);
+  messageDesc(file_holdfast_host_v1_host, 30);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineRequest
@@ -1150,7 +1374,7 @@ export type FenceMachineRequestJson = {
  * Use `create(FenceMachineRequestSchema)` to create a new message.
  */
 export const FenceMachineRequestSchema: GenMessage<FenceMachineRequest, {jsonType: FenceMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 25);
+  messageDesc(file_holdfast_host_v1_host, 31);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineResponse
@@ -1169,7 +1393,7 @@ export type FenceMachineResponseJson = {
  * Use `create(FenceMachineResponseSchema)` to create a new message.
  */
 export const FenceMachineResponseSchema: GenMessage<FenceMachineResponse, {jsonType: FenceMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 26);
+  messageDesc(file_holdfast_host_v1_host, 32);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesRequest
@@ -1214,7 +1438,7 @@ export type WatchMachinesRequestJson = {
  * Use `create(WatchMachinesRequestSchema)` to create a new message.
  */
 export const WatchMachinesRequestSchema: GenMessage<WatchMachinesRequest, {jsonType: WatchMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 27);
+  messageDesc(file_holdfast_host_v1_host, 33);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesResponse
@@ -1241,7 +1465,7 @@ export type WatchMachinesResponseJson = {
  * Use `create(WatchMachinesResponseSchema)` to create a new message.
  */
 export const WatchMachinesResponseSchema: GenMessage<WatchMachinesResponse, {jsonType: WatchMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 28);
+  messageDesc(file_holdfast_host_v1_host, 34);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineRequest
@@ -1268,7 +1492,7 @@ export type AdmitMachineRequestJson = {
  * Use `create(AdmitMachineRequestSchema)` to create a new message.
  */
 export const AdmitMachineRequestSchema: GenMessage<AdmitMachineRequest, {jsonType: AdmitMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 29);
+  messageDesc(file_holdfast_host_v1_host, 35);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineResponse
@@ -1299,7 +1523,7 @@ export type AdmitMachineResponseJson = {
  * Use `create(AdmitMachineResponseSchema)` to create a new message.
  */
 export const AdmitMachineResponseSchema: GenMessage<AdmitMachineResponse, {jsonType: AdmitMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 30);
+  messageDesc(file_holdfast_host_v1_host, 36);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesRequest
@@ -1318,7 +1542,7 @@ export type ListImagesRequestJson = {
  * Use `create(ListImagesRequestSchema)` to create a new message.
  */
 export const ListImagesRequestSchema: GenMessage<ListImagesRequest, {jsonType: ListImagesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 31);
+  messageDesc(file_holdfast_host_v1_host, 37);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesResponse
@@ -1345,7 +1569,7 @@ export type ListImagesResponseJson = {
  * Use `create(ListImagesResponseSchema)` to create a new message.
  */
 export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType: ListImagesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 32);
+  messageDesc(file_holdfast_host_v1_host, 38);
 
 /**
  * @generated from message holdfast.host.v1.Image
@@ -1448,7 +1672,7 @@ export type ImageJson = {
  * Use `create(ImageSchema)` to create a new message.
  */
 export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 33);
+  messageDesc(file_holdfast_host_v1_host, 39);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeRequest
@@ -1475,7 +1699,7 @@ export type ApplyEdgeRequestJson = {
  * Use `create(ApplyEdgeRequestSchema)` to create a new message.
  */
 export const ApplyEdgeRequestSchema: GenMessage<ApplyEdgeRequest, {jsonType: ApplyEdgeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 34);
+  messageDesc(file_holdfast_host_v1_host, 40);
 
 /**
  * Lets networks open connections to a machine.
@@ -1562,7 +1786,7 @@ export type ReachRuleJson = {
  * Use `create(ReachRuleSchema)` to create a new message.
  */
 export const ReachRuleSchema: GenMessage<ReachRule, {jsonType: ReachRuleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 35);
+  messageDesc(file_holdfast_host_v1_host, 41);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeResponse
@@ -1581,7 +1805,7 @@ export type ApplyEdgeResponseJson = {
  * Use `create(ApplyEdgeResponseSchema)` to create a new message.
  */
 export const ApplyEdgeResponseSchema: GenMessage<ApplyEdgeResponse, {jsonType: ApplyEdgeResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 36);
+  messageDesc(file_holdfast_host_v1_host, 42);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsRequest
@@ -1608,7 +1832,7 @@ export type KeepPathsRequestJson = {
  * Use `create(KeepPathsRequestSchema)` to create a new message.
  */
 export const KeepPathsRequestSchema: GenMessage<KeepPathsRequest, {jsonType: KeepPathsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 37);
+  messageDesc(file_holdfast_host_v1_host, 43);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsResponse
@@ -1639,7 +1863,7 @@ export type KeepPathsResponseJson = {
  * Use `create(KeepPathsResponseSchema)` to create a new message.
  */
 export const KeepPathsResponseSchema: GenMessage<KeepPathsResponse, {jsonType: KeepPathsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 38);
+  messageDesc(file_holdfast_host_v1_host, 44);
 
 /**
  * @generated from message holdfast.host.v1.Neighbour
@@ -1694,7 +1918,7 @@ export type NeighbourJson = {
  * Use `create(NeighbourSchema)` to create a new message.
  */
 export const NeighbourSchema: GenMessage<Neighbour, {jsonType: NeighbourJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 39);
+  messageDesc(file_holdfast_host_v1_host, 45);
 
 /**
  * @generated from message holdfast.host.v1.HostPath
@@ -1735,7 +1959,7 @@ export type HostPathJson = {
  * Use `create(HostPathSchema)` to create a new message.
  */
 export const HostPathSchema: GenMessage<HostPath, {jsonType: HostPathJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 40);
+  messageDesc(file_holdfast_host_v1_host, 46);
 
 /**
  * @generated from service holdfast.host.v1.HostService
@@ -1820,6 +2044,37 @@ export const HostService: GenService<{
     methodKind: "unary";
     input: typeof DestroyMachineRequestSchema;
     output: typeof DestroyMachineResponseSchema;
+  },
+  /**
+   * Copies the data disk of a machine that does not run, beside the disk and of the same space until either changes. Nothing
+   * happens when there is one of the name.
+   *
+   * @generated from rpc holdfast.host.v1.HostService.TakeSnapshot
+   */
+  takeSnapshot: {
+    methodKind: "unary";
+    input: typeof TakeSnapshotRequestSchema;
+    output: typeof TakeSnapshotResponseSchema;
+  },
+  /**
+   * Puts the data of a machine that does not run back as the snapshot has them, all or nothing. The snapshot stays.
+   *
+   * @generated from rpc holdfast.host.v1.HostService.RestoreSnapshot
+   */
+  restoreSnapshot: {
+    methodKind: "unary";
+    input: typeof RestoreSnapshotRequestSchema;
+    output: typeof RestoreSnapshotResponseSchema;
+  },
+  /**
+   * Nothing happens when it is gone.
+   *
+   * @generated from rpc holdfast.host.v1.HostService.RemoveSnapshot
+   */
+  removeSnapshot: {
+    methodKind: "unary";
+    input: typeof RemoveSnapshotRequestSchema;
+    output: typeof RemoveSnapshotResponseSchema;
   },
   /**
    * Every machine of this installation that the host knows, owned or not. All of them only when the stream ended well.

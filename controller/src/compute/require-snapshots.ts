@@ -1,0 +1,8 @@
+import { ComputeFailure } from "./compute-failure.ts";
+import type { ComputeProvider, MachineSnapshots } from "./compute-provider.ts";
+
+/** The provider's snapshots; throws ComputeFailure where it has none. */
+export function requireSnapshots({ name, snapshots }: ComputeProvider): MachineSnapshots {
+  if (snapshots === undefined) throw new ComputeFailure(`Machines of the provider ${name} have no snapshots.`);
+  return snapshots;
+}
