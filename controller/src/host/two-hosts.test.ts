@@ -71,7 +71,6 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     readonly hosts: Collection<HostObject>;
     readonly provider: HostsProvider;
     readonly placement: ReturnType<typeof createMachinePlacement>;
-    readonly waiting: WaitingMachines;
   }
   let one: Controller;
 
@@ -91,13 +90,6 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       hostOf: (id) => machines.get(id)?.object.spec.hostId,
     });
     const placement = createMachinePlacement({ hosts, machines, provider, begin, storeMayBeBehind: () => mayBeBehind });
-    const waiting = createWaitingMachines({
-      machines,
-      hosts,
-      fleet: { session: (id) => sessions.get(id), observation: () => undefined },
-      held: () => false,
-      now: systemClock.now,
-    });
     const work = createMachineWork({
       provider,
       hosts,
@@ -130,7 +122,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       log: silentLog,
       random: Math.random,
     });
-    return { machines, hosts, provider, placement, waiting, runner };
+    return { machines, hosts, provider, placement, runner };
   }
 
   beforeAll(async () => {
@@ -278,14 +270,21 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     const ahead = Array.from({ length: 8 }, () =>
       machineObject({ owner: null, hostId: "a", memoryBytes: gib / 8, image: "i" }),
     ).map((each) => ({ ...each, status: { ...each.status, state: "waiting" as const, address: "127.97.0.9" } }));
-    for (const { metadata } of ahead) sessions.set(metadata.id, connected);
     for (const each of ahead) {
       const unit = begin();
       unit.create("machine", each);
       const revision = await unit.commit();
       await Promise.all([one, other].map(({ machines }) => machines.reached(revision, 5_000)));
     }
-    const claim = ({ waiting }: Controller, id: string) =>
+    // Each controller knows others of them to be free, so that only the host's room is what they both want.
+    const knownTo = ({ machines, hosts }: Controller, parity: number) => {
+      const mine = new Set(ahead.filter((_, index) => index % 2 === parity).map(({ metadata }) => metadata.id));
+      const session = (id: string) => (mine.has(id) ? connected : undefined);
+      const fleet = { session, observation: () => undefined };
+      return createWaitingMachines({ machines, hosts, fleet, held: () => false, now: systemClock.now });
+    };
+    const [evens, odds] = [knownTo(one, 0), knownTo(other, 1)];
+    const claim = (waiting: WaitingMachines, id: string) =>
       retryConflict(signal, async () => {
         const { spec } = machineObject({ owner: { kind: "managed-service", id } });
         const taken = await waiting.take(spec, signal);
@@ -297,10 +296,9 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
         await unit.commit().finally(taken.giveBack);
         return taken.machine.object.metadata.id;
       });
-    const claimed = await Promise.all(ahead.map((_, index) => claim(index % 2 === 0 ? one : other, `c-${index}`)));
+    const claimed = await Promise.all(ahead.map((_, index) => claim(index % 2 === 0 ? evens : odds, `c-${index}`)));
     expect(new Set(claimed.filter((id) => id !== undefined)).size).toBe(5);
     expect(claimed.filter((id) => id === undefined)).toHaveLength(3);
-    for (const { metadata } of ahead) sessions.delete(metadata.id);
     await forgetAll(ahead);
     for (const id of ["a", "b"]) await editHost(id, { memoryOvercommit: 2 });
     const again = await openController();
