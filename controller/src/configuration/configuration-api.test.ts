@@ -89,7 +89,7 @@ async function aRunningService(): Promise<string> {
       power: "on",
       instanceGeneration: 1,
     },
-    status: { state: "Running", operationId: null, primaryNodeId: "n" },
+    status: { state: "Running", operationId: null, primaryNodeId: "n", nodes: [] },
   } as unknown as ManagedServiceObject;
   const unit = begin();
   unit.create("managed-service", service);

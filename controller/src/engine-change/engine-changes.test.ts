@@ -100,7 +100,7 @@ async function aRunningService(): Promise<string> {
   unit.create("managed-service", {
     metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
     spec: { nodes: [{ id: "n" }], power: "on", instanceGeneration: 1 },
-    status: { state: "Running", operationId: null, primaryNodeId: "n" },
+    status: { state: "Running", operationId: null, primaryNodeId: "n", nodes: [] },
   } as unknown as ManagedServiceObject);
   await collections.reached(await unit.commit(), 30_000);
   return id;

@@ -149,6 +149,7 @@ async function running(count = 1, change: Partial<ManagedServiceObject["status"]
       error: null,
       operationId: null,
       primaryNodeId: id,
+      nodes: [],
       health,
       maintenance: noMaintenance,
     };
