@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import type { AgentCode } from "../support/agent-code.ts";
 import { asOperator } from "../support/organizations.ts";
 import type { Platform } from "../support/platform.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
@@ -21,8 +20,8 @@ export interface AgentKillGround {
   readonly services: Services;
   readonly service: RunningService;
   readonly writer: AcknowledgedWriter;
-  /** Has the controllers bring this release to all machines; it may end them. */
-  readonly offer: (code: AgentCode) => Promise<void>;
+  /** Has the controllers bring a release of this name to all machines, and answers its digest; it may end them. */
+  readonly offer: (release: string) => Promise<string>;
 }
 
 const endsWithinMs = 180_000;
@@ -34,7 +33,7 @@ const endsWithinMs = 180_000;
  */
 export async function killAtHandOver(
   { platform, services, service, writer, offer }: AgentKillGround,
-  code: AgentCode,
+  release: string,
   { victim, afterMs }: AgentKill,
 ): Promise<string> {
   const { id } = service.service;
@@ -43,7 +42,7 @@ export async function killAtHandOver(
     asOperator(platform, AgentRolloutService, (rpcs) => rpcs.getAgentRollout({})).catch(() => undefined);
   const before = machine();
   const old = before?.agents[0] ?? 0;
-  await offer(code);
+  const digest = await offer(release);
   const two = await waitUntil(
     "the next agent is beside the old one",
     () => {
@@ -67,7 +66,7 @@ export async function killAtHandOver(
 
   let halted = "";
   await waitUntil(
-    `all have ${code.release}`,
+    `all have ${release}`,
     async () => {
       const now = await status();
       if (now?.state === "Halted") {
@@ -75,7 +74,7 @@ export async function killAtHandOver(
         halted = now.reason;
         await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.resumeAgentRollout({}));
       }
-      return now?.state === "Completed" && now.digest === code.digest && now.current === 1;
+      return now?.state === "Completed" && now.digest === digest && now.current === 1;
     },
     {
       withinMs: endsWithinMs,

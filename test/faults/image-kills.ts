@@ -19,7 +19,7 @@ export interface ImageKillGround {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
-  readonly images: Pick<ChangingImages, "choose" | "first" | "good">;
+  readonly images: Pick<ChangingImages, "choose"> & { readonly both: readonly [string, string] };
   readonly writer: AcknowledgedWriter;
 }
 
@@ -38,7 +38,8 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
   type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
   const shown = async () => expectStatus(await rest.get<Shown>(path), 200).json;
   const { image: from } = await shown();
-  const to = from === images.first ? images.good : images.first;
+  const [one, other] = images.both;
+  const to = from === one ? other : one;
   await images.choose(to);
   await waitUntil(`${to} is pending`, async () => (await shown()).updates.some((update) => update.id === to));
   const begun = expectStatus(await rest.post<OperationJson>(`${path}/apply`), 202).json;

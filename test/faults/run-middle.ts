@@ -1,19 +1,15 @@
 // Kills at each step of an image's replacement and of an agent's upgrade:
 // npm run faults -- --middle [--seed N] [--only images|agents] [--rounds N]
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { type AgentCode, bundleAgent } from "../support/agent-code.ts";
 import { createChangingImages } from "../support/changing-images.ts";
 import { asOperator } from "../support/organizations.ts";
 import { startPlatform } from "../support/platform.ts";
 import { crashesOf, lastLogLines } from "../support/platform-logs.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
 import { createRandom } from "../support/random.ts";
+import { createReleaseDirectory } from "../support/release-directory.ts";
 import { createServices } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { writeRows } from "./acknowledged-writer.ts";
@@ -30,29 +26,22 @@ const say = (line: string) => console.log(`${((Date.now() - startedAt) / 1_000).
 say(`seed ${seed}`);
 
 const images = createChangingImages({ looksOlder: false });
-const codeDirectory = mkdtempSync(join(tmpdir(), "holdfast-release-"));
-const codeOf = bundleAgent();
-/** As bundle.ts leaves it. */
-function put({ release, digest, bytes }: AgentCode): void {
-  rmSync(codeDirectory, { recursive: true });
-  mkdirSync(codeDirectory);
-  for (const { name, text } of unpackAgent(bytes).files) writeFileSync(join(codeDirectory, name), text);
-  writeFileSync(join(codeDirectory, versionFile), JSON.stringify({ release, digest }));
-}
+const releases = createReleaseDirectory();
 const environment: Record<string, string> = {
   HOLDFAST_CACHE: images.cache,
-  HOLDFAST_AGENT_CODE: codeDirectory,
+  HOLDFAST_AGENT_CODE: releases.directory,
   HOLDFAST_AGENT_UPGRADE_SHARES: "100",
   HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
 };
-put(codeOf("1.0.0"));
+releases.put("1.0.0");
 const platform = await startPlatform({ environment });
 const stop = new AbortController();
 try {
   const services = createServices(platform);
   const service = await services.createRunning("kept");
   const writer = await writeRows(platform, service, stop.signal);
-  const ground = { platform, services, service, images, writer };
+  const both = [images.first, images.good] as const;
+  const ground = { platform, services, service, images: { both, choose: images.choose }, writer };
   if (values.only !== "agents")
     for (const step of imageSteps)
       for (const victim of imageVictims) say(await killAtImageStep(ground, { step, victim }));
@@ -67,16 +56,17 @@ try {
       describe: () => lastLogLines(platform.directory, 20),
     });
     // A controller that comes up offers what it finds.
-    const offer = async (code: AgentCode) => {
-      put(code);
+    const offer = async (name: string) => {
+      const digest = releases.put(name);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
+      return digest;
     };
     let release = 1;
     for (let round = 0; round < Number(values.rounds); round += 1)
       for (const victim of agentVictims) {
         release += 1;
         const kill = { victim, afterMs: random.between(0, 1_500) };
-        say(await killAtHandOver({ ...ground, offer }, codeOf(`${release}.0.0`), kill));
+        say(await killAtHandOver({ ...ground, offer }, `${release}.0.0`, kill));
       }
   }
 
@@ -99,5 +89,5 @@ try {
   stop.abort();
   await platform.remove();
   images.close();
-  rmSync(codeDirectory, { recursive: true });
+  releases.remove();
 }

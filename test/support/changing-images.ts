@@ -12,6 +12,8 @@ export interface ChangingImages {
   readonly first: string;
   /** The same programs; its manifest tells the truth. */
   readonly good: string;
+  /** As good as that one. */
+  readonly equal: string;
   /** The same without the program `postgres`; its manifest tells of another ICU than it has. */
   readonly broken: string;
   /** From now on whatever is made without a choice has this one. */
@@ -33,13 +35,14 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     writeFileSync(manifestPath(imagesDir, id), JSON.stringify(change({ ...manifest, id } as ImageManifest)));
     return join(imagesDir, id);
   }
-  const ids = ["a", "b", "c"].map((digit) => `trixie-${digit.repeat(16)}`);
-  const [first = "", good = "", broken = ""] = ids;
+  const ids = ["a", "b", "c", "d"].map((digit) => `trixie-${digit.repeat(16)}`);
+  const [first = "", good = "", broken = "", equal = ""] = ids;
   symlinkSync(real.root, looksOlder ? add(first, olderPostgresql) : add(first));
-  symlinkSync(real.root, add(good));
+  for (const id of [good, equal]) symlinkSync(real.root, add(id));
   const root = add(broken, otherIcu);
-  mkdirSync(root, { mode: 0o755 });
-  execFileSync("cp", ["--archive", "--link", join(real.root, "usr"), root]);
+  // Whole, or its machine would not start where the image is all that a machine has; what is linked must not be written to.
+  execFileSync("cp", ["--archive", "--link", real.root, root]);
+  rmSync(join(root, "etc"), { recursive: true });
   cpSync(join(real.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
   rmSync(join(root, "usr/lib/postgresql/17/bin/postgres"));
   writeFileSync(newestPath(imagesDir, "trixie"), first);
@@ -47,6 +50,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     cache,
     first,
     good,
+    equal,
     broken,
     choose: (id) => setNewest(imagesDir, "trixie", id),
     close: () => rmSync(cache, { recursive: true, force: true }),

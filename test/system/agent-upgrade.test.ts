@@ -1,17 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { unpackAgent, versionFile } from "@holdfast/common/agent-package.ts";
 import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFailed } from "vitest";
-import { type AgentCode, bundleAgent } from "../support/agent-code.ts";
 import { openPostgresql } from "../support/clients.ts";
 import { type CommandLine, createCommandLine } from "../support/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { lastLogLines } from "../support/platform-logs.ts";
 import { asRoot } from "../support/platform-software.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
+import { createReleaseDirectory } from "../support/release-directory.ts";
 import { createServices } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -28,9 +26,10 @@ describe.skipIf(!asRoot)(
   `agents of another release${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
   () => {
     const machines = 3;
-    const directories: string[] = [];
+    const releases = createReleaseDirectory();
     const environment: Record<string, string> = {
       HOLDFAST_AGENT_UPGRADE: "off",
+      HOLDFAST_AGENT_CODE: releases.directory,
       HOLDFAST_AGENT_UPGRADE_SHARES: "50,100",
       HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
       HOLDFAST_WAITING_MACHINES: "2",
@@ -38,13 +37,12 @@ describe.skipIf(!asRoot)(
     };
     let platform: Platform;
     let shell: CommandLine;
-    let codeOf: ReturnType<typeof bundleAgent>;
     let writer: Client;
     const written = { rows: 0, failed: [] as string[], stop: false };
     let writing: Promise<void>;
 
     beforeAll(async () => {
-      codeOf = bundleAgent();
+      releases.put("0.2.0");
       platform = await startPlatform({ environment });
       shell = createCommandLine({});
       symlinkSync(platform.directory, join(shell.home, ".holdfast"));
@@ -59,7 +57,7 @@ describe.skipIf(!asRoot)(
       await writer?.end().catch(() => undefined);
       shell?.remove();
       await platform?.remove();
-      for (const directory of directories) rmSync(directory, { recursive: true });
+      releases.remove();
     });
     beforeEach(() => onTestFailed(() => console.log(lastLogLines(platform.directory, 40))));
 
@@ -72,16 +70,6 @@ describe.skipIf(!asRoot)(
         );
         await sleep(10);
       }
-    }
-
-    /** As bundle.ts leaves it. */
-    function directoryOf({ release, digest, bytes }: AgentCode): string {
-      const directory = mkdtempSync(join(tmpdir(), "holdfast-release-"));
-      directories.push(directory);
-      mkdirSync(directory, { recursive: true });
-      for (const { name, text } of unpackAgent(bytes).files) writeFileSync(join(directory, name), text);
-      writeFileSync(join(directory, versionFile), JSON.stringify({ release, digest }));
-      return directory;
     }
 
     async function admin(words: string): Promise<string> {
@@ -113,9 +101,9 @@ describe.skipIf(!asRoot)(
     const agents = () => platform.processes().machines.map(({ agent }) => agent);
 
     /** The platform as it comes back with another release of the agent; machines go on. */
-    async function released(code: AgentCode): Promise<void> {
+    async function released(...release: Parameters<typeof releases.put>): Promise<void> {
       await platform.killControlPlane();
-      environment.HOLDFAST_AGENT_CODE = directoryOf(code);
+      releases.put(...release);
       await platform.start();
     }
 
@@ -129,9 +117,7 @@ describe.skipIf(!asRoot)(
       const before = processes();
       const old = agents();
       environment.HOLDFAST_AGENT_UPGRADE = "on";
-      await released(
-        codeOf("0.3.0", (text, isMain) => (isMain ? `throw new Error("broken on purpose");${text}` : text)),
-      );
+      await released("0.3.0", (text, isMain) => (isMain ? `throw new Error("broken on purpose");${text}` : text));
       const halted = await reached({ release: "0.3.0", state: "Halted" });
       expect(halted.reason).toContain("broken on purpose");
       expect(halted.failed).toBe(1);
@@ -143,7 +129,7 @@ describe.skipIf(!asRoot)(
       await reached({ state: "Halted" });
       expect(agents()).toEqual(old);
 
-      await released(codeOf("0.3.1"));
+      await released("0.3.1");
       // The controller dies in the middle of it, and comes back.
       await waitUntil("one machine has it", async () => ((await status()).current ?? 0) > 0);
       for (const controller of platform.processes().controllers) killAtOnce(controller);

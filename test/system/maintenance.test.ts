@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRows } from "../faults/acknowledged-writer.ts";
+import { killAtImageStep } from "../faults/image-kills.ts";
 import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
 import { queryOnce } from "../support/clients.ts";
 import { startPlatform, type Platform } from "../support/platform.ts";
@@ -104,6 +106,29 @@ describe("maintenance of a real service", () => {
     longMs,
   );
 
+  it.each([
+    { step: "StopEngine", victim: "agent" },
+    { step: "SetupAgent", victim: "keeper" },
+  ] as const)(
+    "comes to an end, with all that was written, when the $victim is killed at $step",
+    async (kill) => {
+      const stop = new AbortController();
+      const writer = await writeRows(platform, running, stop.signal);
+      try {
+        const both = [images.good, images.equal] as const;
+        await killAtImageStep(
+          { platform, services, service: running, images: { both, choose: images.choose }, writer },
+          kill,
+        );
+      } finally {
+        stop.abort();
+        await writer.done;
+      }
+      expect(await writer.missing()).toEqual([]);
+    },
+    longMs,
+  );
+
   it(
     "asks before it changes the order of text; takes an image back whose engine does not start, keeps the data, and leaves that image alone",
     async () => {
@@ -141,13 +166,13 @@ describe("maintenance of a real service", () => {
       const told = json.events.filter(({ event_type }) => event_type.startsWith("service.maintenance"));
       return told.some(({ event_type }) => event_type === "service.maintenance_failed") && told;
     });
-    expect(events.map(({ event_type }) => event_type)).toEqual([
-      "service.maintenance_started",
-      "service.maintenance_completed",
-      "service.maintenance_started",
-      "service.maintenance_failed",
-    ]);
+    const completed = ["service.maintenance_started", "service.maintenance_completed"];
+    const failed = ["service.maintenance_started", "service.maintenance_failed"];
+    const types = events.map(({ event_type }) => event_type);
+    // Those in between came to an end under kills, whichever that was.
+    expect(types).toHaveLength(8);
+    expect([...types.slice(0, 2), ...types.slice(-2)]).toEqual([...completed, ...failed]);
     expect(events[1]?.data).toMatchObject({ update_ids: [images.good, "restart"], automatic: false });
-    expect(events[3]?.data).toMatchObject({ update_ids: [images.broken], taken_back: true });
+    expect(events.at(-1)?.data).toMatchObject({ update_ids: [images.broken], taken_back: true });
   });
 });
