@@ -6,7 +6,7 @@ import { startTestMachines } from "./process-machines.ts";
  * `node machine-worker.ts DIRECTORY create|start|destroy ID`. Prints "begin" first.
  */
 const [directory = "", verb, id = ""] = process.argv.slice(2);
-const { provider } = await startTestMachines({ directory });
+const { provider } = await startTestMachines({ directory, publicBlock: "203.0.113.0/24" });
 const { signal } = new AbortController();
 console.log("begin");
 if (verb === "destroy") await provider.destroy(id, signal);

@@ -11,8 +11,8 @@ export interface SecondHost {
   processes(): PlatformProcesses;
   /** Pid of the program that controllers dial; undefined while it is down. */
   program(): number | undefined;
-  /** Starts it, with the text of a join file if there is one; resolves when it serves. */
-  start(joinFile?: string): Promise<void>;
+  /** Starts it, with the text of a join file if there is one, and further flags; resolves when it serves. */
+  start(joinFile?: string, further?: readonly string[]): Promise<void>;
   /** Ctrl-C; its machines stop too. */
   stop(): Promise<void>;
   /** Stops it and removes its data. */
@@ -40,8 +40,8 @@ export function newSecondHost(): SecondHost {
           const isProgram = /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && cmdline.includes("host/src/main.ts");
           return isProgram && environ.includes(`HOLDFAST_PROCESS_DIR=${directory}`);
         }),
-    async start(joinFile) {
-      const flags: string[] = [];
+    async start(joinFile, further = []) {
+      const flags = [...further];
       if (joinFile !== undefined) {
         const path = join(directory, "join.json");
         writeFileSync(path, joinFile, { mode: 0o600 });

