@@ -10,20 +10,21 @@ export function createMachineHost(
   installation: Omit<Installation, "ports">,
   environment: Readonly<Record<string, string>>,
 ): MachineHost {
-  const host = hostOf(layout, installation, environment);
   const { public_addresses: publicAddresses = "" } = installation;
+  const host = hostOf(layout, installation, publicAddresses, environment);
   return { ...host, settings: { ...host.settings, HOLDFAST_PUBLIC_ADDRESSES: publicAddresses } };
 }
 
 function hostOf(
   { root }: Layout,
   installation: Omit<Installation, "ports">,
+  publicAddresses: string,
   environment: Readonly<Record<string, string>>,
 ): MachineHost {
   const { loopback_block: loopbackBlock, incus_socket: socket } = installation;
   const provider = providerOf(installation);
   if (provider === "none") return createNoHost();
-  if (provider === "process") return createProcessHost(root, loopbackBlock);
+  if (provider === "process") return createProcessHost(root, loopbackBlock, publicAddresses);
   return createIncusHost({
     directory: root,
     loopbackBlock,

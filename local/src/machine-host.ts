@@ -1,3 +1,5 @@
+import { createServer } from "node:net";
+import { addressNetworkOf, hostAddressesOf } from "@holdfast/controller/compute/host/address-network.ts";
 import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
 import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
 import type { ChildSpec } from "./child.ts";
@@ -55,8 +57,8 @@ export function createNoHost(): MachineHost {
   };
 }
 
-/** The process provider needs nothing but the host itself. */
-export function createProcessHost(directory: string, loopbackBlock: string): MachineHost {
+/** The process provider needs nothing but the host itself, and that `publicAddresses`, if it is a network, is the host's own. */
+export function createProcessHost(directory: string, loopbackBlock: string, publicAddresses: string): MachineHost {
   const nothing = async () => undefined;
   return {
     address: "127.0.0.1",
@@ -64,9 +66,24 @@ export function createProcessHost(directory: string, loopbackBlock: string): Mac
     allowedCidrs: ["127.0.0.0/8"],
     daemon: undefined,
     install: nothing,
-    open: nothing,
+    open: () => requireOwn(publicAddresses),
     stopMachines: (graceMs) => stopAllMachines(directory, graceMs),
     remove: () => removeAllDisks(directory),
     forget: () => undefined,
   };
+}
+
+/** Throws a UserError when programs of this host could not listen on the network's addresses. */
+async function requireOwn(network: string): Promise<void> {
+  if (network === "") return;
+  const [address = ""] = hostAddressesOf(addressNetworkOf(network));
+  const server = createServer();
+  const problem = await new Promise<string | undefined>((resolve) => {
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen(0, address, () => server.close(() => resolve(undefined)));
+  });
+  if (problem !== undefined)
+    throw new UserError(
+      `--public-addresses: ${address} is no address of this host (${problem}), as those of processes must be`,
+    );
 }
