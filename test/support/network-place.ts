@@ -64,3 +64,28 @@ export async function attempt([command = "", ...enter]: string[], address: strin
   const { stdout } = await run(command, [...enter, process.execPath, "-e", program, address, String(port)]);
   return stdout as Attempt;
 }
+
+/** Counts packets as they arrive at the host, before anybody's rules, and as they come to its programs. */
+export async function countPackets(table: string, matching: string) {
+  const nft = async (text: string) => (await run("nft", text.split(" "))).stdout;
+  await run("nft", [
+    `table inet ${table} {
+      chain arrived { type filter hook prerouting priority -400; ${matching} counter; }
+      chain passed { type filter hook input priority -200; ${matching} counter; }
+    }`,
+  ]);
+  return {
+    async read() {
+      const of = async (chain: string) =>
+        Number(/packets (\d+)/.exec(await nft(`list chain inet ${table} ${chain}`))?.[1] ?? Number.NaN);
+      return { arrived: await of("arrived"), passed: await of("passed") };
+    },
+    close: () => nft(`delete table inet ${table}`),
+  };
+}
+
+/** The host's end of a machine's network. */
+export async function linkOf(address: string): Promise<string> {
+  const { stdout } = await run("ip", ["-json", "route", "get", address]);
+  return (JSON.parse(stdout) as { dev: string }[])[0]?.dev ?? "";
+}

@@ -11,7 +11,14 @@ import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support
 import { environmentsIn, filesWith, runInside } from "../support/machine-inside.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
-import { type Attempt, connectFrom, makePlace, type NetworkPlace } from "../support/network-place.ts";
+import {
+  type Attempt,
+  connectFrom,
+  countPackets,
+  linkOf,
+  makePlace,
+  type NetworkPlace,
+} from "../support/network-place.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -287,28 +294,3 @@ describe.skipIf(missing !== undefined)(
     });
   },
 );
-
-/** Counts packets as they arrive at the host, before anybody's rules, and as they come to its programs. */
-async function countPackets(table: string, matching: string) {
-  const nft = async (text: string) => (await run("nft", text.split(" "))).stdout;
-  await run("nft", [
-    `table inet ${table} {
-      chain arrived { type filter hook prerouting priority -400; ${matching} counter; }
-      chain passed { type filter hook input priority -200; ${matching} counter; }
-    }`,
-  ]);
-  return {
-    async read() {
-      const of = async (chain: string) =>
-        Number(/packets (\d+)/.exec(await nft(`list chain inet ${table} ${chain}`))?.[1] ?? Number.NaN);
-      return { arrived: await of("arrived"), passed: await of("passed") };
-    },
-    close: () => nft(`delete table inet ${table}`),
-  };
-}
-
-/** The host's end of a machine's network. */
-async function linkOf(address: string): Promise<string> {
-  const { stdout } = await run("ip", ["-json", "route", "get", address]);
-  return (JSON.parse(stdout) as { dev: string }[])[0]?.dev ?? "";
-}
