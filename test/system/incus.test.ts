@@ -10,6 +10,12 @@ import { type ForeignIncus, startForeignIncus } from "../support/foreign-incus.t
 import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { environmentsIn, filesWith, runInside } from "../support/machine-inside.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import { createReleaseDirectory } from "../support/release-directory.ts";
+import type { OperationJson } from "../support/service-json.ts";
+import { asOperator } from "../support/organizations.ts";
+import { writeRows } from "../faults/acknowledged-writer.ts";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
 import {
   type Attempt,
@@ -19,6 +25,7 @@ import {
   makePlace,
   type NetworkPlace,
 } from "../support/network-place.ts";
+import { type ChangingImages, createChangingImages } from "../support/changing-images.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -35,14 +42,25 @@ describe.skipIf(missing !== undefined)(
     let removed = false;
     let services: Services;
     let main: RunningService;
+    let images: ChangingImages;
+    const code = createReleaseDirectory();
 
     beforeAll(async () => {
       daemon = await startForeignIncus();
       before = await daemon.everything();
       const network = await testPublicNetwork("routed");
+      images = createChangingImages({ looksOlder: false });
+      code.put("0.3.0");
       platform = await startPlatform({
         flags: ["--provider", "incus", "--incus-socket", daemon.socket, "--public-addresses", network],
-        environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" },
+        environment: {
+          HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
+          HOLDFAST_CACHE: images.cache,
+          HOLDFAST_AGENT_CODE: code.directory,
+          HOLDFAST_AGENT_UPGRADE: "on",
+          HOLDFAST_AGENT_UPGRADE_SHARES: "100",
+          HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
+        },
       });
       services = createServices(platform);
       // The very first machine waits for the image.
@@ -53,6 +71,8 @@ describe.skipIf(missing !== undefined)(
     afterAll(async () => {
       if (!removed) await platform?.remove();
       await daemon?.close();
+      images?.close();
+      code.remove();
     });
 
     async function pidOf({ service }: RunningService): Promise<number> {
@@ -285,6 +305,50 @@ describe.skipIf(missing !== undefined)(
       const rows = await queryOnce(platform, main.connection, access, "SELECT value FROM kept");
       expect(rows).toEqual([{ value: 42 }]);
     });
+
+    it("gets another release of the agent while its engine runs and takes writes", async () => {
+      const stop = new AbortController();
+      const writer = await writeRows(platform, main, stop.signal);
+      const started = async () => {
+        const sql = "SELECT pg_postmaster_start_time()::text AS at";
+        return queryOnce(platform, main.connection, { password: main.password }, sql);
+      };
+      const before = await started();
+      const digest = code.put("0.3.1");
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      await waitUntil("it has the release", () =>
+        asOperator(platform, AgentRolloutService, async (rpcs) => {
+          const now = await rpcs.getAgentRollout({});
+          return now.digest === digest && now.state === "Completed" && now.current === 1;
+        }),
+      );
+      stop.abort();
+      await writer.done;
+      expect(await writer.missing()).toEqual([]);
+      expect(await started()).toEqual(before);
+    }, 180_000);
+
+    it("has an image taken back whose engine does not start, and keeps its data", async () => {
+      const path = `/managed-services/${main.service.id}/maintenance`;
+      type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
+      const shown = async () => expectStatus(await platform.rest.get<Shown>(path), 200).json;
+      await images.choose(images.broken);
+      await waitUntil("it is pending", async () => (await shown()).updates.some(({ id }) => id === images.broken));
+      const { id } = expectStatus(await platform.rest.post<OperationJson>(`${path}/apply`), 202).json;
+      const ended = await waitUntil(
+        "it is taken back",
+        async () => {
+          const { json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
+          return json.finished_at !== null && json;
+        },
+        { withinMs: 180_000, describe: () => services.describe(main.service.id) },
+      );
+      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
+      await services.settled(main.service.id, "Running");
+      expect((await shown()).image).toBe(images.first);
+      const kept = await queryOnce(platform, main.connection, { password: main.password }, "SELECT value FROM kept");
+      expect(kept).toEqual([{ value: 42 }]);
+    }, 240_000);
 
     it("takes all that is its own from the daemon with clean, and nothing else", async () => {
       expect(await daemon.everything()).not.toEqual(before);
