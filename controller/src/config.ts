@@ -41,6 +41,11 @@ export const settings = {
     "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or the names alone where data disks of a tier are to be with everything else",
     "maxiops,standard",
   ),
+  vmPlans: list(
+    "HOLDFAST_VM_PLANS",
+    "Plans that are offered as virtual machines besides, each as <plan>-vm, for hosts that can run them, such as tier-4,tier-8",
+    "",
+  ),
   incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
   incusUrl: text(
     "HOLDFAST_INCUS_URL",

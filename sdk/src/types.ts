@@ -328,6 +328,7 @@ export interface Catalog {
   }[];
   readonly plans: readonly {
     readonly plan_name: string;
+    readonly kind: string;
     readonly vcpu: number;
     readonly memory_gb: number;
     readonly monthly_cost: number;

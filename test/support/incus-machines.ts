@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
+import { guestRefusal } from "@holdfast/controller/compute/incus/guest-ability.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import { type IncusEstate, untilServing } from "@holdfast/controller/compute/incus/incus-estate.ts";
 import {
@@ -59,6 +60,20 @@ export async function incusMissing(): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof IncusImpossible) return error.message;
     throw error;
+  }
+}
+
+/** Why no virtual machine can run here, as the daemon says; undefined when one can. */
+export async function guestsMissing(): Promise<string | undefined> {
+  const missing = await incusMissing();
+  if (missing !== undefined) return missing;
+  // Without it there is no need to start a daemon and ask.
+  if (!existsSync("/usr/bin/qemu-system-x86_64")) return guestRefusal({ kvm: false, vsock: false, qemu: true });
+  const machines = await startTestIncus({ command: [] });
+  try {
+    return await machines.provider.whyNoVirtualMachines(AbortSignal.timeout(30_000));
+  } finally {
+    await machines.close();
   }
 }
 
@@ -156,8 +171,9 @@ export async function startTestIncus(
       const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
       const monitor = statOf(pid)?.parent ?? 0;
       await kill(pid);
-      // It tidies up behind the machine, which shows as one state and then another; after a true reboot there is none.
-      await waitUntil("LXC has tidied up", () => !isAlive(monitor));
+      // It tidies up behind the machine, which shows as one state and then another; after a true reboot there is none. A
+      // virtual machine has no such program: its parent is the first process of the host.
+      if (monitor !== 1) await waitUntil("LXC has tidied up", () => !isAlive(monitor));
     },
     async close() {
       await host.remove();

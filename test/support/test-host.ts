@@ -48,6 +48,7 @@ export async function startTestHost(
       publicAddresses: createPublicAddresses("/nowhere", undefined),
       version: "1.2.3",
       noSnapshots: async () => "",
+      noVirtualMachines: "It has none.",
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));
   const bound = await listener.listen();

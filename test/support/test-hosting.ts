@@ -123,6 +123,7 @@ export async function startHosting(
           publicAddresses: createPublicAddresses("/nowhere", undefined),
           version: "1.2.3",
           noSnapshots: async () => "",
+          noVirtualMachines: "It has none.",
         });
       const served = await serveHost({ credentials, provider, facts, host: "127.0.0.1", port, log: silentLog });
       const close = async () => {

@@ -28,6 +28,10 @@ export function createTestImages(): TestImages {
     mkdirSync(dirname(newestPath(imagesDir, "trixie")));
     writeFileSync(newestPath(imagesDir, "trixie"), newest.id);
   }
+  // What virtual machines boot from is the same for all.
+  const guests = join(imagesDirectory(process.env), "guests");
+  mkdirSync(guests, { recursive: true });
+  symlinkSync(guests, join(imagesDir, "guests"));
   let made = false;
   return {
     imagesDir,
@@ -37,7 +41,7 @@ export function createTestImages(): TestImages {
       const root = join(imagesDir, otherId);
       mkdirSync(root, { mode: 0o755 });
       if (packed) {
-        const heavy = ["./usr/lib/postgresql", "./usr/share", "./dev", "*/libLLVM*", "*/libicudata*"];
+        const heavy = ["./usr/lib/postgresql", "./usr/share", "./dev/?*", "*/libLLVM*", "*/libicudata*"];
         const excluded = heavy.map((path) => `--exclude=${path}`);
         execFileSync("sh", ["-c", `tar -C "$1" -c ${excluded.join(" ")} . | tar -C "$2" -x`, "sh", newest.root, root]);
       } else {

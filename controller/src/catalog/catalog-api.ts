@@ -31,10 +31,11 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
       parameters: parametersOf(engine).map(parameterMessage),
       extensions: [...engine.extensions],
     })),
-    plans: catalog.plans.map(({ planName, vcpu, memoryGb, monthlyCents }) => ({
+    plans: catalog.plans.map(({ planName, vcpu, memoryGb, kind, monthlyCents }) => ({
       planName,
       vcpu,
       memoryGb,
+      kind,
       monthlyCost: monthlyCents / 100,
     })),
     storageTiers: catalog.storageTiers.map(({ storageTier, medium, use, monthlyCentsPerGb }) => ({

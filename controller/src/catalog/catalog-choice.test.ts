@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogWith, defaultCatalog } from "./catalog.ts";
+import { catalogWith, defaultCatalog, withVirtualMachines } from "./catalog.ts";
 import { chooseFromCatalog } from "./catalog-choice.ts";
 import { createEngineOffers } from "./engine-offers.ts";
 
@@ -48,4 +48,13 @@ test("a tier that this installation has not is unknown, and what is left out has
 
 test("the pointer to a parameter with a dot in its name is one step", () => {
   expect(choose({ parameters: { "a.b/c": "1" } }).faults[0]?.pointer).toBe("/parameters/a.b~1c");
+});
+
+test("plans that an operator names are offered as virtual machines besides", () => {
+  const catalog = withVirtualMachines(defaultCatalog, ["tier-4"]);
+  expect(catalog.plans).toHaveLength(defaultCatalog.plans.length + 1);
+  expect(catalog.plans.at(-1)).toMatchObject({ planName: "tier-4-vm", vcpu: 4, memoryGb: 8, kind: "virtual_machine" });
+  expect(() => withVirtualMachines(defaultCatalog, ["tier-5"])).toThrow(
+    "HOLDFAST_VM_PLANS: tier-5 is not one of tier-1",
+  );
 });

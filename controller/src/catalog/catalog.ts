@@ -1,3 +1,5 @@
+import type { InstanceKind } from "../compute/compute-provider.ts";
+
 /** What an installation sells: data, not constants in code. An operator can replace it by a file of the same shape. */
 export interface CatalogData {
   readonly currency: string;
@@ -19,6 +21,8 @@ export interface PlanData {
   readonly planName: string;
   readonly vcpu: number;
   readonly memoryGb: number;
+  /** What its machines are. */
+  readonly kind: InstanceKind;
   /** Whole cents a month. */
   readonly monthlyCents: number;
 }
@@ -35,11 +39,11 @@ export interface StorageTierData {
 export const defaultCatalog: CatalogData = {
   currency: "EUR",
   plans: [
-    { planName: "tier-1",  vcpu: 1,  memoryGb: 2,  monthlyCents: 1_500 },
-    { planName: "tier-2",  vcpu: 2,  memoryGb: 4,  monthlyCents: 3_000 },
-    { planName: "tier-4",  vcpu: 4,  memoryGb: 8,  monthlyCents: 6_000 },
-    { planName: "tier-8",  vcpu: 8,  memoryGb: 16, monthlyCents: 12_000 },
-    { planName: "tier-16", vcpu: 16, memoryGb: 32, monthlyCents: 24_000 },
+    { planName: "tier-1",  vcpu: 1,  memoryGb: 2,  kind: "container", monthlyCents: 1_500 },
+    { planName: "tier-2",  vcpu: 2,  memoryGb: 4,  kind: "container", monthlyCents: 3_000 },
+    { planName: "tier-4",  vcpu: 4,  memoryGb: 8,  kind: "container", monthlyCents: 6_000 },
+    { planName: "tier-8",  vcpu: 8,  memoryGb: 16, kind: "container", monthlyCents: 12_000 },
+    { planName: "tier-16", vcpu: 16, memoryGb: 32, kind: "container", monthlyCents: 24_000 },
   ],
   storageTiers: [
     { storageTier: "maxiops",  medium: "NVMe SSD", use: "production databases", monthlyCentsPerGb: 20 },
@@ -51,6 +55,21 @@ export const defaultCatalog: CatalogData = {
 
 /** What every disk was before an installation could say which tiers it has. */
 export const firstStorageTier = "maxiops";
+
+/**
+ * The catalogue with these plans once more as virtual machines, each as `<plan>-vm`. Throws for one that it does not know.
+ */
+export function withVirtualMachines(catalog: CatalogData, planNames: readonly string[]): CatalogData {
+  const virtual = planNames.map((planName): PlanData => {
+    const plan = catalog.plans.find((offered) => offered.planName === planName);
+    if (plan === undefined) {
+      const known = catalog.plans.map((offered) => offered.planName).join(", ");
+      throw new Error(`HOLDFAST_VM_PLANS: ${planName} is not one of ${known}`);
+    }
+    return { ...plan, planName: `${planName}-vm`, kind: "virtual_machine" };
+  });
+  return { ...catalog, plans: [...catalog.plans, ...virtual] };
+}
 
 /** The catalogue with these tiers alone; the first is a service's that names none. Throws for one that it does not know. */
 export function catalogWith(catalog: CatalogData, tiers: readonly string[]): CatalogData {

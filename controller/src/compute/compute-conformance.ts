@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testMachineSpec } from "../../../test/support/machine-spec.ts";
 import { addressNetworkOf, overlap } from "./host/address-network.ts";
-import type { ComputeProvider, Enrollment, MachinePlan, MachineSpec } from "./compute-provider.ts";
+import type { ComputeProvider, Enrollment, InstanceKind, MachinePlan, MachineSpec } from "./compute-provider.ts";
 import { snapshotConformance } from "./snapshot-conformance.ts";
 
 /** A provider under test, and what the suite must do behind its back. Machines run a small program, not the keeper. */
@@ -50,11 +50,17 @@ const enrollment: Enrollment = {
 };
 
 /** What every provider promises, checked against a real one. `skip` says why nothing of it can run here. */
-export function computeConformance(name: string, open: () => Promise<ConformanceSubject>, skip?: string): void {
+export function computeConformance(
+  name: string,
+  open: () => Promise<ConformanceSubject>,
+  skip?: string,
+  kind: InstanceKind = "container",
+): void {
   describe.skipIf(skip !== undefined)(
     `compute provider ${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`,
     () => {
       let subject: ConformanceSubject;
+      const machineSpec = (overrides: Partial<MachineSpec> = {}) => testMachineSpec({ kind, ...overrides });
       beforeAll(async () => {
         subject = await open();
       });
@@ -67,7 +73,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       async function created(overrides: Partial<MachineSpec> = {}): Promise<string> {
-        const facts = await subject.provider.create(testMachineSpec(overrides), signal);
+        const facts = await subject.provider.create(machineSpec(overrides), signal);
         return facts.id;
       }
 
@@ -82,7 +88,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       const stateOf = async (id: string) => (await subject.provider.get(id, signal))?.state;
 
       it("creates a machine once, however often it is asked", async () => {
-        const spec = testMachineSpec();
+        const spec = machineSpec();
         const first = await subject.provider.create(spec, signal);
         const again = await subject.second.create(spec, signal);
         expect(again).toEqual(first);
@@ -91,7 +97,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       it("gives machines that are created at once addresses of their own", async () => {
-        const specs = Array.from({ length: 6 }, () => testMachineSpec());
+        const specs = Array.from({ length: 6 }, () => machineSpec());
         const both = [subject.provider, subject.second];
         const facts = await Promise.all(specs.map(async (spec, index) => both[index % 2]?.create(spec, signal)));
         expect(new Set(facts.map((each) => each?.address)).size).toBe(specs.length);
@@ -100,7 +106,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       it("gives each a public address of the host's block besides, which is free again when the machine is gone", async () => {
         const { provider, second, publicBlock } = subject;
         const block = addressNetworkOf(publicBlock);
-        const specs = Array.from({ length: 4 }, () => testMachineSpec());
+        const specs = Array.from({ length: 4 }, () => machineSpec());
         const facts = await Promise.all(
           specs.map((spec, index) => (index % 2 === 0 ? provider : second).create(spec, signal)),
         );
@@ -110,12 +116,12 @@ export function computeConformance(name: string, open: () => Promise<Conformance
           expect(address).not.toBe(publicAddress);
         }
         for (const { id } of facts) await provider.destroy(id, signal);
-        const after = await provider.create(testMachineSpec(), signal);
+        const after = await provider.create(machineSpec(), signal);
         expect(facts.map(({ publicAddress }) => publicAddress)).toContain(after.publicAddress);
       });
 
       it("makes one machine of two creations of one id at once", async () => {
-        const spec = testMachineSpec();
+        const spec = machineSpec();
         const [a, b] = await Promise.all([subject.provider.create(spec, signal), subject.second.create(spec, signal)]);
         expect(a).toEqual(b);
       });
@@ -200,7 +206,7 @@ export function computeConformance(name: string, open: () => Promise<Conformance
 
       it("holds a machine to the CPU and memory of its plan, and of another plan while it runs", async () => {
         const id = await started();
-        const { plan } = testMachineSpec();
+        const { plan } = machineSpec();
         const limits = await subject.limits(id);
         if (limits === undefined) return;
         expect(limits).toEqual(plan);
@@ -286,9 +292,9 @@ export function computeConformance(name: string, open: () => Promise<Conformance
       });
 
       it("refuses a disk that the host does not have, with the figure", async () => {
-        const admission = await subject.provider.admit(testMachineSpec({ diskBytes: 1e6 * gib }), signal);
+        const admission = await subject.provider.admit(machineSpec({ diskBytes: 1e6 * gib }), signal);
         expect(admission).toMatchObject({ admitted: false, reason: expect.stringMatching(/\d GiB/) });
-        expect(await subject.provider.admit(testMachineSpec(), signal)).toEqual({ admitted: true });
+        expect(await subject.provider.admit(machineSpec(), signal)).toEqual({ admitted: true });
       });
 
       it("names every engine version, and says why where one cannot run", async () => {

@@ -97,8 +97,13 @@ export interface MachinePlan {
   readonly memoryBytes: number;
 }
 
+/** What a machine is to its host: a container shares the host's kernel, a virtual machine has one of its own. */
+export type InstanceKind = "container" | "virtual_machine";
+
 export interface MachineSpec {
   readonly id: string;
+  /** A container when absent. */
+  readonly kind?: InstanceKind;
   /** The host that it was placed on; for a provider of many hosts. */
   readonly hostId?: string;
   readonly installationId: string;

@@ -86,12 +86,27 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
     publicAddresses: createPublicAddresses(layoutOf(config.processDir).publicAddresses, publicBlockOf(config)),
     version,
   };
-  return { ...(await providerOf({ ...deps, tiers, abilities })), facts: () => readHostFacts(facts) };
+  const provider = await providerOf({ ...deps, tiers, abilities });
+  return {
+    ...provider,
+    async facts() {
+      const noVirtualMachines = (await provider.whyNoVirtualMachines(AbortSignal.timeout(factsWithinMs))) ?? "";
+      return readHostFacts({ ...facts, noVirtualMachines });
+    },
+  };
 }
+
+/** A daemon that does not answer is a host that tells nothing of itself. */
+const factsWithinMs = 5_000;
 
 async function providerOf(
   deps: ProviderDeps & { readonly tiers: StorageTiers; readonly abilities: HostAbilities },
-): Promise<ComputeProvider & { close(): Promise<void> }> {
+): Promise<
+  ComputeProvider & {
+    whyNoVirtualMachines(signal: AbortSignal): Promise<string | undefined>;
+    close(): Promise<void>;
+  }
+> {
   const { config, log } = deps;
   const publicBlock = publicBlockOf(config);
   const host = {

@@ -1,4 +1,4 @@
-import { type CatalogData, catalogWith, defaultCatalog } from "../catalog/catalog.ts";
+import { type CatalogData, catalogWith, defaultCatalog, withVirtualMachines } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { createEngineOffers } from "../catalog/engine-offers.ts";
 import type { ComputeProvider } from "../compute/compute-provider.ts";
@@ -8,7 +8,7 @@ import type { HostObject } from "./host.ts";
 import { catalogOf, imagesOf } from "./host-offers.ts";
 
 export interface OffersDeps {
-  readonly config: Pick<ControllerConfig, "storageTiers" | "zone">;
+  readonly config: Pick<ControllerConfig, "storageTiers" | "vmPlans" | "zone">;
   readonly provider: Pick<ComputeProvider, "images">;
   readonly hosts: Collection<HostObject>;
 }
@@ -23,7 +23,7 @@ export async function createOffers({ config, provider, hosts }: OffersDeps, sign
   const images = await provider.images(signal);
   const tiers = config.storageTiers.map((entry) => entry.split("=")[0] ?? "");
   return {
-    catalog: catalogOf(catalogWith(defaultCatalog, tiers), config.zone, hosts),
+    catalog: catalogOf(withVirtualMachines(catalogWith(defaultCatalog, tiers), config.vmPlans), config.zone, hosts),
     engines: () => createEngineOffers(imagesOf(images, hosts)),
   };
 }

@@ -7,7 +7,7 @@ import { doubledBlocks } from "./public-blocks.ts";
 export interface Wanted
   extends Pick<
     MachineSpecObject,
-    "owner" | "engine" | "version" | "image" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
+    "owner" | "kind" | "engine" | "version" | "image" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
   > {
   /** Its own promise, if it has one already, does not count against it. */
   readonly id: string;
@@ -107,6 +107,10 @@ const checks: readonly Check[] = [
     const tiers = facts?.tiers ?? [];
     if (tiers.length === 0 || tiers.some(({ name }) => name === storageTier)) return undefined;
     return `it has no storage of tier ${storageTier}, only ${tiers.map(({ name }) => name).join(", ")}.`;
+  },
+  ({ kind = "container" }, { status: { facts } }) => {
+    const refusal = facts?.noVirtualMachines ?? "its program is of a version that knows no virtual machines.";
+    return kind === "container" || refusal === "" ? undefined : refusal;
   },
   ({ apart }, _, { peers }) =>
     apart === "required" && peers > 0 ? `${peers} other of the same service must be on other hosts.` : undefined,

@@ -162,7 +162,7 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, diskBytes, zone, storageTier, engine, version, hostId, image } = spec;
+  const { vcpu, memoryBytes, diskBytes, zone, storageTier, engine, version, hostId, image, kind } = spec;
   return {
     id: metadata.id,
     ...(hostId !== null && { hostId }),
@@ -173,6 +173,7 @@ function providerSpec({ metadata, spec }: MachineObject, installationId: string)
     storageTier,
     engine,
     version,
+    ...(kind !== undefined && { kind }),
     ...(image !== "" && { image }),
     ...(spec.owner === null && { ahead: true }),
   };

@@ -1,4 +1,5 @@
 import { firstStorageTier } from "../catalog/catalog.ts";
+import type { InstanceKind } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { Resource } from "../store/resource.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
@@ -9,6 +10,8 @@ export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 export interface MachineSpecObject {
   /** Null as long as it waits for one (waiting-machines.ts). */
   readonly owner: { readonly kind: string; readonly id: string } | null;
+  /** A container when absent. */
+  readonly kind?: InstanceKind;
   readonly engine: string;
   readonly version: string;
   /** Id of the node image; empty as long as none was chosen, which the provider does when it makes the machine. */

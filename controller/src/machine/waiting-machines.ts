@@ -58,6 +58,8 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
   function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject | undefined): boolean {
+    // None is made ahead as a virtual machine.
+    if (wanted.kind === "virtual_machine") return false;
     if (host === undefined || !isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
     if (wanted.image !== "" && spec.image !== wanted.image) return false;
     // Whatever it runs from is there, and the addresses that it has.

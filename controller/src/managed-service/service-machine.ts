@@ -10,6 +10,8 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
   const plan = planOf(catalog, service.spec.planName);
   return {
     owner: { kind: "managed-service", id: service.metadata.id },
+    // What is not said is a container, for those that were made before there was a choice.
+    ...(plan.kind === "virtual_machine" && { kind: plan.kind }),
     engine: service.spec.databaseType,
     version: service.spec.version,
     image: service.spec.image,

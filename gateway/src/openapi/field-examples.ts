@@ -52,6 +52,7 @@ export const fieldExamples: Readonly<Record<string, unknown>> = {
   plan_name:                      "tier-1",
   vcpu:                           1,
   memory_gb:                      2,
+  "Plan.kind":                    "container",
   monthly_cost:                   15,
   monthly_cost_per_gb:            0.2,
   currency:                       "EUR",

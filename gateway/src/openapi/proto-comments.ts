@@ -165,6 +165,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.EngineParameter.default": "Null when the plan decides.",
   "holdfast.v1.EngineParameter.versions": "Versions that have it; empty means all.",
   "holdfast.v1.Plan.monthly_cost": "For a month, in the currency of the catalogue.",
+  "holdfast.v1.Plan.kind": "What its machines are: \"container\" or \"virtual_machine\".",
   "holdfast.v1.StorageTier.monthly_cost_per_gb": "For one GB and a month, in the currency of the catalogue.",
   "holdfast.v1.CatalogMetric.unit": "\"percent\", \"per second\", \"per minute\", \"bytes per second\", \"bytes\", \"seconds\" or \"count\".",
   "holdfast.v1.CatalogMetric.engines": "Values of database_type that have it; empty means all.",

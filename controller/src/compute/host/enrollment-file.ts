@@ -16,6 +16,14 @@ export function writeEnrollment(
   enrollment: Enrollment,
   agent: AgentUser | null,
 ): Promise<void> {
+  return writeAtomically(join(stateDirectory, "enrollment.json"), enrollmentText(machineId, enrollment), {
+    mode: 0o600,
+    ...(agent !== null && { prepare: (path) => chown(path, agent.uid, agent.gid) }),
+  });
+}
+
+/** What an agent reads: a document in JSON. */
+export function enrollmentText(machineId: string, enrollment: Enrollment): string {
   const content = {
     installation_id: enrollment.installationId,
     machine_id: machineId,
@@ -23,8 +31,5 @@ export function writeEnrollment(
     ca_fingerprint: enrollment.caFingerprint,
     token: enrollment.token,
   };
-  return writeAtomically(join(stateDirectory, "enrollment.json"), `${JSON.stringify(content)}\n`, {
-    mode: 0o600,
-    ...(agent !== null && { prepare: (path) => chown(path, agent.uid, agent.gid) }),
-  });
+  return `${JSON.stringify(content)}\n`;
 }

@@ -24,6 +24,8 @@ export interface HostFacts extends PublicAddressFacts {
   readonly addressBlock: string;
   /** Ids of the node images that it has or can make again. */
   readonly imageIds: readonly string[];
+  /** Why it cannot run virtual machines, for users; empty where it can. Absent from notes of earlier versions. */
+  readonly noVirtualMachines?: string;
 }
 
 export interface StorageTier {
@@ -47,11 +49,13 @@ export interface HostFactsDeps {
   readonly version: string;
   /** Why disks of a tier can have no snapshots; empty when they can. */
   readonly noSnapshots: (tier: string) => Promise<string>;
+  readonly noVirtualMachines: string;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
-  const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version, noSnapshots } = deps;
+  const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
+  const { noSnapshots, noVirtualMachines } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
@@ -75,5 +79,6 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     addressBlock,
     imageIds,
     ...addresses,
+    noVirtualMachines,
   };
 }

@@ -12,6 +12,8 @@ export interface IncusMaterials {
   imageFor(choice: ImageChoice): NodeImage;
   /** Image of Incus and directory of the code, made first where they are missing (seconds). */
   ensure(imageRoot: string, signal: AbortSignal): Promise<{ readonly image: string; readonly code: string }>;
+  /** Directory of the code, made first where it is missing (seconds). */
+  makeCode(imageRoot: string, signal: AbortSignal): Promise<string>;
   /** Directory of today's code; undefined until it is made. */
   code(): Promise<string | undefined>;
 }
@@ -23,6 +25,14 @@ export function createIncusMaterials(deps: {
   readonly lock: DirectoryLock;
 }): IncusMaterials {
   const { nodeImages, images, code, lock } = deps;
+
+  async function makeCode(imageRoot: string, signal: AbortSignal): Promise<string> {
+    await lock.hold("code", signal, () => code.make(imageRoot, signal));
+    const directory = await code.openTo(inside.agent);
+    if (directory === undefined) throw new ComputeFailure("The code of machines could not be made; the log says why.");
+    return directory;
+  }
+
   return {
     imageFor(choice) {
       const image = nodeImages.require(choice);
@@ -30,15 +40,10 @@ export function createIncusMaterials(deps: {
       return image;
     },
     async ensure(imageRoot, signal) {
-      const [image] = await Promise.all([
-        images.ensure(imageRoot, signal),
-        lock.hold("code", signal, () => code.make(imageRoot, signal)),
-      ]);
-      const directory = await code.openTo(inside.agent);
-      if (directory === undefined)
-        throw new ComputeFailure("The code of machines could not be made; the log says why.");
+      const [image, directory] = await Promise.all([images.ensure(imageRoot, signal), makeCode(imageRoot, signal)]);
       return { image, code: directory };
     },
+    makeCode,
     code: () => code.openTo(inside.agent),
   };
 }

@@ -1,8 +1,9 @@
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
-import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
+import type { ComputeProvider, InstanceKind, MachineFacts } from "../compute-provider.ts";
 import { namesIn } from "../host/atomic-file.ts";
-import { writeEnrollment } from "../host/enrollment-file.ts";
 import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
@@ -13,7 +14,7 @@ import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { makeMachine } from "../host/make-machine.ts";
 import { snapshotsOf } from "../host/disk-snapshots.ts";
 import { createMachineSnapshots, promisedToSnapshots } from "../host/machine-snapshots.ts";
-import { type Inside, insideOf } from "../host/place.ts";
+import { codeInside, init, type Inside, insideOf } from "../host/place.ts";
 import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
@@ -21,15 +22,20 @@ import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
 import { createBootstrap } from "../process/bootstrap-disk.ts";
 import { createMachineCode } from "../process/machine-code.ts";
 import { admitMachine, roomOf } from "./admission.ts";
+import { createContainerForm } from "./container-form.ts";
+import { whyNoGuests } from "./guest-ability.ts";
+import { createPackedDirectories } from "./guest-disks.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { createIncusMaterials } from "./incus-materials.ts";
-import { createInstances } from "./instances.ts";
+import { createInstances, kindOf } from "./instances.ts";
 import { createHostPaths } from "./host-paths.ts";
 import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
-import { dataInDisk, inside, instanceName, limitsOf, machineIdOf } from "./instance-config.ts";
+import { dataInDisk, inside, instanceName, machineIdOf } from "./instance-config.ts";
+import type { InstanceForm } from "./instance-form.ts";
 import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
-import { growMountedDisk, unmountDisk, whileUnmounted } from "./mounted-disk.ts";
+import { unmountDisk, whileUnmounted } from "./mounted-disk.ts";
+import { createVirtualMachineForm } from "./virtual-machine-form.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
   readonly incus: IncusClient;
@@ -41,7 +47,7 @@ export interface IncusProviderDeps extends MachineHostDeps {
   readonly pool: (tier: string) => string;
   /** So many times the host's memory may be promised to machines. */
   readonly memoryOvercommit: number;
-  /** First program of a machine; the keeper when absent. */
+  /** First program of a machine, as a container has it; the keeper when absent. */
   readonly command?: readonly string[];
   /** Data disks made ahead; none when absent. */
   readonly spares?: {
@@ -53,6 +59,8 @@ export interface IncusProviderDeps extends MachineHostDeps {
 }
 
 export interface IncusProvider extends ComputeProvider {
+  /** Why no virtual machine can be made here; undefined where one can. */
+  whyNoVirtualMachines(signal: AbortSignal): Promise<string | undefined>;
   /** Makes what machines are made from, so that the first one does not wait for it. */
   prepare(signal: AbortSignal): Promise<void>;
   /** Makes the data disks that are missing; resolves at once when another controller does. */
@@ -60,8 +68,10 @@ export interface IncusProvider extends ComputeProvider {
   close(): Promise<void>;
 }
 
+const keeper = ["/holdfast/node/node", "--max-semi-space-size=1", `${codeInside}/keeper.mjs`];
+
 /**
- * Machines as containers of an Incus daemon on this host. Whether one runs is what Incus says, now; what it is lies in its
+ * Machines as containers and virtual machines of an Incus daemon on this host. Whether one runs is what Incus says, now; what it is lies in its
  * directory, as with machines of the process provider; nothing is kept in memory.
  */
 export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
@@ -72,6 +82,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
+  const packed = createPackedDirectories(join(layout.directory, "packed"), lock);
   const upkeep = createImageUpkeep({
     layout,
     imagesDir,
@@ -79,7 +90,9 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     log,
     async removeOthers(needed) {
       const newest = nodeImages.facts().flatMap(({ image }) => image ?? []);
-      await images.keepOnly(new Set([...needed, ...newest]), clock.now(), closing.signal);
+      const kept = new Set([...needed, ...newest]);
+      await images.keepOnly(kept, clock.now(), closing.signal);
+      await packed.keepOnly(kept);
     },
   });
   const materials = createIncusMaterials({ nodeImages, images, code: createMachineCode({ layout, place, log }), lock });
@@ -116,16 +129,25 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     addressOf: (number: number) => addressOf(deps.addressBlock, number),
     now: clock.now,
   } as const;
+  const form = { incus, materials, node: place.node };
+  const forms = {
+    container: createContainerForm({ ...form, command: deps.command ?? [...init, ...keeper] }),
+    virtual_machine: createVirtualMachineForm({
+      ...form,
+      packed,
+      boot: (signal) => lock.hold("guest boot", signal, () => ensureGuestBoot(imagesDir, signal)),
+      command: deps.command ?? keeper,
+    }),
+  } satisfies Record<InstanceKind, InstanceForm>;
   const instances = createInstances({
     incus,
     power,
-    materials,
+    forms,
+    imageFor: materials.imageFor,
     layout,
     edge,
     pool,
     addressBlock: deps.addressBlock,
-    node: place.node,
-    command: deps.command,
     makeMachine: (spec, image) => makeMachine(spec, layout.machine(spec.id), image, making),
   });
 
@@ -168,8 +190,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       lock.hold(id, signal, async () => {
         refill.postpone();
         const record = await recordOf(id);
-        const agent = { uid: inside.agent, gid: inside.engine };
-        await writeEnrollment(layout.machine(id).state, id, enrollment, agent);
+        await forms[kindOf(record.spec)].enroll(layout.machine(id), id, enrollment);
         await incus.settled(instanceName(id), signal);
         const instance = await power.look(id, signal);
         if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id} any more.`);
@@ -186,14 +207,14 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     resize: (id, plan, signal) =>
       lock.hold(id, signal, async () => {
         const record = await recordOf(id);
-        await incus.call("PATCH", `/1.0/instances/${instanceName(id)}`, signal, { config: limitsOf(plan) });
+        await forms[kindOf(record.spec)].resize(plan, instanceName(id), signal);
         await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
       }),
     replaceImage: (id, image, signal) =>
       lock.hold(id, signal, async () => {
         const record = await recordOf(id);
         // Now, and not while the machine is down.
-        await images.ensure(materials.imageFor({ ...record.spec, image }).root, signal);
+        await forms[kindOf(record.spec)].ensure(materials.imageFor({ ...record.spec, image }), signal);
         await writeRecord(layout.machine(id).record, withImage(record, image, clock.now()));
       }),
     growDisk: (id, diskBytes, signal) =>
@@ -201,7 +222,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         const record = await recordOf(id);
         if (diskBytes < record.diskBytes) throw new ComputeFailure("A data disk can only grow.");
         const paths = layout.machine(id);
-        await growMountedDisk(paths, diskBytes);
+        await forms[kindOf(record.spec)].growDisk(await power.look(id, signal), paths, diskBytes);
         await writeRecord(paths.record, { ...record, diskBytes, formattedBytes: diskBytes });
       }),
     destroy: (id, signal) =>
@@ -250,7 +271,9 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       });
     },
     async admit(spec, signal) {
-      const refused = tierRefusal(tiers, spec.storageTier);
+      const refused =
+        tierRefusal(tiers, spec.storageTier) ??
+        (kindOf(spec) === "virtual_machine" ? await whyNoGuests(incus, signal) : undefined);
       if (refused !== undefined) return { admitted: false, reason: refused };
       const addressed = await publicAddresses.admit(spec);
       if (!addressed.admitted) return addressed;
@@ -278,6 +301,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         await whileUnmounted(paths, signal, work);
       },
     }),
+    whyNoVirtualMachines: (signal) => whyNoGuests(incus, signal),
     edge: createMachineEdge(edge),
     paths: createHostPaths(deps.addressBlock),
     async prepare(signal) {

@@ -3,13 +3,11 @@ import type { MachinePlan } from "../compute-provider.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { codeInside } from "../host/place.ts";
 
-/** All that an instance is made from. */
-export interface InstanceSpec {
+/** What a machine is to Incus, whichever kind it is. */
+export interface InstanceFacts {
   readonly machineId: string;
   readonly installationId: string;
-  /** Fingerprint of the image in Incus. */
-  readonly image: string;
-  /** Id of the node image that it was made from. */
+  /** Id of the node image that it runs from. */
   readonly nodeImage: string;
   readonly pool: string;
   readonly plan: MachinePlan;
@@ -21,6 +19,12 @@ export interface InstanceSpec {
   /** Name of the host's end of its network, at most 15 characters. */
   readonly hostName: string;
   readonly paths: MachinePaths;
+}
+
+/** All that a container is made from. */
+export interface InstanceSpec extends InstanceFacts {
+  /** Fingerprint of the image in Incus. */
+  readonly image: string;
   /** Keeper and agent as they were made for machines. */
   readonly code: string;
   /** The node binary on the host. */
@@ -35,7 +39,7 @@ export const inside = { engine: 61_000, agent: 61_001 } as const;
 /** Where an instance says which node image its root was made from. */
 export const imageKey = "user.holdfast.image";
 /** Room for what a machine writes outside of its data disk: logs, certificates, temporary files. */
-const rootBytes = 4 * 1024 ** 3;
+export const rootBytes = 4 * 1024 ** 3;
 /** Far above what an engine with thousands of sessions has; a fork bomb ends here and not on the host. */
 const processesMax = 8_192;
 
@@ -51,55 +55,73 @@ export function machineIdOf(instance: string): string | undefined {
 
 /** Pure: the body of `POST /1.0/instances`. */
 export function instanceConfig(spec: InstanceSpec) {
-  const { machineId, paths } = spec;
+  const { paths } = spec;
   return {
-    name: instanceName(machineId),
+    name: instanceName(spec.machineId),
     type: "container",
     start: false,
     source: { type: "image", fingerprint: spec.image },
     config: {
       ...limitsOf(spec.plan),
-      // Who starts a machine is the controller, which brings a fresh enrolment.
-      "boot.autostart": "false",
-      "security.idmap.isolated": "true",
-      "security.guestapi": "false",
-      "limits.processes": String(processesMax),
-      "user.holdfast.machine": machineId,
-      "user.holdfast.installation": spec.installationId,
+      ...ownKeys(spec),
       [imageKey]: spec.nodeImage,
-      ...prefixed("environment.", {
-        PATH: "/usr/sbin:/usr/bin",
-        LANG: "C.UTF-8",
-        HOLDFAST_MACHINE_ID: machineId,
-        HOLDFAST_ADDRESS: spec.address,
-        HOLDFAST_NETWORK_INTERFACE: "eth0",
-        HOLDFAST_MACHINE_UID: String(inside.engine),
-        HOLDFAST_AGENT_UID: String(inside.agent),
-        HOLDFAST_AGENT_MAIN: `${codeInside}/main.mjs`,
-        NODE_COMPILE_CACHE: `${codeInside}/compile-cache`,
-      }),
+      "security.idmap.isolated": "true",
+      "limits.processes": String(processesMax),
+      ...prefixed("environment.", environmentOf(spec)),
       "raw.lxc": rawLxc(spec.command),
     },
     devices: {
       root: { type: "disk", path: "/", pool: spec.pool, size: String(rootBytes) },
-      // Routed: no network of layer 2 between machines, so nobody can answer for another one's address, and each packet
-      // passes the host's rules.
-      eth0: {
-        type: "nic",
-        nictype: "routed",
-        name: "eth0",
-        host_name: spec.hostName,
-        hwaddr: hardwareAddress(spec.address),
-        // What the machine itself begins comes from the first of them.
-        "ipv4.address": [spec.address, spec.publicAddress ?? []].flat().join(","),
-        "ipv4.host_address": spec.hostAddress,
-        "ipv4.neighbor_probe": "false",
-      },
+      eth0: nicOf(spec),
       data: { type: "disk", path: "/data", source: dataSource(paths), shift: "true" },
       state: { type: "disk", path: "/var/lib/holdfast", source: paths.state, shift: "true" },
       node: { type: "disk", path: "/holdfast/node", source: dirname(spec.node), readonly: "true" },
       code: { type: "disk", path: codeInside, source: spec.code, readonly: "true" },
     },
+  };
+}
+
+/** What an instance of either kind says of itself. */
+export function ownKeys({ machineId, installationId }: InstanceFacts): Record<string, string> {
+  return {
+    // Who starts a machine is the controller, which brings a fresh enrolment.
+    "boot.autostart": "false",
+    "security.guestapi": "false",
+    "user.holdfast.machine": machineId,
+    "user.holdfast.installation": installationId,
+  };
+}
+
+/** Environment of the first program. */
+export function environmentOf({ machineId, address }: InstanceFacts): Record<string, string> {
+  return {
+    PATH: "/usr/sbin:/usr/bin",
+    LANG: "C.UTF-8",
+    HOLDFAST_MACHINE_ID: machineId,
+    HOLDFAST_ADDRESS: address,
+    HOLDFAST_NETWORK_INTERFACE: "eth0",
+    HOLDFAST_MACHINE_UID: String(inside.engine),
+    HOLDFAST_AGENT_UID: String(inside.agent),
+    HOLDFAST_AGENT_MAIN: `${codeInside}/main.mjs`,
+    NODE_COMPILE_CACHE: `${codeInside}/compile-cache`,
+  };
+}
+
+/**
+ * Routed: no network of layer 2 between machines, so nobody can answer for another one's address, and each packet passes the
+ * host's rules.
+ */
+export function nicOf({ address, publicAddress, hostAddress, hostName }: InstanceFacts) {
+  return {
+    type: "nic",
+    nictype: "routed",
+    name: "eth0",
+    host_name: hostName,
+    hwaddr: hardwareAddress(address),
+    // What the machine itself begins comes from the first of them.
+    "ipv4.address": [address, publicAddress ?? []].flat().join(","),
+    "ipv4.host_address": hostAddress,
+    "ipv4.neighbor_probe": "false",
   };
 }
 

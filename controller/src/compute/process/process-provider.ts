@@ -45,6 +45,8 @@ export interface ProcessProviderDeps extends MachineHostDeps {
 
 /** The process provider with what only its host has. */
 export interface ProcessProvider extends ComputeProvider {
+  /** Why it has no virtual machines. */
+  whyNoVirtualMachines(): Promise<string>;
   /** Makes the spares that are missing; resolves at once when another controller does. */
   refill(signal: AbortSignal): Promise<void>;
   /** Ends what runs in the background here. Machines go on. */
@@ -269,7 +271,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     get: async (id) => ((await ids()).includes(id) ? factsOf(id) : undefined),
     watch: (onChange) => watchMachines(layout, onChange, log),
     async admit(spec: MachineSpec) {
-      const refused = tierRefusal(tiers, spec.storageTier);
+      const refused =
+        tierRefusal(tiers, spec.storageTier) ?? (spec.kind === "virtual_machine" ? noVirtualMachines : undefined);
       if (refused !== undefined) return { admitted: false, reason: refused };
       const addressed = await publicAddresses.admit(spec);
       if (!addressed.admitted) return addressed;
@@ -282,6 +285,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     },
     images: async () => images.facts(),
     snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, atRest: whileStopped }),
+    whyNoVirtualMachines: async () => noVirtualMachines,
     refill: (signal) => spares.refill(signal),
     async close() {
       upkeep.close();
@@ -289,6 +293,10 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     },
   };
 }
+
+/** Why the provider has none. */
+const noVirtualMachines =
+  "The process provider has no virtual machines. Hosts of provider incus may; plans of kind container run here.";
 
 /** Ids are names of directories and sockets. */
 function isId(id: string): boolean {

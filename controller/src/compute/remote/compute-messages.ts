@@ -37,7 +37,7 @@ export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
 });
 
 /** Which host it was placed on is said by whom it is sent to. */
-export function specMessage({ plan, diskBytes, image = "", ahead = false, ...spec }: MachineSpec) {
+export function specMessage({ plan, diskBytes, image = "", ahead = false, kind = "container", ...spec }: MachineSpec) {
   const { id, installationId, zone, storageTier, engine, version } = spec;
   return create(MachineSpecSchema, {
     id,
@@ -50,6 +50,7 @@ export function specMessage({ plan, diskBytes, image = "", ahead = false, ...spe
     version,
     image,
     ahead,
+    kind,
   });
 }
 
@@ -66,6 +67,7 @@ export function specOf(spec: SpecMessage): MachineSpec {
     version,
     ...(image !== "" && { image }),
     ...(ahead && { ahead }),
+    ...(spec.kind === "virtual_machine" && { kind: spec.kind }),
   };
 }
 
@@ -165,6 +167,7 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     publicBlock: facts.publicBlock,
     publicTotal: facts.publicTotal,
     publicFree: facts.publicFree,
+    ...(facts.noVirtualMachines !== undefined && { noVirtualMachines: facts.noVirtualMachines }),
   });
 
 export function hostFactsOf(facts: GetFactsResponse): HostFacts {
@@ -188,5 +191,7 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     publicBlock,
     publicTotal,
     publicFree,
+    noVirtualMachines:
+      facts.noVirtualMachines ?? "Its program is of a version that knows no virtual machines: upgrade it.",
   };
 }

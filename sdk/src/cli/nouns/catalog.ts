@@ -13,7 +13,7 @@ export function addCatalog(catalog: CliCommand): void {
       }));
       output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
       output.say("");
-      output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "monthly_cost"]);
+      output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "kind", "monthly_cost"]);
       output.say("");
       output.list(offer.storage_tiers, ["storage_tier", "medium", "use", "monthly_cost_per_gb"]);
       output.say(`\nPrices in ${offer.currency} a month. Zones: ${offer.zones.map(({ zone }) => zone).join(", ")}.`);

@@ -1,0 +1,83 @@
+import { execFileSync } from "node:child_process";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { guestsMissing, startTestIncus } from "../../../../test/support/incus-machines.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { computeConformance, type ConformanceSubject } from "../compute-conformance.ts";
+import { namesIn } from "../host/atomic-file.ts";
+import { isAlive, statOf } from "../host/process-identity.ts";
+import { instanceName } from "./instance-config.ts";
+
+const signal = new AbortController().signal;
+const skip = await guestsMissing();
+
+/** A first program that tells on the console what it sees. The kernel hands on arguments without spaces only. */
+const standIn = [
+  "/usr/bin/perl",
+  "-e",
+  '$|=1;$SIG{TERM}=sub{exit};print("up:",(-e("/etc/other-image")?"other":"first"),"\\n");sleep(1)while(1);',
+];
+/** A guest boots, which takes long where the processor is emulated. */
+const bootsWithinMs = 120_000;
+
+async function openSubject(): Promise<ConformanceSubject> {
+  const machines = await startTestIncus({ command: standIn });
+  const { directory, layout, provider, publicBlock, incus } = machines;
+  const path = (id: string) => `/1.0/instances/${instanceName(id)}`;
+  const pidOf = async (id: string) => (await incus.call<{ pid: number }>("GET", `${path(id)}/state`, signal)).pid;
+  const console = (id: string) => incus.text(`${path(id)}/console`, signal);
+  const imageOf = async (id: string) => /up:(other|first)/.exec(await console(id))?.[1];
+
+  return {
+    provider,
+    second: machines.another(),
+    contained: true,
+    publicBlock,
+    // A guest is one process of its host; its processors and devices are threads.
+    processesOf: async (id) => {
+      const threads = await readdir(`/proc/${await pidOf(id)}/task`);
+      return threads.map((thread) => `${thread} ${statOf(Number(thread))?.startTicks}`);
+    },
+    alive: (threads) =>
+      threads.filter((each) => {
+        const [pid = "0", startTicks = ""] = each.split(" ");
+        return isAlive({ pid: Number(pid), startTicks });
+      }),
+    crash: async (id) => void process.kill(await pidOf(id), "SIGKILL"),
+    reboot: (id) => machines.reboot(instanceName(id)),
+    async dataBytes(id) {
+      const { size } = await stat(layout.machine(id).diskFile);
+      const told = async () => {
+        const last = [...(await console(id)).matchAll(/data: (\d+) blocks of (\d+)/g)].at(-1);
+        return last && Number(last[1]) * Number(last[2]);
+      };
+      // What is left is the file system's log.
+      const grown = async () => (await told().then((bytes = 0) => bytes > 0.9 * size && bytes)) || undefined;
+      return waitUntil("the guest has made its file system as large as the disk", grown, { withinMs: bootsWithinMs });
+    },
+    otherImage: async () => machines.images.other({ packed: true }),
+    // Nothing of a guest's root is on the host. It tells on its console which image it runs from, all that is asked for.
+    async seen(id) {
+      await waitUntil("the guest is up", async () => (await imageOf(id)) !== undefined, { withinMs: bootsWithinMs });
+      return (await imageOf(id)) === "other" ? directory : join(directory, "nowhere");
+    },
+    // What would be written to a guest's disk cannot be from here.
+    cloneTier: undefined,
+    // A running guest keeps what it started with.
+    limits: async () => undefined,
+    async enrollment(id) {
+      const file = join(layout.machine(id).directory, "enrollment.img");
+      return { content: JSON.parse(await readFile(file, "utf8")), mode: (await stat(file)).mode };
+    },
+    async leftovers() {
+      const loops = execFileSync("losetup", ["--all"]).toString().split("\n");
+      const left = [...(await namesIn(layout.machines)), ...(await namesIn(layout.addresses))];
+      const instances = await incus.call<string[]>("GET", "/1.0/instances", signal);
+      const ours = loops.filter((line) => line.includes(`${directory}/machines`));
+      return [...left.filter((name) => name !== "1"), ...instances, ...ours];
+    },
+    close: machines.close,
+  };
+}
+
+computeConformance("incus (virtual machines)", openSubject, skip, "virtual_machine");
