@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { createBlockRegistry } from "./block-registry.ts";
 
@@ -34,4 +36,36 @@ test("the claim of a directory that is gone is free for another", async () => {
   expect(registry.keep({ directory: "/b", block })).toBe(false);
   rmSync(directory, { recursive: true });
   expect(registry.keep({ directory: "/b", block })).toBe(true);
+});
+
+test("whoever takes a dead claim over at the same time, one at most has the block", async () => {
+  const directory = temporary("registry");
+  const dead = { directory: "/gone", block: "127.77", claimedAt: 0 };
+  const script = `
+    import { createBlockRegistry } from ${JSON.stringify(join(import.meta.dirname, "block-registry.ts"))};
+    const registry = createBlockRegistry(${JSON.stringify(directory)}, Date.now);
+    const own = "/data/" + process.pid;
+    console.log("ready");
+    process.stdin.on("data", (round) => {
+      console.log(registry.keep({ directory: own + "/" + String(round).trim(), block: "127.77" }));
+    });`;
+  const rivals = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "pipe" });
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      await lines.next();
+      return { child, answer: async () => (await lines.next()).value === "true" };
+    }),
+  );
+  let taken = 0;
+  for (let round = 0; round < 100; round += 1) {
+    for (const name of readdirSync(directory)) rmSync(join(directory, name));
+    writeFileSync(join(directory, "127.77.json"), JSON.stringify(dead));
+    for (const { child } of rivals) child.stdin.write(`${round}\n`);
+    const holders = (await Promise.all(rivals.map(({ answer }) => answer()))).filter(Boolean);
+    expect(holders.length).toBeLessThanOrEqual(1);
+    taken += holders.length;
+  }
+  expect(taken).toBeGreaterThan(0);
+  for (const { child } of rivals) child.kill();
 });

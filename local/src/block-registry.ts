@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { readJson } from "./files.ts";
+import { readJson, writeAtomically } from "./files.ts";
 
 /** What one data directory has for itself on this host: loopback addresses, and the ports that go with them. */
 export interface Claim {
@@ -9,13 +10,13 @@ export interface Claim {
   readonly block: string;
 }
 
-/** Claims of all installations of the host, a file each, named after the block. */
+/** Claims of all installations of the host, a file each. */
 export interface BlockRegistry {
   /** Claims the first block that is free and that `accept` takes, for good. */
   claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string>;
   /** Renews a claim; false when another living directory has the block. */
   keep(claim: Claim): boolean;
-  release(block: string): void;
+  release(claim: Claim): void;
 }
 
 interface StoredClaim extends Claim {
@@ -38,30 +39,38 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
       const block = `127.${octet}`;
       if (!keep({ directory, block })) continue;
       if (await accept(block)) return block;
-      release(block);
+      release({ directory, block });
     }
     throw new Error(`all loopback blocks are claimed; see ${registryDir}`);
   }
 
-  function keep(wanted: Claim): boolean {
-    const file = join(registryDir, `${wanted.block}.json`);
-    for (;;) {
-      try {
-        // One process makes the file, whoever else tries at the same time.
-        writeFileSync(file, JSON.stringify({ ...wanted, claimedAt: now() }), { flag: "wx" });
-        return true;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      }
-      const holder = readJson<StoredClaim>(file);
-      if (holder?.directory === wanted.directory) return true;
-      if (holder !== undefined && isLiving(holder)) return false;
-      if (!removed(file)) return false;
-    }
+  /**
+   * A claim counts when no other living one is there after it was made. Of two made at the same time both may give way, and
+   * never do both stay. Each has a name that nobody uses again, so to remove a dead one cannot meet a fresh one.
+   */
+  function keep({ directory, block }: Claim): boolean {
+    const before = claimsOn(block);
+    if (before.some(({ holder }) => holder.directory === directory)) return true;
+    if (before.some(({ holder }) => isLiving(holder))) return false;
+    for (const { file } of before) remove(file);
+    const own = join(registryDir, `${block}.${randomUUID()}.json`);
+    writeAtomically(own, JSON.stringify({ directory, block, claimedAt: now() }), 0o644);
+    const isAlone = claimsOn(block).every(({ file, holder }) => file === own || !isLiving(holder));
+    if (!isAlone) remove(own);
+    return isAlone;
   }
 
-  function release(block: string): void {
-    rmSync(join(registryDir, `${block}.json`), { force: true });
+  function release({ directory, block }: Claim): void {
+    for (const { file, holder } of claimsOn(block)) if (holder.directory === directory) remove(file);
+  }
+
+  function claimsOn(block: string): { readonly file: string; readonly holder: StoredClaim }[] {
+    const names = readdirSync(registryDir).filter((name) => name.startsWith(`${block}.`) && name.endsWith(".json"));
+    return names.flatMap((name) => {
+      const file = join(registryDir, name);
+      const holder = readJson<StoredClaim>(file);
+      return holder === undefined ? [] : [{ file, holder }];
+    });
   }
 
   function isLiving(holder: StoredClaim): boolean {
@@ -76,14 +85,12 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
   }
 }
 
-/** The directory is sticky: a dead claim of another user stays until that user removes it. */
-function removed(file: string): boolean {
+/** The directory is sticky: a dead claim of another user stays, and counts for nothing, until that user removes it. */
+function remove(file: string): void {
   try {
     rmSync(file, { force: true });
-    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EPERM") return false;
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }
 

@@ -30,7 +30,10 @@ export async function clean(dataDir: string, { clock, environment, say, registry
   }
   await removeMachines(createMachineHost(layout, installation, environment), layout, clock);
   rmSync(layout.root, { recursive: true, force: true, maxRetries: 3 });
-  createBlockRegistry(registryDir, clock.now).release(installation.loopback_block);
+  createBlockRegistry(registryDir, clock.now).release({
+    directory: layout.root,
+    block: installation.loopback_block,
+  });
   say(`${dataDir} is removed`);
 }
 

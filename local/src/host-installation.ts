@@ -70,7 +70,7 @@ function withOptions(
 export function forgetHostInstallation(layout: Layout, registry: BlockRegistry, installation: HostInstallation): void {
   if (existsSync(join(hostIdentityDirectory(layout), "identity.json"))) return;
   rmSync(layout.installation, { force: true });
-  registry.release(installation.loopback_block);
+  registry.release({ directory: layout.root, block: installation.loopback_block });
 }
 
 async function newHost(
