@@ -7,7 +7,7 @@ import type { IncusMaterials } from "./incus-materials.ts";
 import { imageKey, inside, instanceConfig, limitsOf } from "./instance-config.ts";
 import type { InstanceForm } from "./instance-form.ts";
 import type { Instance } from "./instance-power.ts";
-import { growMountedDisk, mountDisk } from "./mounted-disk.ts";
+import { growMountedDisk, mountDisk, whileUnmounted } from "./mounted-disk.ts";
 
 export interface ContainerFormDeps {
   readonly incus: IncusClient;
@@ -54,6 +54,7 @@ export function createContainerForm({ incus, materials, node, command }: Contain
     resize: async (plan, name, signal) =>
       void (await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config: limitsOf(plan) })),
     growDisk: (_, paths, diskBytes) => growMountedDisk(paths, diskBytes),
+    whileClosed: whileUnmounted,
   };
 }
 

@@ -3,18 +3,16 @@ import { join } from "node:path";
 import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ComputeProvider, InstanceKind, MachineFacts } from "../compute-provider.ts";
-import { namesIn } from "../host/atomic-file.ts";
 import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
+import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
-import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
-import { createNodeImages } from "../host/node-images.ts";
-import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
-import { makeMachine } from "../host/make-machine.ts";
-import { snapshotsOf } from "../host/disk-snapshots.ts";
+import { writeRecord } from "../host/machine-record.ts";
 import { createMachineSnapshots, promisedToSnapshots } from "../host/machine-snapshots.ts";
-import { codeInside, init, type Inside, insideOf } from "../host/place.ts";
+import { makeMachine } from "../host/make-machine.ts";
+import { createNodeImages } from "../host/node-images.ts";
+import { codeInside, type Inside, init, insideOf } from "../host/place.ts";
 import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
@@ -25,16 +23,17 @@ import { admitMachine, roomOf } from "./admission.ts";
 import { createContainerForm } from "./container-form.ts";
 import { whyNoGuests } from "./guest-ability.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
+import { createHostPaths } from "./host-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { createIncusMaterials } from "./incus-materials.ts";
-import { createInstances, kindOf } from "./instances.ts";
-import { createHostPaths } from "./host-paths.ts";
-import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
-import { dataInDisk, inside, instanceName, machineIdOf } from "./instance-config.ts";
+import { dataInDisk, inside, instanceName } from "./instance-config.ts";
 import type { InstanceForm } from "./instance-form.ts";
-import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
-import { unmountDisk, whileUnmounted } from "./mounted-disk.ts";
+import { createInstancePower, isUp } from "./instance-power.ts";
+import { createInstances, kindOf } from "./instances.ts";
+import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
+import { createMachineInventory, isMachineId } from "./machine-inventory.ts";
+import { unmountDisk } from "./mounted-disk.ts";
 import { createVirtualMachineForm } from "./virtual-machine-form.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
@@ -151,29 +150,14 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     makeMachine: (spec, image) => makeMachine(spec, layout.machine(spec.id), image, making),
   });
 
-  async function get(id: string, signal: AbortSignal): Promise<MachineFacts | undefined> {
-    const instance = await power.look(id, signal);
-    const record = await readRecord(layout.machine(id).record);
-    if (instance === undefined && record === undefined && !(await directories()).includes(id)) return undefined;
-    return factsOf(id, instance, record, await snapshotsOf(layout.machine(id).diskFile));
-  }
-
-  async function directories(): Promise<string[]> {
-    return (await namesIn(layout.machines)).filter(isId);
-  }
-
-  async function recordOf(id: string): Promise<MachineRecord> {
-    const record = await readRecord(layout.machine(id).record);
-    if (record === undefined) throw new ComputeFailure(`Machine ${id} does not exist.`);
-    return record;
-  }
+  const inventory = createMachineInventory({ incus, power, layout, log });
 
   return {
     name: "incus",
     create: (spec, signal) =>
       lock.hold(spec.id, signal, async () => {
-        if (!isId(spec.id)) throw new Error(`${spec.id} cannot be the name of an instance`);
-        const before = await get(spec.id, signal);
+        if (!isMachineId(spec.id)) throw new Error(`${spec.id} cannot be the name of an instance`);
+        const before = await inventory.get(spec.id, signal);
         if (before === undefined || before.address === "") {
           // Whoever is in no hurry waits for a disk that is ready, so that its owner need not.
           if (before === undefined && spec.ahead && (await spares.isShort(spec))) {
@@ -184,12 +168,12 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
           refill.postpone();
           await instances.make(spec, signal);
         }
-        return (await get(spec.id, signal)) as MachineFacts;
+        return (await inventory.get(spec.id, signal)) as MachineFacts;
       }),
     start: (id, enrollment, signal) =>
       lock.hold(id, signal, async () => {
         refill.postpone();
-        const record = await recordOf(id);
+        const record = await inventory.record(id);
         await forms[kindOf(record.spec)].enroll(layout.machine(id), id, enrollment);
         await incus.settled(instanceName(id), signal);
         const instance = await power.look(id, signal);
@@ -206,20 +190,20 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     },
     resize: (id, plan, signal) =>
       lock.hold(id, signal, async () => {
-        const record = await recordOf(id);
+        const record = await inventory.record(id);
         await forms[kindOf(record.spec)].resize(plan, instanceName(id), signal);
         await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
       }),
     replaceImage: (id, image, signal) =>
       lock.hold(id, signal, async () => {
-        const record = await recordOf(id);
+        const record = await inventory.record(id);
         // Now, and not while the machine is down.
         await forms[kindOf(record.spec)].ensure(materials.imageFor({ ...record.spec, image }), signal);
         await writeRecord(layout.machine(id).record, withImage(record, image, clock.now()));
       }),
     growDisk: (id, diskBytes, signal) =>
       lock.hold(id, signal, async () => {
-        const record = await recordOf(id);
+        const record = await inventory.record(id);
         if (diskBytes < record.diskBytes) throw new ComputeFailure("A data disk can only grow.");
         const paths = layout.machine(id);
         await forms[kindOf(record.spec)].growDisk(await power.look(id, signal), paths, diskBytes);
@@ -240,36 +224,9 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
         for (const number of await numbers.of(id)) await numbers.release(id, number);
         await publicAddresses.release(id);
       }),
-    async list(signal) {
-      const instances = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
-      const all = new Map<string, Instance | undefined>((await directories()).map((id) => [id, undefined]));
-      for (const instance of instances) {
-        const id = machineIdOf(instance.name);
-        if (id !== undefined) all.set(id, instance);
-      }
-      return Promise.all(
-        [...all].map(async ([id, instance]) => {
-          const { record, diskFile } = layout.machine(id);
-          return factsOf(id, instance, await readRecord(record), await snapshotsOf(diskFile));
-        }),
-      );
-    },
-    get,
-    watch(onChange) {
-      return incus.events.subscribe({
-        event(event) {
-          if (event.type !== "lifecycle" || !event.metadata.action.startsWith("instance-")) return;
-          const id = machineIdOf(event.metadata.name ?? "");
-          if (id !== undefined) onChange(id);
-        },
-        opened() {
-          directories().then(
-            (ids) => ids.forEach(onChange),
-            (error: Error) => log.error("machines not listed", { error: error.message }),
-          );
-        },
-      });
-    },
+    list: inventory.list,
+    get: inventory.get,
+    watch: inventory.watch,
     async admit(spec, signal) {
       const refused =
         tierRefusal(tiers, spec.storageTier) ??
@@ -277,8 +234,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       if (refused !== undefined) return { admitted: false, reason: refused };
       const addressed = await publicAddresses.admit(spec);
       if (!addressed.admitted) return addressed;
-      const records = await Promise.all((await directories()).map((id) => readRecord(layout.machine(id).record)));
-      const machines = records.filter((record) => record !== undefined);
+      const machines = await inventory.records();
       const { memoryOvercommit } = deps;
       const tierDirectory = tiers.directoryOf(spec.storageTier);
       const place = {
@@ -295,10 +251,11 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       layout,
       lock,
       tiers,
-      recordOf,
+      recordOf: inventory.record,
       async atRest(id, paths, signal, work) {
         if (isUp(await power.look(id, signal))) throw new ComputeFailure(`Machine ${id} runs.`);
-        await whileUnmounted(paths, signal, work);
+        const { spec } = await inventory.record(id);
+        await forms[kindOf(spec)].whileClosed(paths, signal, work);
       },
     }),
     whyNoVirtualMachines: (signal) => whyNoGuests(incus, signal),
@@ -316,32 +273,4 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       await incus.close();
     },
   };
-}
-
-/** What is half made, or half lost, shows in its missing address. */
-function factsOf(
-  id: string,
-  instance: Instance | undefined,
-  record: MachineRecord | undefined,
-  snapshots: readonly string[],
-): MachineFacts {
-  const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
-  const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
-  return {
-    id,
-    state: isUp(instance) ? "running" : "stopped",
-    address: isWhole ? record.address : "",
-    publicAddress: isWhole ? (record.publicAddress ?? record.address) : "",
-    diskBytes,
-    plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
-    image: record?.image ?? "",
-    hasData: starts > 0,
-    starts,
-    snapshots,
-  };
-}
-
-/** Ids are names of directories and, behind three letters, of instances. */
-function isId(id: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9-]{0,58}[A-Za-z0-9]$/.test(id);
 }

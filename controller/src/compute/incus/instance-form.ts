@@ -21,4 +21,6 @@ export interface InstanceForm {
   resize(plan: MachinePlan, name: string, signal: AbortSignal): Promise<void>;
   /** Makes the data disk this large, online when the instance runs. */
   growDisk(instance: Instance | undefined, paths: MachinePaths, diskBytes: number): Promise<void>;
+  /** Does it while nobody has the data disk of a stopped machine open. */
+  whileClosed(paths: MachinePaths, signal: AbortSignal, work: () => Promise<void>): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import { getServers } from "node:dns";
 import { truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { getServers } from "node:dns";
 import type { GuestBoot } from "@holdfast/image/guest-boot.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
@@ -83,6 +83,8 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
       await truncate(paths.diskFile, diskBytes);
       if (isUp(instance)) await tellDiskSize(monitorOf(paths), "data", diskBytes);
     },
+    // Only the guest ever has it open.
+    whileClosed: (_paths, _signal, work) => work(),
   };
 }
 
