@@ -151,8 +151,8 @@ describe("a keeper process", () => {
     run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
-    const again = await agent.event((component) => component.name === "agent" && component.starts === 2);
-    expect(again.starts).toBe(2);
+    // It may have been started again before anybody listened.
+    await agent.event((component) => component.name === "agent" && component.starts >= 2);
     agent.close();
   });
 
