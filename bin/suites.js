@@ -46,7 +46,7 @@ async function runSuite({ name, args }, node, env) {
   }
 }
 
-/** A file that does not load has no tests to fail, and counts as one failure; so does a vitest that breaks. */
+/** A file that fails without a test that does, as when it cannot begin, counts as one failure; so does a vitest that breaks. */
 function count(code, file) {
   let results;
   try {
@@ -54,7 +54,9 @@ function count(code, file) {
   } catch {
     return { passed: 0, failed: code === 0 ? 0 : 1 };
   }
-  const broken = results.testResults.filter((f) => f.status === "failed" && f.assertionResults.length === 0).length;
+  const broken = results.testResults.filter(
+    (file) => file.status === "failed" && file.assertionResults.every(({ status }) => status !== "failed"),
+  ).length;
   const failed = results.numFailedTests + broken;
   return { passed: results.numPassedTests, failed: code !== 0 && failed === 0 ? 1 : failed };
 }

@@ -8,7 +8,7 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { readIfThere } from "../host/atomic-file.ts";
 import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { IncusError, isForgotten, isThereAlready } from "./incus-transport.ts";
 import { inside } from "./instance-config.ts";
 
 /** Node images as Incus has them: imported once from the same tree that the process provider uses. */
@@ -57,7 +57,7 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
   /** What Incus says against it, such as that the pool is full, is for the user. */
   async function importImage(imageRoot: string, alias: string, signal: AbortSignal): Promise<string> {
     try {
-      return await importTree(imageRoot, alias, signal);
+      return await onceMoreIfForgotten(() => importTree(imageRoot, alias, signal));
     } catch (error) {
       if (!(error instanceof IncusError)) throw error;
       throw new ComputeFailure(`Incus could not take the node image: ${error.message}`, { cause: error });
@@ -119,6 +119,16 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
       );
     },
   };
+}
+
+/** What Incus has forgotten was done or not: it is done again, over what is there. */
+async function onceMoreIfForgotten<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isForgotten(error)) throw error;
+    return work();
+  }
 }
 
 /** What an interrupted import has left counts. */
