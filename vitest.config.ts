@@ -1,14 +1,4 @@
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
-
-/** What takes longest goes first, so that nothing long is left for the end: faults last for whole outages. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isFault = ({ moduleId }: TestSpecification) => moduleId.includes("/test/faults/");
-    return [...sorted.filter(isFault), ...sorted.filter((file) => !isFault(file))];
-  }
-}
 
 export default defineConfig({
   test: {
@@ -16,7 +6,6 @@ export default defineConfig({
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,
-    sequence: { sequencer: LongestFirst },
     // Of the tests of one file that say that they may run at the same time.
     maxConcurrency: 20,
     hookTimeout: 180_000,
