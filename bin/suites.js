@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { checkout, progress } from "./set-up.js";
 
@@ -15,13 +15,13 @@ export const suites = [
   { name: "units", args: [...platformFolders.map((name) => `--exclude=test/${name}/**`), "--maxWorkers=2"] },
 ];
 
-/** Runs the suites, every line of theirs after the suite's name, and answers what passed and failed. */
+/** Runs the suites, every line of theirs after the suite's name, and answers what passed and what failed. */
 export async function runSuites(chosen, node, env) {
   const results = [];
   for (const suite of chosen) results.push(await runSuite(suite, node, env));
   return {
     passed: results.reduce((sum, { passed }) => sum + passed, 0),
-    failed: results.reduce((sum, { failed }) => sum + failed, 0),
+    failures: results.flatMap(({ failures }) => failures),
   };
 }
 
@@ -33,28 +33,46 @@ async function runSuite({ name, args }, node, env) {
   try {
     const startedAt = Date.now();
     const code = await run(name, node, [vitest, "run", "--passWithNoTests", ...reporters, ...args], env);
-    const result = count(code, file);
+    const { passed, failures } = outcome(code, file);
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    progress(`suite ${name}: ${result.passed} passed, ${result.failed} failed in ${seconds} s`);
-    return result;
+    progress(`suite ${name}: ${passed} passed, ${failures.length} failed in ${seconds} s`);
+    return { passed, failures: failures.map((failure) => `${name} | ${failure}`) };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
 /** A file that fails without a test that does, as when it cannot begin, counts as one failure; so does a vitest that breaks. */
-function count(code, file) {
+function outcome(code, file) {
   let results;
   try {
     results = JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    return { passed: 0, failed: code === 0 ? 0 : 1 };
+    return { passed: 0, failures: code === 0 ? [] : [`vitest ended with ${code} and no results`] };
   }
-  const broken = results.testResults.filter(
-    (file) => file.status === "failed" && file.assertionResults.every(({ status }) => status !== "failed"),
-  ).length;
-  const failed = results.numFailedTests + broken;
-  return { passed: results.numPassedTests, failed: code !== 0 && failed === 0 ? 1 : failed };
+  const failures = results.testResults.filter(({ status }) => status === "failed").flatMap(failuresOf);
+  if (code !== 0 && failures.length === 0)
+    failures.push(`vitest ended with ${code}, after an error outside every test`);
+  return { passed: results.numPassedTests, failures };
+}
+
+function failuresOf({ name, message, assertionResults }) {
+  const path = relative(checkout, name);
+  const tests = assertionResults.filter(({ status }) => status === "failed");
+  if (tests.length === 0) return [`${path}\n${beginning(message)}`];
+  return tests.map(
+    ({ fullName, failureMessages }) => `${path} > ${fullName}\n${beginning(failureMessages.join("\n"))}`,
+  );
+}
+
+/** What went wrong and where: a log that keeps only its end must still say so. */
+function beginning(message) {
+  return message
+    .split("\n")
+    .filter((line) => !line.includes("node_modules"))
+    .slice(0, 12)
+    .map((line) => `    ${line.slice(0, 300)}`)
+    .join("\n");
 }
 
 function run(name, command, args, env) {

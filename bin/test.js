@@ -1,4 +1,4 @@
-// `npm test`: set-up, checks, then every suite. The last line is `N passed, N failed`.
+// `npm test`: set-up, checks, then every suite, and every failure once more. The last line is `N passed, N failed`.
 //
 //   npm test [-- PATTERN...]      only the suites' files that match, without checks
 import { spawn } from "node:child_process";
@@ -15,7 +15,8 @@ try {
   const checked = patterns.length > 0 ? { passed: 0, failed: 0 } : await runChecks(env);
   await image;
   const tested = await runSuites(patterns.length > 0 ? [{ name: "chosen", args: patterns }] : suites, node, env);
-  const failed = checked.failed + tested.failed;
+  const failed = checked.failed + tested.failures.length;
+  for (const failure of tested.failures) console.log(`failed: ${failure}`);
   console.log(`${checked.passed + tested.passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } catch (error) {
