@@ -9,7 +9,7 @@ import { CATALOGUE } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
 import { agentRolloutLifecycle } from "../controller/src/agent-rollout/agent-rollout-lifecycle.ts";
-import { taskLifecycle } from "../controller/src/fleet/task-lifecycle.ts";
+import { taskLifecycle } from "../controller/src/fleet/task/task-lifecycle.ts";
 import { hostDrainLifecycle, hostLifecycle } from "../controller/src/host/host-lifecycle.ts";
 import { settings as hostSettings } from "../host/src/config.ts";
 import { machineLifecycle } from "../controller/src/machine/machine-lifecycle.ts";

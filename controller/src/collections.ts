@@ -4,7 +4,7 @@ import type { Membership } from "./access/membership.ts";
 import type { Organization } from "./access/organization.ts";
 import type { DatabaseUserObject } from "./database-user/database-user.ts";
 import type { EngineChangeObject } from "./engine-change/engine-change.ts";
-import type { TaskObject } from "./fleet/task-object.ts";
+import type { TaskObject } from "./fleet/task/task-object.ts";
 import type { HostObject } from "./host/host.ts";
 import { type MachineObject, parseMachine } from "./machine/machine.ts";
 import { type ManagedServiceObject, parseManagedService } from "./managed-service/managed-service.ts";

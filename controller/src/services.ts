@@ -34,7 +34,7 @@ import { createServiceLogs } from "./managed-service/service-logs.ts";
 import { createMetricApi } from "./metric/metric-api.ts";
 import { createOperationApi } from "./operation/operation-api.ts";
 import type { Outbox } from "./outbox/outbox.ts";
-import type { AuthorityFollowers } from "./pki/authority-followers.ts";
+import type { AuthorityFollowers } from "./pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "./pki/create-authority.ts";
 import type { Sealer } from "./secrets/sealer.ts";
 import type { UnitOfWork } from "./store/unit-of-work.ts";

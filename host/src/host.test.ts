@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createEnrollingKey } from "@holdfast/agent/session/enrolling-key.ts";
 import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
-import { createAuthorityFollowers } from "@holdfast/controller/pki/authority-followers.ts";
+import { createAuthorityFollowers } from "@holdfast/controller/host/authority-followers.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { emptyProvider } from "../../test/support/empty-provider.ts";
 import { startTestEtcd } from "../../test/support/etcd.ts";

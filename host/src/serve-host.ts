@@ -3,7 +3,7 @@ import type { ComputeProvider } from "@holdfast/controller/compute/compute-provi
 import type { HostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
 import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
 import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
-import { createMtlsListener } from "@holdfast/controller/fleet/mtls-listener.ts";
+import { createMtlsListener } from "@holdfast/controller/listener/mtls-listener.ts";
 import type { HostCredentials } from "./host-credentials.ts";
 
 export interface ServeHostDeps {

@@ -6,11 +6,11 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import type { Log, LogFields } from "@holdfast/common/log.ts";
 import { createFleet } from "@holdfast/controller/fleet/create-fleet.ts";
 import type { FleetDeps, RunningFleet } from "@holdfast/controller/fleet/running-fleet.ts";
-import { mintEnrollment } from "@holdfast/controller/fleet/enrollment-token.ts";
-import type { TaskObject } from "@holdfast/controller/fleet/task-object.ts";
+import { mintEnrollment } from "@holdfast/controller/pki/enrollment-token.ts";
+import type { TaskObject } from "@holdfast/controller/fleet/task/task-object.ts";
 import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
 import { createDirectoryStore } from "@holdfast/controller/objects/directory-store.ts";
-import { createPayloads } from "@holdfast/controller/objects/payloads.ts";
+import { createPayloads } from "@holdfast/controller/fleet/payload/payloads.ts";
 import {
   createAuthority,
   type InstallationAuthority,

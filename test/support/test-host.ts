@@ -11,7 +11,7 @@ import {
 } from "@holdfast/controller/compute/remote/connect-host.ts";
 import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
 import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
-import { createMtlsListener } from "@holdfast/controller/fleet/mtls-listener.ts";
+import { createMtlsListener } from "@holdfast/controller/listener/mtls-listener.ts";
 import type { KeyWithCertificate } from "@holdfast/controller/pki/authority.ts";
 import type { TestAuthority } from "./test-authority.ts";
 

@@ -12,7 +12,7 @@ import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import type { Store } from "@holdfast/controller/store/store.ts";
-import type { NewEvent } from "@holdfast/controller/outbox/outbox-entry.ts";
+import type { NewEvent } from "@holdfast/controller/store/outbox-entry.ts";
 import { createUnitOfWork } from "@holdfast/controller/store/unit-of-work.ts";
 import { createDeliveryDispatcher } from "@holdfast/controller/webhook/delivery-dispatcher.ts";
 import type { SlotLimits } from "@holdfast/controller/webhook/endpoint-slots.ts";

@@ -1,4 +1,4 @@
-import type { EventEntry } from "@holdfast/controller/outbox/outbox-entry.ts";
+import type { EventEntry } from "@holdfast/controller/store/outbox-entry.ts";
 import { newDelivery, planDeliveries } from "@holdfast/controller/webhook/planned-delivery.ts";
 import { uuidv7 } from "uuidv7";
 import { benchData } from "./bench-delivery.ts";

@@ -1,7 +1,7 @@
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Collection } from "../store/collection.ts";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { covers } from "./scopes.ts";
 

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import { createRefusalAudit } from "./refusal-audit.ts";
 
 let now = 0;

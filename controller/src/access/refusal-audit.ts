@@ -4,7 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 
 /** So many refusals a minute that nothing else bounds are recorded: without a good credential, and past the rate limit. */
 const unboundedMax = 100;

@@ -9,7 +9,7 @@ import {
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Cursors } from "../access/cursor.ts";
 import type { History } from "../history/history.ts";
-import type { AuditEntry } from "../outbox/outbox-entry.ts";
+import type { AuditEntry } from "../store/outbox-entry.ts";
 import { limitOf } from "./admin-page.ts";
 
 /** Reads the audit log out of history, newest first. */

@@ -4,7 +4,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type AuthoritySchema, AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import type { AuthorityFollowers } from "../pki/authority-followers.ts";
+import type { AuthorityFollowers } from "../pki/authority-rotation-reconciler.ts";
 import type { InstallationAuthority } from "../pki/create-authority.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 

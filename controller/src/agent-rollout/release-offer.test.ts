@@ -7,7 +7,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { createDirectoryStore } from "../objects/directory-store.ts";
-import { createPayloads } from "../objects/payloads.ts";
+import { createPayloads } from "../fleet/payload/payloads.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
-import { sharedKeyOf } from "../objects/payloads.ts";
+import { sharedKeyOf } from "../fleet/payload/payloads.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";

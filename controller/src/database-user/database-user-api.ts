@@ -21,7 +21,7 @@ import type { EngineTasks } from "../managed-service/engine-task.ts";
 import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf } from "../store/resource.ts";

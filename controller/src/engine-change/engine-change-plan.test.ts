@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { describe, expect, test } from "vitest";
-import type { TaskState } from "../fleet/fleet.ts";
+import type { TaskState } from "../fleet/task/task.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { newOperation } from "../operation/operation.ts";
 import { type EngineChange, newEngineChange } from "./engine-change.ts";

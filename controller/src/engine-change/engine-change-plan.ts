@@ -1,4 +1,4 @@
-import type { TaskState } from "../fleet/fleet.ts";
+import type { TaskState } from "../fleet/task/task.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import type { EngineChangeObject } from "./engine-change.ts";

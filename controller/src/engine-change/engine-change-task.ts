@@ -7,7 +7,7 @@ import {
   PutEngineUserSchema,
   type TaskResult,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { TaskInput } from "../fleet/fleet.ts";
+import type { TaskInput } from "../fleet/task/task.ts";
 import type { EngineChangeObject } from "./engine-change.ts";
 
 /** How the engine answered. */

@@ -7,7 +7,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { refuseWhileBusy } from "../managed-service/service-verbs.ts";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { isOver, newOperation, type OperationObject } from "../operation/operation.ts";
 import { operationMessage } from "../operation/operation-message.ts";

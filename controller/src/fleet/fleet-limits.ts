@@ -1,31 +1,11 @@
-import type { Rate } from "./token-bucket.ts";
+import type { SessionLimits } from "./session/session-limits.ts";
 
-/** What one agent may ask of a controller, and how long anything may take. */
-export interface FleetLimits {
-  readonly heartbeatIntervalMs: number;
-  /** How far apart agents take samples. */
-  readonly sampleIntervalMs: number;
-  /**
-   * A stream that says nothing for so long is cut. An agent that hears nothing any more, but is heard, sends one more
-   * heartbeat before its kernel waits for an answer to that one: so a machine is known to be unreachable after this time and
-   * a heartbeat's, which together are below the 15 s that users are promised.
-   */
-  readonly silenceMs: number;
+/** What agents may ask of a controller, and how long anything may take. */
+export interface FleetLimits extends SessionLimits {
   /** How long streams are kept that there is no lease for: this long nobody can be told what to do by them. */
   readonly withoutLeaseMs: number;
-  /** A stream must say who it is within this time. */
-  readonly helloMs: number;
-  /** Frames that one agent sends. */
-  readonly frames: Rate;
-  readonly frameBytes: Rate;
   /** Largest single message. */
   readonly messageBytes: number;
-  /** Frames that wait for one agent to read them. */
-  readonly queuedFrames: number;
-  /** How long a misbehaving agent is refused after it was cut. */
-  readonly penaltyMs: number;
-  /** How often all streams are looked at; one timer for all of them. */
-  readonly tickMs: number;
   /** Bytes over which inputs and results go to the object store. */
   readonly inlineBytes: number;
   readonly payloadBytes: number;

@@ -1,17 +1,17 @@
 import type { Log } from "@holdfast/common/log.ts";
+import type { MtlsListener } from "../listener/mtls-listener.ts";
+import { logRefusal, requirePeer } from "../listener/rpc-handlers.ts";
+import { RpcFailure } from "../listener/rpc-status.ts";
 import type { InstallationAuthority } from "../pki/create-authority.ts";
-import { agentDefinition, enrollmentDefinition, peerDefinition } from "./agent-definitions.ts";
-import type { MtlsListener } from "./mtls-listener.ts";
-import { createCertificateRpcs } from "./certificate-rpcs.ts";
-import type { MachineCertificates } from "./machine-certificates.ts";
-import type { Pace } from "./pace.ts";
-import { createPayloadRpcs } from "./payload-rpcs.ts";
-import type { PayloadStore } from "./payload-store.ts";
-import { createPeerRpcs } from "./peer-calls.ts";
-import { logRefusal, requirePeer } from "./rpc-handlers.ts";
-import { RpcFailure } from "./rpc-status.ts";
-import type { Session, SessionCall } from "./session.ts";
-import type { Sessions } from "./sessions.ts";
+import { createCertificateRpcs } from "./certificate/certificate-rpcs.ts";
+import type { MachineCertificates } from "./certificate/machine-certificates.ts";
+import type { Pace } from "./payload/pace.ts";
+import { createPayloadRpcs } from "./payload/payload-rpcs.ts";
+import type { PayloadStore } from "./payload/payload-store.ts";
+import { agentDefinition, enrollmentDefinition, peerDefinition } from "./session/agent-definitions.ts";
+import { createPeerRpcs } from "./session/peer-calls.ts";
+import type { Session, SessionCall } from "./session/session.ts";
+import type { Sessions } from "./session/sessions.ts";
 
 export interface FleetRpcsDeps {
   readonly installationId: string;

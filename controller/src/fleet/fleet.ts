@@ -1,8 +1,7 @@
-import type { InstanceObservation, TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-
-/** Input of a task, by kind: `{ case: "listEngineUsers", value: {...} }`. */
-export type TaskInput = Task["input"];
+import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ObservedInstance } from "./session/observations.ts";
+import type { SessionFacts } from "./session/session-facts.ts";
+import type { TaskRequest, TaskState } from "./task/task.ts";
 
 /** The machines' agents, as the rest of the controller sees them. It knows no resource. */
 export interface Fleet {
@@ -25,38 +24,4 @@ export interface Fleet {
   observation(machineId: string): ObservedInstance | undefined;
   /** Calls back with a machine's id when its session, observation or one of its tasks changed. */
   subscribe(onChange: (machineId: string) => void): { close(): void };
-}
-
-export interface TaskRequest {
-  readonly ownerId: string;
-  readonly generation: number;
-  readonly term: number;
-  readonly lane: "control" | "query" | "bulk";
-  readonly input: TaskInput;
-  readonly deadlineMs: number;
-}
-
-export interface TaskState {
-  readonly status: "pending" | "running" | "completed" | "failed";
-  readonly progress: TaskProgress | undefined;
-  readonly result: TaskResult | undefined;
-}
-
-export interface SessionFacts {
-  readonly controllerId: string;
-  readonly connectedAt: number;
-  /** Release of the agent, and digest of its code; the digest is empty for one that runs from a checkout. */
-  readonly agentVersion: string;
-  readonly agentDigest: string;
-  /** Version of the machine's keeper; 0 when the agent told none. */
-  readonly keeperProtocol: number;
-  /** Changes with each start of the machine. */
-  readonly bootId: string;
-}
-
-export interface ObservedInstance {
-  readonly instance: InstanceObservation;
-  readonly observedAt: number;
-  /** The start of the machine that it was observed in, as in SessionFacts. */
-  readonly bootId: string;
 }

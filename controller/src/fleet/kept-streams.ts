@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Lease } from "../store/store.ts";
-import type { Presence } from "./presence.ts";
-import type { Session } from "./session.ts";
-import type { Sessions } from "./sessions.ts";
-import type { TaskDispatch } from "./task-dispatch.ts";
+import type { Presence } from "./session/presence.ts";
+import type { Session } from "./session/session.ts";
+import type { Sessions } from "./session/sessions.ts";
+import type { TaskDispatch } from "./task/task-dispatch.ts";
 
 export interface KeptStreamsDeps {
   readonly sessions: Pick<Sessions, "values" | "release">;

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { CopyPayloadSchema, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Pace } from "./pace.ts";
-import type { PayloadStore } from "./payload-store.ts";
-import { unreachable } from "./session.ts";
+import type { Pace } from "./payload/pace.ts";
+import type { PayloadStore } from "./payload/payload-store.ts";
+import { unreachable } from "./session/session.ts";
 
 const blockBytes = 64 << 10;
 const timeoutMs = 120_000;

@@ -8,11 +8,12 @@ import type { Membership } from "../runtime/membership.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Store } from "../store/store.ts";
-import type { Fleet, SessionFacts } from "./fleet.ts";
 import type { FleetLimits } from "./fleet-limits.ts";
-import type { PayloadStore } from "./payload-store.ts";
-import type { SampleSink } from "./sample-sink.ts";
-import type { TaskObject } from "./task-object.ts";
+import type { Fleet } from "./fleet.ts";
+import type { PayloadStore } from "./payload/payload-store.ts";
+import type { SampleSink } from "./session/sample-sink.ts";
+import type { SessionFacts } from "./session/session-facts.ts";
+import type { TaskObject } from "./task/task-object.ts";
 
 export interface FleetDeps {
   /** This controller among the others; streams hang on its lease. */

@@ -1,4 +1,4 @@
-import type { EventEntry } from "../outbox/outbox-entry.ts";
+import type { EventEntry } from "../store/outbox-entry.ts";
 import type { AttemptRecord, EndedAttempt } from "./attempt-record.ts";
 import type { Database } from "./database.ts";
 import { recordAttempts } from "./record-attempts.ts";

@@ -6,7 +6,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestPostgresql, type TestPostgresql } from "../../../test/support/postgresql.ts";
-import type { AuditEntry, EventEntry } from "../outbox/outbox-entry.ts";
+import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
 import { scramSha256Verifier } from "../secrets/passwords.ts";
 import { createHistory, type History } from "./history.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { AuditEntry, EventEntry, OutboxEntry } from "../outbox/outbox-entry.ts";
+import type { AuditEntry, EventEntry, OutboxEntry } from "../store/outbox-entry.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
 import { createDeliveries, type Deliveries, type NewDelivery } from "./deliveries.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";

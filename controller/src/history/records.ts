@@ -1,4 +1,4 @@
-import type { AuditEntry, EventEntry } from "../outbox/outbox-entry.ts";
+import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
 import type { Database } from "./database.ts";
 import type { NewDelivery } from "./deliveries.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";

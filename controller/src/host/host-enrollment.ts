@@ -14,10 +14,10 @@ import {
   type RenewHostCertificateResponse,
   RenewHostCertificateResponseSchema,
 } from "@holdfast/proto/holdfast/host/v1/enrollment_pb.ts";
-import { certificateMessage } from "../fleet/certificate-rpcs.ts";
-import type { IdentityCertificates } from "../fleet/identity-certificates.ts";
-import { requirePeer, unary } from "../fleet/rpc-handlers.ts";
-import { RpcFailure } from "../fleet/rpc-status.ts";
+import { certificateMessage } from "../fleet/certificate/certificate-rpcs.ts";
+import type { IdentityCertificates } from "../fleet/certificate/identity-certificates.ts";
+import { requirePeer, unary } from "../listener/rpc-handlers.ts";
+import { RpcFailure } from "../listener/rpc-status.ts";
 import type { Authority, IssuedCertificate } from "../pki/authority.ts";
 import type { AddressBlocks } from "./address-blocks.ts";
 

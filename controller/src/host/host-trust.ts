@@ -2,19 +2,19 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { connectHost, type RemoteHost } from "../compute/remote/connect-host.ts";
-import { addressesOf } from "../fleet/controller-addresses.ts";
-import { mintEnrollment } from "../fleet/enrollment-token.ts";
-import { createIdentityCertificates, hasSerial } from "../fleet/identity-certificates.ts";
-import type { MachineEnrollment } from "../machine/machine.ts";
+import { createIdentityCertificates, hasSerial } from "../fleet/certificate/identity-certificates.ts";
 import type { InstallationAuthority } from "../pki/create-authority.ts";
+import type { Enrollment } from "../pki/enrolled-status.ts";
+import { mintEnrollment } from "../pki/enrollment-token.ts";
 import { createRenewedIdentity } from "../pki/renewed-identity.ts";
+import { addressesOf } from "../runtime/controller-addresses.ts";
 import type { Membership } from "../runtime/membership.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Store } from "../store/store.ts";
 import { createAddressBlocks } from "./address-blocks.ts";
-import { type HostObject, isOut } from "./host.ts";
 import { createHostEnrollment } from "./host-enrollment.ts";
+import { type HostObject, isOut } from "./host.ts";
 
 export interface HostTrustDeps {
   readonly installationId: string;
@@ -38,7 +38,7 @@ export interface HostTrust {
    * A fresh token for the host: `enrollment` is to be kept in its status before anybody gets the file, whose token is good once
    * and for ten minutes. An older token ends with that, an older certificate when the new token is spent.
    */
-  invite(hostId: string, address: string): Promise<{ readonly enrollment: MachineEnrollment; readonly file: JoinFile }>;
+  invite(hostId: string, address: string): Promise<{ readonly enrollment: Enrollment; readonly file: JoinFile }>;
   /** Dials the host until it is closed. */
   connect(host: HostObject): RemoteHost;
   /** The addresses of the controllers' own host, which never joins; another host that has them already is logged. */

@@ -1,6 +1,6 @@
 import type { HostPath, ImageFacts } from "../compute/compute-provider.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
-import type { MachineStatus } from "../machine/machine.ts";
+import type { EnrolledStatus } from "../pki/enrolled-status.ts";
 import type { Resource } from "../store/resource.ts";
 import type { HostDrainState, HostState } from "./host-lifecycle.ts";
 
@@ -26,7 +26,8 @@ export interface HostSpec {
   readonly diskOvercommit: number | null;
 }
 
-export interface HostStatus {
+/** Its enrollment is by the token of its join file. */
+export interface HostStatus extends EnrolledStatus {
   readonly state: HostState;
   /** When the state began. */
   readonly since: number;
@@ -40,9 +41,6 @@ export interface HostStatus {
   readonly drain: HostDrainStatus;
   /** Other hosts whose machines are not reached from here; absent before anybody looked. */
   readonly missingPaths?: readonly HostPath[];
-  /** As of a machine (machine.ts): the token of its join file, and the one certificate that is good. */
-  readonly enrollment: MachineStatus["enrollment"];
-  readonly certificate: MachineStatus["certificate"];
 }
 
 export interface HostDrainStatus {

@@ -10,7 +10,7 @@ import { HostUnreachable } from "../compute/compute-failure.ts";
 import type { ComputeProvider } from "../compute/compute-provider.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { createHostsProvider, type HostsProvider } from "../compute/hosts/hosts-provider.ts";
-import type { SessionFacts } from "../fleet/fleet.ts";
+import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { createMachineWork } from "../machine/machine-reconciler.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";

@@ -13,7 +13,7 @@ import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import { readRun } from "../compute/process/machine-run.ts";
 import type { HostObject } from "../host/host.ts";
 import { createMachinePlacement } from "../host/machine-placement.ts";
-import { matchesEnrollment } from "../fleet/enrollment-token.ts";
+import { matchesEnrollment } from "../pki/enrollment-token.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
 import { createSealer } from "../secrets/sealer.ts";

@@ -1,6 +1,6 @@
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute/compute-failure.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
-import type { SessionFacts } from "../fleet/fleet.ts";
+import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import type { HostObject } from "../host/host.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";

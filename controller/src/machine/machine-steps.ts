@@ -3,15 +3,15 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "../compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute/compute-provider.ts";
-import { mintEnrollment } from "../fleet/enrollment-token.ts";
 import type { MachinePlacement } from "../host/machine-placement.ts";
+import { mintEnrollment } from "../pki/enrollment-token.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import type { MachineObject, MachineStatus } from "./machine.ts";
 import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
+import type { MachineObject, MachineStatus } from "./machine.ts";
 
 export interface MachineStepDeps {
   readonly placement: MachinePlacement;

@@ -1,6 +1,7 @@
 import { firstStorageTier } from "../catalog/catalog.ts";
 import type { InstanceKind } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
+import type { EnrolledStatus } from "../pki/enrolled-status.ts";
 import type { Resource } from "../store/resource.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 
@@ -31,7 +32,7 @@ export interface MachineSpecObject {
   readonly serverNames: readonly string[];
 }
 
-export interface MachineStatus {
+export interface MachineStatus extends EnrolledStatus {
   /** "failed" has a reason that a user can act on; it is tried again after a while. */
   readonly state: MachineState;
   readonly reason: string;
@@ -39,28 +40,6 @@ export interface MachineStatus {
   readonly address: string;
   /** Of clients elsewhere; the private one where it has no other. */
   readonly publicAddress: string;
-  readonly enrollment: MachineEnrollment | null;
-  /** Serial of the one client certificate that is good; an older one is cut. */
-  readonly certificate: {
-    readonly serial: string;
-    readonly previousSerial: string;
-    /** When it begins and ends, milliseconds since 1970. */
-    readonly beganAt: number;
-    readonly expiresAt: number;
-    /** Of the authorities by which it was issued. */
-    readonly authorityGeneration: number;
-  } | null;
-}
-
-/** The token that is good now. Spent by compare-and-set. */
-export interface MachineEnrollment {
-  /** keyedHash of the token. */
-  readonly tokenHash: string;
-  readonly expiresAt: number;
-  /** SHA-256 of the public key that it bought a certificate for; from then on it is good for that key alone. */
-  readonly spentBy?: string;
-  /** Controllers that the machine was told of with it, host:port; absent in objects of earlier versions. */
-  readonly controllers?: readonly string[];
 }
 
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */

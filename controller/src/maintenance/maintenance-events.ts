@@ -1,7 +1,7 @@
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { serviceEvent } from "../managed-service/service-events.ts";
 import type { OperationObject } from "../operation/operation.ts";
-import type { NewEvent } from "../outbox/outbox-entry.ts";
+import type { NewEvent } from "../store/outbox-entry.ts";
 import type { PendingUpdate } from "./pending-updates.ts";
 
 /** One update has a time now, or another one than before. */

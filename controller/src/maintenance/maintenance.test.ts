@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { createMaintenanceApi as createAdminApi } from "../admin/maintenance-api.ts";
 import { type Hold, holdPrefix } from "../clock/holds.ts";
-import type { SessionFacts } from "../fleet/fleet.ts";
+import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import { type Collections, createCollections } from "../collections.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";

@@ -1,6 +1,7 @@
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Fleet, TaskInput } from "../fleet/fleet.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import type { TaskInput } from "../fleet/task/task.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
 /** What an engine must take is answered within this time (docs/api.md, what comes out). */

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import type { ObservedInstance, SessionFacts } from "../fleet/fleet.ts";
+import type { ObservedInstance } from "../fleet/session/observations.ts";
+import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import { createHeardServices } from "./heard-services.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 

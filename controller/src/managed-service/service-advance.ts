@@ -3,7 +3,7 @@ import { next } from "@holdfast/common/machine.ts";
 import { refusedAfter, takeBack, takenBackError, trialFault } from "../maintenance/image-trial.ts";
 import { endedEvent } from "../maintenance/maintenance-events.ts";
 import { completed, failed, isOver, type OperationObject, progressed, stuckFault } from "../operation/operation.ts";
-import type { NewEvent } from "../outbox/outbox-entry.ts";
+import type { NewEvent } from "../store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";

@@ -1,4 +1,4 @@
-import type { NewEvent } from "../outbox/outbox-entry.ts";
+import type { NewEvent } from "../store/outbox-entry.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ManagedServiceEffect } from "./managed-service-lifecycle.ts";
 

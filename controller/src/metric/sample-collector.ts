@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { SampleSink, SamplesTaken } from "../fleet/sample-sink.ts";
+import type { SampleSink, SamplesTaken } from "../fleet/session/sample-sink.ts";
 import type { History } from "../history/history.ts";
 import type { StoredSample } from "../history/samples.ts";
 import { judgeSamples } from "./judge-samples.ts";

@@ -11,9 +11,9 @@ import { soleOwner } from "../runtime/sole-owner.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store, WatchHandler } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
-import type { NewAudit } from "./outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import { createOutbox, type Outbox } from "./outbox.ts";
-import { type OutboxEntry, outboxPrefix } from "./outbox-entry.ts";
+import { type OutboxEntry, outboxPrefix } from "../store/outbox-entry.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;

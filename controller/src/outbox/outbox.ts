@@ -6,7 +6,7 @@ import { backOffMs } from "../runtime/back-off.ts";
 import type { Ownership } from "../runtime/ownership.ts";
 import type { Store } from "../store/store.ts";
 import type { OutboxGate } from "../store/unit-of-work.ts";
-import { type NewAudit, type OutboxEntry, outboxPrefix } from "./outbox-entry.ts";
+import { type NewAudit, type OutboxEntry, outboxPrefix } from "../store/outbox-entry.ts";
 import { createWaitingEntries } from "./waiting-entries.ts";
 
 /** Takes events and audit entries from the store, where their change put them, to the history. */

@@ -1,9 +1,17 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { again, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
-import type { AuthorityFollowers } from "./authority-followers.ts";
+import type { Watch } from "../store/store.ts";
 import { planAuthorityRotation } from "./authority-rotation-plan.ts";
 import type { InstallationAuthority } from "./create-authority.ts";
+
+/** The machines and hosts that have to take what the authorities' record says. */
+export interface AuthorityFollowers {
+  /** Ids of those that have not yet, hosts as `host/<id>`. */
+  behind(): readonly string[];
+  /** Calls back when `behind` may answer something else. */
+  subscribe(onChange: () => void): Watch;
+}
 
 export interface AuthorityRotationDeps {
   readonly authority: InstallationAuthority;

@@ -5,13 +5,13 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
-import { outboxPrefix } from "../outbox/outbox-entry.ts";
+import { outboxPrefix } from "./outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "./etcd-store.ts";
 import { createKeptAnswers } from "./kept-answers.ts";
 import { keyOf, type Resource, root } from "./resource.ts";
 import type { Store } from "./store.ts";
-import type { NewAudit, NewEvent } from "../outbox/outbox-entry.ts";
+import type { NewAudit, NewEvent } from "./outbox-entry.ts";
 import { AlreadyAnswered, Conflict, createUnitOfWork } from "./unit-of-work.ts";
 
 type Thing = Resource<{ size: number }, Record<string, never>>;

@@ -1,12 +1,12 @@
 import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { type AuditEntry, type EventEntry, type NewAudit, type NewEvent, outboxKeyOf } from "../outbox/outbox-entry.ts";
+import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import { keptAnswerKey, keptAnswerOf } from "./kept-answers.ts";
-import type { Store } from "./store.ts";
-import type { AnyMessage, Call } from "@holdfast/common/call.ts";
+import { type AuditEntry, type EventEntry, type NewAudit, type NewEvent, outboxKeyOf } from "./outbox-entry.ts";
 import { keyOf, nameKeyOf, type Kind, type Resource, type Stored } from "./resource.ts";
+import type { Store } from "./store.ts";
 
 export interface UnitOfWorkDeps {
   readonly outbox: OutboxGate;

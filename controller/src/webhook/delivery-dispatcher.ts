@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { WaitingDelivery } from "../history/deliveries.ts";
 import type { History } from "../history/history.ts";
-import type { OutboxEntry } from "../outbox/outbox-entry.ts";
+import type { OutboxEntry } from "../store/outbox-entry.ts";
 import { backOffMs } from "../runtime/back-off.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Ownership } from "../runtime/ownership.ts";

@@ -1,5 +1,5 @@
 import type { NewDelivery, WaitingDelivery } from "../history/deliveries.ts";
-import type { EventEntry } from "../outbox/outbox-entry.ts";
+import type { EventEntry } from "../store/outbox-entry.ts";
 import { type WebhookObject, wantsEvent } from "./webhook.ts";
 
 /** Pure: the deliveries that events mean for the endpoints of their organizations, as they will wait when they are stored. */

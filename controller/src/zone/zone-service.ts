@@ -9,9 +9,9 @@ import {
   ZoneBatchSchema,
   ZoneService,
 } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
-import { addressesOf } from "../fleet/controller-addresses.ts";
-import { logRefusal, requirePeer } from "../fleet/rpc-handlers.ts";
-import { RpcFailure } from "../fleet/rpc-status.ts";
+import { logRefusal, requirePeer } from "../listener/rpc-handlers.ts";
+import { RpcFailure } from "../listener/rpc-status.ts";
+import { addressesOf } from "../runtime/controller-addresses.ts";
 import type { Membership } from "../runtime/membership.ts";
 import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 

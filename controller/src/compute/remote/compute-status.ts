@@ -1,5 +1,5 @@
 import { status as Code, type ServiceError } from "@grpc/grpc-js";
-import { RpcFailure } from "../../fleet/rpc-status.ts";
+import { RpcFailure } from "../../listener/rpc-status.ts";
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute-failure.ts";
 
 /** What a controller is told of anything that a provider throws. gRPC itself makes neither of the first two codes. */

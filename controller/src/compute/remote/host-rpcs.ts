@@ -23,9 +23,9 @@ import {
   type WatchMachinesResponse,
   WatchMachinesResponseSchema,
 } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
-import type { AnyCall } from "../../fleet/peer.ts";
-import { requirePeer } from "../../fleet/rpc-handlers.ts";
-import { RpcFailure } from "../../fleet/rpc-status.ts";
+import type { AnyCall } from "../../listener/peer.ts";
+import { requirePeer } from "../../listener/rpc-handlers.ts";
+import { RpcFailure } from "../../listener/rpc-status.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import type { HostFacts } from "../host/host-facts.ts";
 import { requireSnapshots } from "../require-snapshots.ts";

@@ -1,0 +1,44 @@
+import { status as Code } from "@grpc/grpc-js";
+import type { Peer } from "../../listener/peer.ts";
+import { RpcFailure } from "../../listener/rpc-status.ts";
+import type { MachineObject } from "../../machine/machine.ts";
+import type { IssuedCertificate } from "../../pki/authority.ts";
+import type { Collection } from "../../store/collection.ts";
+import { privateNameOf } from "../../zone/private-name.ts";
+import {
+  createIdentityCertificates,
+  type IdentityCertificates,
+  type IdentityCertificatesDeps,
+} from "./identity-certificates.ts";
+
+export interface MachineCertificatesDeps
+  extends Omit<IdentityCertificatesDeps<MachineObject>, "kind" | "objects" | "isOut"> {
+  readonly machines: Collection<MachineObject>;
+}
+
+/** Certificates of agents, and of the engines that they run. */
+export interface MachineCertificates extends IdentityCertificates<MachineObject> {
+  /** For the machine's names, and the private form of each. */
+  issueServer(peer: Peer, csr: Uint8Array): Promise<IssuedCertificate>;
+}
+
+export function createMachineCertificates({ machines, ...deps }: MachineCertificatesDeps): MachineCertificates {
+  const certificates = createIdentityCertificates({
+    ...deps,
+    kind: "machine",
+    objects: machines,
+    isOut: ({ metadata }: MachineObject) => metadata.deletionRequestedAt !== undefined,
+  });
+  return {
+    ...certificates,
+    async issueServer(peer, csr) {
+      const machine = await certificates.check(peer);
+      // Memory may be a moment behind the claim that gave a waiting machine its names.
+      const known = machine.object.spec.serverNames;
+      const names =
+        known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
+      if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
+      return deps.authority.issueServer(csr, [...names, ...names.map(privateNameOf)]);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { helloOf, openSession, renew } from "../../../../test/support/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../../../../test/support/test-fleet.ts";
+
+let installation: TestInstallation;
+let controller: TestController;
+
+beforeAll(async () => {
+  installation = await newInstallation();
+  controller = await startController(installation, "c-1", {
+    lifetimes: { identityMs: 6_000 },
+    limits: { tickMs: 100 },
+  });
+});
+afterAll(() => installation?.close());
+
+test("with certificates of six seconds an agent that renews stays, one that does not is cut, and the listener goes on", async () => {
+  const lazy = await controller.newAgent("lazy");
+  const lazySession = openSession(controller.dial(lazy), helloOf("lazy"));
+  await lazySession.expect("welcome");
+
+  let identity = await controller.newAgent("diligent");
+  let session = openSession(controller.dial(identity), helloOf("diligent"));
+  await session.expect("welcome");
+  const begin = Date.now();
+  while (Date.now() - begin < 8_000) {
+    await delay(1_500);
+    identity = await renew(controller.address, identity);
+    const next = openSession(controller.dial(identity), helloOf("diligent"));
+    await next.expect("welcome");
+    expect((await session.ended).details).toContain("newer stream");
+    session = next;
+    expect(controller.fleet.session("diligent")?.controllerId).toBe("c-1");
+  }
+
+  expect((await lazySession.ended).details).toBe("certificate ended");
+  const late = openSession(controller.dial(lazy), helloOf("lazy"));
+  expect([14, 16]).toContain((await late.ended).code);
+  await expect(renew(controller.address, lazy)).rejects.toThrow();
+  session.close();
+});

@@ -1,0 +1,131 @@
+import { once } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { status as Code, type ServerReadableStream, type ServerWritableStream } from "@grpc/grpc-js";
+import type { Log } from "@holdfast/common/log.ts";
+import {
+  type PayloadChunk,
+  PayloadChunkSchema,
+  type ReadPayloadRequest,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { logRefusal, requirePeer } from "../../listener/rpc-handlers.ts";
+import { RpcFailure } from "../../listener/rpc-status.ts";
+import type { MachineCertificates } from "../certificate/machine-certificates.ts";
+import type { Pace } from "./pace.ts";
+import type { PayloadStore } from "./payload-store.ts";
+
+export interface PayloadRpcsDeps {
+  readonly installationId: string;
+  readonly certificates: MachineCertificates;
+  readonly payloads: PayloadStore;
+  readonly payloadBytes: number;
+  /** Shared by all streams of the controller. */
+  readonly pace: Pace;
+  readonly log: Log;
+}
+
+/** Small enough that a control frame never waits long behind one. */
+const chunkBytes = 32 << 10;
+/** Streams of one machine at a time. */
+const streamsPerMachine = 8;
+
+/** ReadPayload and WritePayload: bytes of a machine's own tasks, one chunk in memory and on the event loop at a time. */
+export function createPayloadRpcs(deps: PayloadRpcsDeps) {
+  const { installationId, certificates, payloads, payloadBytes, pace, log } = deps;
+  const running = new Map<string, number>();
+
+  async function admitted<T>(call: AnyPayloadCall, work: (machineId: string, signal: AbortSignal) => Promise<T>) {
+    const peer = requirePeer(call, installationId, "machine");
+    const machineId = peer.identity.id;
+    const count = running.get(machineId) ?? 0;
+    if (count >= streamsPerMachine) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
+    running.set(machineId, count + 1);
+    const gone = new AbortController();
+    call.on("cancelled", () => gone.abort());
+    try {
+      await certificates.check(peer);
+      return await work(machineId, gone.signal);
+    } finally {
+      const left = (running.get(machineId) ?? 1) - 1;
+      if (left === 0) running.delete(machineId);
+      else running.set(machineId, left);
+    }
+  }
+
+  return {
+    readPayload(call: ServerWritableStream<ReadPayloadRequest, PayloadChunk>): void {
+      admitted(call, async (machineId, signal) => {
+        const { id } = call.request;
+        const bytes = isId(id) ? await payloads.read(machineId, id, signal) : undefined;
+        if (bytes === undefined) throw new RpcFailure(Code.NOT_FOUND, "no such payload");
+        for await (const block of bytes) {
+          for (const data of chunksOf(block)) {
+            await pace.pass(data.byteLength, signal);
+            if (!call.write(create(PayloadChunkSchema, { data }))) await once(call, "drain", { signal });
+          }
+        }
+        call.end();
+      }).catch((error: unknown) => {
+        if (call.cancelled) return;
+        logRefusal(log, "ReadPayload", call, error);
+        call.emit("error", RpcFailure.from(error).status);
+      });
+    },
+    async writePayload(call: ServerReadableStream<PayloadChunk, PayloadRef>, callback: RefCallback): Promise<void> {
+      let ref: PayloadRef;
+      try {
+        ref = await admitted(call, async (machineId, signal) => {
+          const { id, sizeBytes, sha256 } = await payloads.write(
+            machineId,
+            dataOf(call, payloadBytes, pace, signal),
+            signal,
+          );
+          return create(PayloadRefSchema, { id, sizeBytes: BigInt(sizeBytes), sha256 });
+        });
+      } catch (error) {
+        if (!call.cancelled) logRefusal(log, "WritePayload", call, error);
+        callback(RpcFailure.from(error).status);
+        return;
+      }
+      callback(null, ref);
+    },
+  };
+}
+
+type RefCallback = (error: RpcFailure["status"] | null, value?: PayloadRef) => void;
+
+type AnyPayloadCall =
+  | ServerWritableStream<ReadPayloadRequest, PayloadChunk>
+  | ServerReadableStream<PayloadChunk, PayloadRef>;
+
+async function* dataOf(
+  call: ServerReadableStream<PayloadChunk, PayloadRef>,
+  limitBytes: number,
+  pace: Pace,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  let sizeBytes = 0;
+  for await (const chunk of call as AsyncIterable<PayloadChunk>) {
+    if (signal.aborted) break;
+    sizeBytes += chunk.data.byteLength;
+    if (sizeBytes > limitBytes) {
+      throw new RpcFailure(Code.RESOURCE_EXHAUSTED, `a payload has at most ${limitBytes} bytes`);
+    }
+    for (const data of chunksOf(chunk.data)) {
+      await pace.pass(data.byteLength, signal);
+      yield data;
+    }
+  }
+  // A peer that went away ends the stream as one that is done does; only the latter may count as whole.
+  signal.throwIfAborted();
+}
+
+/** A peer's chunk may be as large as a message. */
+function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
+}
+
+/** Ids are made by the store; anything else names no payload, and no path. */
+function isId(id: string): boolean {
+  return /^[A-Za-z0-9-]{1,64}$/.test(id);
+}

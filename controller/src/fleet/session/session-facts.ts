@@ -1,0 +1,13 @@
+/** What every controller knows of an agent's stream, whoever holds it. */
+export interface SessionFacts {
+  readonly controllerId: string;
+  /** Milliseconds since 1970. */
+  readonly connectedAt: number;
+  /** Release of the agent, and digest of its code; the digest is empty for one that runs from a checkout. */
+  readonly agentVersion: string;
+  readonly agentDigest: string;
+  /** Version of the machine's keeper; 0 when the agent told none. */
+  readonly keeperProtocol: number;
+  /** Changes with each start of the machine. */
+  readonly bootId: string;
+}

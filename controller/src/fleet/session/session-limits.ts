@@ -1,0 +1,25 @@
+import type { Rate } from "./token-bucket.ts";
+
+/** What one agent's stream may ask of a controller, and how long it may say nothing. */
+export interface SessionLimits {
+  readonly heartbeatIntervalMs: number;
+  /** How far apart agents take samples. */
+  readonly sampleIntervalMs: number;
+  /**
+   * A stream that says nothing for so long is cut. An agent that hears nothing any more, but is heard, sends one more
+   * heartbeat before its kernel waits for an answer to that one: so a machine is known to be unreachable after this time and
+   * a heartbeat's, which together are below the 15 s that users are promised.
+   */
+  readonly silenceMs: number;
+  /** A stream must say who it is within this time. */
+  readonly helloMs: number;
+  /** Frames that one agent sends. */
+  readonly frames: Rate;
+  readonly frameBytes: Rate;
+  /** Frames that wait for one agent to read them. */
+  readonly queuedFrames: number;
+  /** How long a misbehaving agent is refused after it was cut. */
+  readonly penaltyMs: number;
+  /** How often all streams are looked at; one timer for all of them. */
+  readonly tickMs: number;
+}

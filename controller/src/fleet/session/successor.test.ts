@@ -1,0 +1,85 @@
+import { create } from "@bufbuild/protobuf";
+import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { helloOf, openSession } from "../../../../test/support/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../../../../test/support/test-fleet.ts";
+import type { TaskRequest } from "../task/task.ts";
+
+let installation: TestInstallation;
+let controller: TestController;
+
+beforeAll(async () => {
+  installation = await newInstallation();
+  controller = await startController(installation, "c-1");
+});
+afterAll(() => installation?.close());
+
+const request: TaskRequest = {
+  ownerId: "s",
+  generation: 1,
+  term: 0,
+  lane: "query",
+  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
+  deadlineMs: 60_000,
+};
+const hello = (machineId: string, change: object) => {
+  const { case: kind, value } = helloOf(machineId);
+  return { case: kind, value: { ...value, ...change } };
+};
+
+test("an agent that stands by is welcomed, and the one in charge goes on as if it were alone", async () => {
+  const { fleet } = controller;
+  const identity = await controller.newAgent("m-1");
+  const old = openSession(controller.dial(identity), hello("m-1", { sessionId: "old", agentDigest: "d-old" }));
+  await old.expect("welcome");
+  const next = openSession(
+    controller.dial(identity),
+    hello("m-1", { sessionId: "next", standby: true, agentDigest: "d-next" }),
+  );
+  await next.expect("welcome");
+  expect(fleet.session("m-1")).toMatchObject({ agentDigest: "d-old" });
+  const answer = fleet.run("m-1", request, 30_000);
+  const task = await old.expect("task");
+  old.say({ case: "taskResult", value: { taskId: task.id } });
+  expect((await answer).taskId).toBe(task.id);
+  expect(
+    next.received.some((frame) =>
+      JSON.stringify(frame, (_, value) => (typeof value === "bigint" ? String(value) : value)).includes(task.id),
+    ),
+  ).toBe(false);
+  // It has nothing to say: neither results nor observations of a machine that is another's.
+  next.say({ case: "taskResult", value: { taskId: task.id } });
+  expect(await next.ended).toMatchObject({ code: 3, details: "a standby has nothing to say" });
+  expect(fleet.session("m-1")).toMatchObject({ agentDigest: "d-old" });
+  old.close();
+});
+
+test("the one that takes its place is asked again what nobody answered, and another one is not", async () => {
+  const { fleet } = controller;
+  const identity = await controller.newAgent("m-2");
+  const old = openSession(controller.dial(identity), hello("m-2", { sessionId: "old" }));
+  await old.expect("welcome");
+  const answer = fleet.run("m-2", request, 30_000);
+  const { id } = await old.expect("task");
+  const next = openSession(
+    controller.dial(identity),
+    hello("m-2", { sessionId: "next", succeeds: "old", agentDigest: "d-next", keeperProtocol: 2 }),
+  );
+  expect((await next.expect("task")).id).toBe(id);
+  await old.expect("goodbye");
+  next.say({ case: "taskResult", value: { taskId: id } });
+  expect((await answer).taskId).toBe(id);
+  expect(fleet.session("m-2")).toMatchObject({ agentDigest: "d-next", keeperProtocol: 2 });
+  const lost = fleet.run("m-2", request, 30_000);
+  lost.catch(() => undefined);
+  await next.expect("task", (task) => task.id !== id);
+  const stranger = openSession(controller.dial(identity), hello("m-2", { sessionId: "stranger", succeeds: "old" }));
+  await stranger.expect("welcome");
+  await expect(lost).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+  stranger.close();
+});

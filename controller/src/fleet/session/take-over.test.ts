@@ -1,0 +1,103 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { dial, helloOf, openSession } from "../../../../test/support/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../../../../test/support/test-fleet.ts";
+import type { TaskRequest } from "../task/task.ts";
+
+let installation: TestInstallation;
+let survivor: TestController;
+
+beforeAll(async () => {
+  installation = await newInstallation();
+  survivor = await startController(installation, "c-survivor", { limits: { tickMs: 100 } });
+});
+afterAll(() => installation?.close());
+
+const request: TaskRequest = {
+  ownerId: "s",
+  generation: 1,
+  term: 0,
+  lane: "control",
+  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
+  deadlineMs: 60_000,
+};
+
+async function startDoomed(controllerId: string, leaseS = 2) {
+  const { etcd, masterKey, directory } = installation;
+  const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS };
+  const program = join(import.meta.dirname, "../../../test/support/controller-process.ts");
+  const child = spawn(process.execPath, [program, JSON.stringify(settings)], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  return { child, address: line.toString().trim() };
+}
+
+test("when the holder is killed, the tasks it delivered are delivered again by who takes over, and its presence ends", async () => {
+  const { child, address } = await startDoomed("c-doomed");
+  const identity = await survivor.newAgent("m-1");
+  const { trustBundle } = survivor.authority;
+  const session = openSession(dial({ address, trustBundle, identity }), helloOf("m-1"));
+  await session.expect("welcome");
+  await expect.poll(() => survivor.fleet.session("m-1")?.controllerId).toBe("c-doomed");
+
+  const ids = Array.from({ length: 20 }, (_, n) => `t-${n}`);
+  await Promise.all(ids.map((id) => survivor.fleet.submit("m-1", id, request)));
+  const tasks = await Promise.all(ids.map((id) => session.expect("task", (task) => task.id === id)));
+  // Half of the results are on their way when the holder dies: each is stored and acknowledged, or asked for again.
+  for (const { id } of tasks.slice(0, 10)) {
+    session.say({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
+  }
+  child.kill("SIGKILL");
+  await session.ended;
+  await expect(survivor.fleet.run("m-1", request, 500)).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+
+  const again = openSession(survivor.dial(identity), helloOf("m-1", ids));
+  await again.expect("welcome");
+  const settled = (id: string) => survivor.fleet.task(id)?.status === "completed";
+  for (const id of ids) {
+    if (settled(id)) continue;
+    await again.expect("task", (task) => task.id === id);
+    again.say({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
+    await again.expect("resultAck", ({ taskId }) => taskId === id);
+  }
+  await expect.poll(() => ids.every(settled)).toBe(true);
+  again.close();
+});
+
+test("a killed controller's streams and address are forgotten within its lease", async () => {
+  const { child, address } = await startDoomed("c-brief");
+  const identity = await survivor.newAgent("m-2");
+  const { trustBundle } = survivor.authority;
+  const session = openSession(dial({ address, trustBundle, identity }), helloOf("m-2"));
+  await session.expect("welcome");
+  await expect.poll(() => survivor.fleet.controllers).toContain(address);
+  child.kill("SIGKILL");
+  await expect.poll(() => survivor.fleet.session("m-2"), { timeout: 6_000 }).toBeUndefined();
+  await expect.poll(() => survivor.fleet.controllers, { timeout: 6_000 }).not.toContain(address);
+});
+
+test("a controller that is started anew under its name holds nothing of before, long before its lease has ended", async () => {
+  const { child, address } = await startDoomed("c-again", 600);
+  const identity = await survivor.newAgent("m-3");
+  const { trustBundle } = survivor.authority;
+  const session = openSession(dial({ address, trustBundle, identity }), helloOf("m-3"));
+  await session.expect("welcome");
+  await expect.poll(() => survivor.fleet.session("m-3")?.controllerId).toBe("c-again");
+  child.kill("SIGKILL");
+  const again = await startController(installation, "c-again");
+  await expect.poll(() => survivor.fleet.session("m-3")).toBeUndefined();
+  expect(again.fleet.session("m-3")).toBeUndefined();
+  const next = openSession(again.dial(identity), helloOf("m-3"));
+  await next.expect("welcome");
+  await expect.poll(() => survivor.fleet.session("m-3")?.controllerId).toBe("c-again");
+  next.close();
+  await again.close();
+});

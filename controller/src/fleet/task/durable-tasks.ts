@@ -1,0 +1,245 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { next } from "@holdfast/common/machine.ts";
+import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import {
+  type Task,
+  TaskClass,
+  type TaskResult,
+  TaskResultSchema,
+  TaskSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Collection } from "../../store/collection.ts";
+import { keyOf, type Stored } from "../../store/resource.ts";
+import type { Store } from "../../store/store.ts";
+import type { PayloadStore } from "../payload/payload-store.ts";
+import type { StoredMessages } from "./stored-messages.ts";
+import { type TaskEvent, taskLifecycle } from "./task-lifecycle.ts";
+import { failedResult, taskMessage } from "./task-message.ts";
+import { isOpen, type StoredMessage, type TaskObject } from "./task-object.ts";
+import type { TaskRequest } from "./task.ts";
+
+export interface DurableTasksDeps {
+  readonly store: Store;
+  readonly tasks: Collection<TaskObject>;
+  readonly messages: StoredMessages;
+  readonly payloads: PayloadStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly keptMs: number;
+  /** A task came, changed or went, here or at another controller. */
+  readonly onChange: (taskId: string, task: TaskObject | undefined) => void;
+}
+
+/** The durable tasks in the store, with what this controller just wrote ahead of its watch. */
+export interface DurableTasks {
+  submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
+  get(taskId: string): TaskObject | undefined;
+  /** Pending and running ones, oldest first. */
+  openOf(machineId: string): TaskObject[];
+  machinesWithOpen(): IterableIterator<string>;
+  /** The task as it goes to the agent. */
+  message(task: TaskObject): Promise<Task>;
+  started(taskId: string): Promise<void>;
+  progressed(taskId: string, progress: TaskProgress): Promise<void>;
+  /** Stores a result that the machine's agent sent. "foreign" when the task is another machine's. */
+  finish(taskId: string, machineId: string, result: TaskResult): Promise<"stored" | "unknown" | "foreign">;
+  /** Ends a task without its agent's word. */
+  end(taskId: string, event: TaskEvent, code: string, message: string, signal?: AbortSignal): Promise<void>;
+  requestCancel(taskId: string, signal?: AbortSignal): Promise<void>;
+  /** Fails what is past its deadline. */
+  expire(): Promise<void>;
+  /** Removes what ended long ago, with its payloads. */
+  sweep(): Promise<void>;
+  close(): void;
+}
+
+export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
+  const { store, tasks, messages, payloads, clock, log, keptMs, onChange } = deps;
+  const written = new Map<string, Stored<TaskObject>>();
+  const open = new Map<string, Set<string>>();
+  /** Messages of tasks submitted here: what goes to the agent at once need not be opened again. */
+  const submitted = new WeakMap<TaskObject, Task>();
+
+  const subscription = tasks.subscribe((taskId) => {
+    const mine = written.get(taskId);
+    const theirs = tasks.get(taskId);
+    if (mine !== undefined && (theirs === undefined || theirs.modRevision >= mine.modRevision)) written.delete(taskId);
+    note(taskId);
+  });
+  for (const { object } of tasks.values()) index(object);
+
+  function newest(taskId: string): Stored<TaskObject> | undefined {
+    const theirs = tasks.get(taskId);
+    const mine = written.get(taskId);
+    if (theirs === undefined || mine === undefined) return mine ?? theirs;
+    return mine.modRevision > theirs.modRevision ? mine : theirs;
+  }
+
+  function note(taskId: string): void {
+    const task = newest(taskId)?.object;
+    if (task !== undefined) index(task);
+    else for (const ids of open.values()) ids.delete(taskId);
+    onChange(taskId, task);
+  }
+
+  function index(task: TaskObject): void {
+    const { id } = task.metadata;
+    const { machineId } = task.spec;
+    if (isOpen(task)) {
+      const ids = open.get(machineId) ?? new Set();
+      open.set(machineId, ids.add(id));
+      return;
+    }
+    const ids = open.get(machineId);
+    ids?.delete(id);
+    if (ids?.size === 0) open.delete(machineId);
+  }
+
+  /** Redoes the change until nobody was in between. Undefined when the task is not there or the edit changes nothing. */
+  async function change(
+    taskId: string,
+    edit: (task: TaskObject) => TaskObject | undefined,
+    signal?: AbortSignal,
+  ): Promise<TaskObject | undefined> {
+    let before = newest(taskId) ?? (await tasks.fresh(taskId, signal));
+    while (before !== undefined) {
+      const after = edit(before.object);
+      if (after === undefined) return undefined;
+      const stamped = { ...after, metadata: { ...after.metadata, updatedAt: clock.now() } };
+      if (await write(stamped, before.modRevision, signal)) return stamped;
+      before = await tasks.fresh(taskId, signal);
+    }
+    return undefined;
+  }
+
+  async function write(task: TaskObject, modRevision: bigint, signal?: AbortSignal): Promise<boolean> {
+    const { id } = task.metadata;
+    const key = keyOf("task", id);
+    const conditions = [{ key, modRevision }];
+    const done = await store.commit({ conditions, puts: [{ key, value: JSON.stringify(task) }], deletes: [] }, signal);
+    if (!done.committed) return false;
+    const known = tasks.get(id);
+    if (known === undefined || known.modRevision < done.revision) {
+      written.set(id, { object: task, modRevision: done.revision });
+      note(id);
+    }
+    return true;
+  }
+
+  function moved(task: TaskObject, event: TaskEvent, result: StoredMessage): TaskObject | undefined {
+    const row = next(taskLifecycle, task.status.state, event);
+    if (row === undefined) return undefined;
+    return { ...task, status: { ...task.status, state: row[2], result, finishedAt: clock.now() } };
+  }
+
+  async function end(taskId: string, event: TaskEvent, code: string, message: string, signal?: AbortSignal) {
+    const machineId = newest(taskId)?.object.spec.machineId ?? "";
+    const result = failedResult(taskId, code, message);
+    const stored = await messages.store(TaskResultSchema, result, keyOf("task", taskId), machineId);
+    const after = await change(taskId, (task) => moved(task, event, stored), signal);
+    if (after !== undefined) log.info("task ended", { task: taskId, machine: machineId, event, code });
+  }
+
+  return {
+    async submit(machineId, taskId, request, signal) {
+      if (newest(taskId) !== undefined) return;
+      const now = clock.now();
+      const deadlineAt = now + request.deadlineMs;
+      const message = taskMessage(taskId, request, deadlineAt, TaskClass.DURABLE);
+      const { ownerId, generation, term, lane, input } = request;
+      const task: TaskObject = {
+        metadata: { id: taskId, name: taskId, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+        spec: {
+          machineId,
+          kind: input.case ?? "",
+          ownerId,
+          generation,
+          term,
+          lane,
+          deadlineAt,
+          task: await messages.store(TaskSchema, message, keyOf("task", taskId), machineId),
+        },
+        status: { state: "pending", progress: null, result: null, finishedAt: null, cancelRequestedAt: null },
+      };
+      submitted.set(task, message);
+      const first = await write(task, 0n, signal);
+      const stored = task.spec.task;
+      if (!first && "payloadId" in stored) await payloads.remove(machineId, stored.payloadId, signal);
+    },
+    get: (taskId) => newest(taskId)?.object,
+    openOf(machineId) {
+      const found = [...(open.get(machineId) ?? [])].map((id) => newest(id)?.object);
+      return found.filter((task): task is TaskObject => task !== undefined && isOpen(task)).sort(byAge);
+    },
+    machinesWithOpen: () => open.keys(),
+    async message(task) {
+      const { metadata, spec } = task;
+      const known = submitted.get(task);
+      return known ?? messages.load(TaskSchema, spec.task, keyOf("task", metadata.id), spec.machineId);
+    },
+    async started(taskId) {
+      await change(taskId, (task) => {
+        const row = next(taskLifecycle, task.status.state, "delivered");
+        return row && { ...task, status: { ...task.status, state: row[2] } };
+      });
+    },
+    async progressed(taskId, { step, progressPct }) {
+      await change(taskId, (task) =>
+        isOpen(task)
+          ? { ...task, status: { ...task.status, state: "running", progress: { step, progressPct } } }
+          : undefined,
+      );
+    },
+    async finish(taskId, machineId, result) {
+      const task = newest(taskId)?.object ?? (await tasks.fresh(taskId))?.object;
+      if (task === undefined) return "unknown";
+      if (task.spec.machineId !== machineId) return "foreign";
+      if (!isOpen(task)) return "stored";
+      const stored = await messages.store(TaskResultSchema, result, keyOf("task", taskId), machineId);
+      await change(taskId, (now) => moved(now, result.failure === undefined ? "succeeded" : "failed", stored));
+      return "stored";
+    },
+    end,
+    async requestCancel(taskId, signal) {
+      await end(taskId, "cancelled", "cancelled", "The task was cancelled.", signal);
+      await change(
+        taskId,
+        (task) =>
+          isOpen(task) && task.status.cancelRequestedAt === null
+            ? { ...task, status: { ...task.status, cancelRequestedAt: clock.now() } }
+            : undefined,
+        signal,
+      );
+    },
+    async expire() {
+      const now = clock.now();
+      for (const ids of open.values()) {
+        for (const id of ids) {
+          const task = newest(id)?.object;
+          if (task === undefined || !isOpen(task) || task.spec.deadlineAt > now) continue;
+          await end(id, "deadlinePassed", "deadline_passed", "The task did not end before its deadline.");
+        }
+      }
+    },
+    async sweep() {
+      const before = clock.now() - keptMs;
+      for (const { object: task, modRevision } of tasks.values()) {
+        const { finishedAt, result } = task.status;
+        if (finishedAt === null || finishedAt >= before) continue;
+        const key = keyOf("task", task.metadata.id);
+        await store.commit({ conditions: [{ key, modRevision }], puts: [], deletes: [key] });
+        for (const message of [task.spec.task, result]) {
+          if (message !== null && "payloadId" in message) await payloads.remove(task.spec.machineId, message.payloadId);
+        }
+      }
+      await payloads.sweep(before - 3_600_000);
+    },
+    close: () => subscription.close(),
+  };
+}
+
+function byAge(a: TaskObject, b: TaskObject): number {
+  if (a.metadata.createdAt !== b.metadata.createdAt) return a.metadata.createdAt - b.metadata.createdAt;
+  return a.metadata.id < b.metadata.id ? -1 : 1;
+}

@@ -1,0 +1,54 @@
+import { type DescMessage, fromJsonString, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import type { Sealer } from "../../secrets/sealer.ts";
+import type { PayloadStore } from "../payload/payload-store.ts";
+import { createSensitiveFields } from "./sensitive-fields.ts";
+import type { StoredMessage } from "./task-object.ts";
+
+/** Puts messages into stored form and back: sensitive fields sealed, what is long in the object store. */
+export interface StoredMessages {
+  /** `owner` is the key of the object that will hold it. */
+  store<D extends DescMessage>(
+    schema: D,
+    message: MessageShape<D>,
+    owner: string,
+    machineId: string,
+  ): Promise<StoredMessage>;
+  /** At once for what is inline; undefined when it is in the object store. */
+  inline<D extends DescMessage>(schema: D, stored: StoredMessage, owner: string): MessageShape<D> | undefined;
+  load<D extends DescMessage>(
+    schema: D,
+    stored: StoredMessage,
+    owner: string,
+    machineId: string,
+  ): Promise<MessageShape<D>>;
+}
+
+export function createStoredMessages(sealer: Sealer, payloads: PayloadStore, inlineBytes: number): StoredMessages {
+  const sensitive = createSensitiveFields();
+  const parse = <D extends DescMessage>(schema: D, json: string, owner: string): MessageShape<D> =>
+    sensitive.map(schema, fromJsonString(schema, json, { ignoreUnknownFields: true }), (text) =>
+      sealer.open(text, owner),
+    );
+  return {
+    async store(schema, message, owner, machineId) {
+      const sealed = sensitive.map(schema, message, (text) => sealer.seal(text, owner));
+      const json = toJsonString(schema, sealed);
+      if (Buffer.byteLength(json) <= inlineBytes) return { json };
+      const { id, sizeBytes, sha256 } = await payloads.write(machineId, once(Buffer.from(json)));
+      return { payloadId: id, sizeBytes, sha256 };
+    },
+    inline: (schema, stored, owner) => ("json" in stored ? parse(schema, stored.json, owner) : undefined),
+    async load(schema, stored, owner, machineId) {
+      if ("json" in stored) return parse(schema, stored.json, owner);
+      const bytes = await payloads.read(machineId, stored.payloadId);
+      if (bytes === undefined) throw new Error("the payload of a task is not in the object store");
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of bytes) chunks.push(chunk);
+      return parse(schema, Buffer.concat(chunks).toString("utf8"), owner);
+    },
+  };
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}

@@ -1,0 +1,64 @@
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@holdfast/common/log.ts";
+import { type TaskProgress, TaskProgressSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { keyOf } from "../../store/resource.ts";
+import type { StoredMessages } from "./stored-messages.ts";
+import type { TaskObject } from "./task-object.ts";
+import type { TaskState } from "./task.ts";
+
+/** Tasks as the rest of the controller sees them, their results opened. */
+export interface TaskResults {
+  /** A task whose long result is still on its way from the object store shows as running. */
+  stateOf(task: TaskObject): TaskState;
+  /** Newer progress than the store has. */
+  progressed(progress: TaskProgress): void;
+  forget(taskId: string): void;
+}
+
+export function createTaskResults(
+  messages: StoredMessages,
+  log: Log,
+  onLoaded: (task: TaskObject) => void,
+): TaskResults {
+  const opened = new WeakMap<TaskObject, TaskResult>();
+  const loading = new WeakSet<TaskObject>();
+  const latest = new Map<string, TaskProgress>();
+
+  function resultOf(task: TaskObject): TaskResult | undefined {
+    const { result } = task.status;
+    if (result === null) return undefined;
+    const known = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf("task", task.metadata.id));
+    if (known !== undefined) opened.set(task, known);
+    else if (!loading.has(task)) void load(task);
+    return known;
+  }
+
+  async function load(task: TaskObject): Promise<void> {
+    const { result } = task.status;
+    if (result === null) return;
+    loading.add(task);
+    try {
+      const key = keyOf("task", task.metadata.id);
+      opened.set(task, await messages.load(TaskResultSchema, result, key, task.spec.machineId));
+      onLoaded(task);
+    } catch (error) {
+      log.error("result of a task not read", { task: task.metadata.id, error });
+      loading.delete(task);
+    }
+  }
+
+  return {
+    stateOf(task) {
+      const result = resultOf(task);
+      const { state, progress: stored } = task.status;
+      const progress =
+        latest.get(task.metadata.id) ??
+        (stored === null ? undefined : create(TaskProgressSchema, { taskId: task.metadata.id, ...stored }));
+      const ended = state === "completed" || state === "failed";
+      return { status: ended && result === undefined ? "running" : state, progress, result };
+    },
+    progressed: (progress) => void latest.set(progress.taskId, progress),
+    forget: (taskId) => void latest.delete(taskId),
+  };
+}

@@ -1,0 +1,36 @@
+import type { Membership } from "./membership.ts";
+
+/** Where the controllers listen for agents and for each other. */
+export interface ControllerAddresses {
+  /** host:port of each that takes agents. */
+  readonly all: readonly string[];
+  /** Of a controller that may only have calls passed to it; undefined when it is not there or does not listen yet. */
+  of(controllerId: string): string | undefined;
+  close(): void;
+}
+
+/** `onArrival` is called when a controller listens that did not before. */
+export function createControllerAddresses(
+  membership: Pick<Membership, "members" | "member" | "subscribe">,
+  onArrival: () => void,
+): ControllerAddresses {
+  let known = addressesOf(membership);
+  const watch = membership.subscribe(() => {
+    const before = known;
+    known = addressesOf(membership);
+    if (known.some((address) => !before.includes(address))) onArrival();
+  });
+  return {
+    get all() {
+      return known;
+    },
+    of: (controllerId) => membership.member(controllerId)?.address || undefined,
+    close: watch.close,
+  };
+}
+
+/** Those that listen and go on doing so. */
+export function addressesOf(membership: Pick<Membership, "members">): string[] {
+  const taking = membership.members().filter(({ address, draining }) => address !== "" && !draining);
+  return [...new Set(taking.map(({ address }) => address))];
+}
