@@ -1,5 +1,5 @@
+import type { Configuration, ParameterChange } from "./configuration-types.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { Configuration, ParameterChange } from "./types.ts";
 
 /** Tuning parameters of the engine of a service. */
 export class Configurations {

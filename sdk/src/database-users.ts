@@ -1,6 +1,6 @@
+import type { DatabasePassword, DatabaseUser, DatabaseUserDeletion, NewDatabaseUser } from "./database-types.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { DatabasePassword, DatabaseUser, DatabaseUserDeletion, NewDatabaseUser } from "./types.ts";
 
 /** Users inside the engine of a service, those made in SQL too. */
 export class DatabaseUsers {

@@ -1,6 +1,6 @@
+import type { Database, DatabaseDeletion } from "./database-types.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { Database, DatabaseDeletion } from "./types.ts";
 
 /** Databases inside the engine of a service. */
 export class Databases {

@@ -1,3 +1,5 @@
+import type { Operation } from "./operation-types.ts";
+
 /** A day of the week, in UTC. */
 export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
 /** "engine_minor" brings another minor version, "image" newer packages, "restart" parameters that wait for one. */
@@ -32,4 +34,22 @@ export interface PendingUpdate extends PendingUpdateSummary {
   readonly changes_text_order: boolean;
   /** What stands against it now. */
   readonly blocked_reason: string | null;
+}
+
+/** What waits to be done to a service, and when. */
+export interface Maintenance {
+  readonly service_id: string;
+  readonly window: MaintenanceWindow;
+  readonly window_is_default: boolean;
+  readonly next_window_from: string;
+  readonly next_window_until: string;
+  /** Node image; null where engines of the host run. */
+  readonly image: string | null;
+  /** Such as "17.11"; null while it is not known. */
+  readonly engine_version: string | null;
+  readonly updates: readonly PendingUpdate[];
+  /** The one that applies updates now. */
+  readonly operation: Operation | null;
+  /** Why the platform begins nothing by itself at present. */
+  readonly held: string | null;
 }

@@ -1,6 +1,6 @@
+import type { Operation } from "./operation-types.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
 import { type CallOptions, pathOf, type Transport } from "./transport.ts";
-import type { Operation } from "./types.ts";
 
 /** What takes time. */
 export class Operations {

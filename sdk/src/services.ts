@@ -1,20 +1,18 @@
 import { follow } from "./follow.ts";
+import type { LogFilter, LogLine, LogPage } from "./log-types.ts";
+import type { Maintenance } from "./maintenance-types.ts";
+import type { Operation } from "./operation-types.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
-import { type CallOptions, pathOf, type Transport } from "./transport.ts";
 import type {
   Connection,
-  LogFilter,
-  LogLine,
-  LogPage,
-  Maintenance,
   ManagedService,
   NewService,
-  Operation,
   ServiceChange,
   ServiceFilter,
   ServiceNode,
   TaskSummary,
-} from "./types.ts";
+} from "./service-types.ts";
+import { type CallOptions, pathOf, type Transport } from "./transport.ts";
 
 /** What changes whether a service runs. */
 export type Verb = "start" | "stop" | "restart";

@@ -1,8 +1,9 @@
 import { ConnectionFailed, NotFound, Unavailable } from "./errors.ts";
+import type { Operation } from "./operation-types.ts";
 import type { Operations } from "./operations.ts";
 import { pause } from "./retry.ts";
+import type { ManagedService, ServiceStatus, TaskSummary } from "./service-types.ts";
 import type { Services } from "./services.ts";
-import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./types.ts";
 
 /** The time ran out before it was there. */
 export class WaitTimedOut extends Error {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { connect } from "node:tls";
-import type { Connection, ManagedService } from "../types.ts";
+import type { Connection, ManagedService } from "../service-types.ts";
 import { findClientProgram } from "./client-program.ts";
 import { conninfo, passLine, primaryAddress } from "./conninfo.ts";
 import type { Context } from "./context.ts";

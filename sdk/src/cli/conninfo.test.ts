@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Connection } from "../types.ts";
+import type { Connection } from "../service-types.ts";
 import { conninfo, passLine } from "./conninfo.ts";
 
 const connection: Connection = {

@@ -1,4 +1,4 @@
-import type { Connection } from "../types.ts";
+import type { Connection } from "../service-types.ts";
 
 /** Parameters of libpq for a connection that is verified in full. */
 export function conninfo(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option } from "commander";
 import type { MetricPeriod, MetricResolution, Metrics, MetricSeries } from "../../metric-types.ts";
-import type { ManagedService } from "../../types.ts";
+import type { ManagedService } from "../../service-types.ts";
 import { drawChart, shortFigure } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";

@@ -1,4 +1,4 @@
-import type { Operation } from "../../types.ts";
+import type { Operation } from "../../operation-types.ts";
 import { OperationFailed } from "../../wait.ts";
 import type { Context } from "../context.ts";
 import type { WaitFlags } from "./service-wait.ts";

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import type { MaintenanceWindow, Weekday } from "../../maintenance-types.ts";
-import type { Maintenance } from "../../types.ts";
+import type { Maintenance, MaintenanceWindow, Weekday } from "../../maintenance-types.ts";
 import type { CliCommand } from "../command.ts";
 import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import type { LogLevel, LogLine } from "../../types.ts";
+import type { LogLevel, LogLine } from "../../log-types.ts";
 import type { CliCommand } from "../command.ts";
 import { given, take, wholeNumber } from "../flag-values.ts";
 import { printable } from "../table.ts";

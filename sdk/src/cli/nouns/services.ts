@@ -1,15 +1,15 @@
 import { Option } from "commander";
+import type { MaintenanceWindow } from "../../maintenance-types.ts";
+import type { ManagedService, ServiceChange, ServiceStatus } from "../../service-types.ts";
+import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
 import { forgetConninfo, lastingConninfo } from "../conninfo-files.ts";
 import type { Context } from "../context.ts";
 import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
-import type { Verb } from "../../services.ts";
-import type { MaintenanceWindow } from "../../maintenance-types.ts";
-import type { ManagedService, ServiceChange, ServiceStatus } from "../../types.ts";
+import { serviceColumns, serviceFields } from "./service-fields.ts";
 import { addServiceMaintenance, windowText } from "./service-maintenance.ts";
 import { addServiceViews } from "./service-views.ts";
 import { addServiceWait, waitForService, type WaitFlags, withWait } from "./service-wait.ts";
-import { serviceColumns, serviceFields } from "./service-fields.ts";
 
 interface CreateFlags extends WaitFlags {
   readonly type: string;
