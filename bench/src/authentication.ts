@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { silentLog } from "@holdfast/common/log.ts";
-import { type ApiKey, hashPurposes } from "@holdfast/controller/access/credential.ts";
+import { type ApiKey, hashPurposes } from "@holdfast/controller/access/credential/credential.ts";
 import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/store/resource.ts";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createCursors } from "@holdfast/controller/access/cursor.ts";
+import { createCursors } from "@holdfast/controller/page/cursor.ts";
 import { createCollections } from "@holdfast/controller/collections.ts";
 import { createManagedServiceApi } from "@holdfast/controller/managed-service/managed-service-api.ts";
 import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";

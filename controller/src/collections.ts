@@ -1,7 +1,7 @@
 import type { AgentRollout } from "./agent-rollout/agent-rollout.ts";
-import type { ApiKey, CredentialUse, Token, User } from "./access/credential.ts";
-import type { Membership } from "./access/membership.ts";
-import type { Organization } from "./access/organization.ts";
+import type { ApiKey, CredentialUse, Token, User } from "./access/credential/credential.ts";
+import type { Membership } from "./access/organization/membership.ts";
+import type { Organization } from "./access/organization/organization.ts";
 import type { DatabaseUserObject } from "./database-user/database-user.ts";
 import type { EngineChangeObject } from "./engine-change/engine-change.ts";
 import type { TaskObject } from "./fleet/task/task-object.ts";

@@ -8,7 +8,7 @@ import { createOwnRelease } from "./agent-rollout/own-release.ts";
 import { rolloutPaceOf } from "./agent-rollout/rollout-pace.ts";
 import { bootstrapAccess } from "./access/bootstrap.ts";
 import { createAccess } from "./access/create-access.ts";
-import { createCursors } from "./access/cursor.ts";
+import { createCursors } from "./page/cursor.ts";
 import { createRefusalAudit } from "./access/refusal-audit.ts";
 import { startApi } from "./api.ts";
 import { createHolds } from "./clock/holds.ts";

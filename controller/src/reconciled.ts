@@ -1,8 +1,8 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { sweepCredentials } from "./access/credential-upkeep.ts";
-import { createOrganizationRemains } from "./access/organization-remains.ts";
+import { sweepCredentials } from "./access/credential/credential-upkeep.ts";
+import { createOrganizationRemains } from "./access/organization/organization-remains.ts";
 import type { RolloutPace } from "./agent-rollout/agent-rollout-plan.ts";
 import { createAgentRolloutWork } from "./agent-rollout/agent-rollout-reconciler.ts";
 import type { CatalogData } from "./catalog/catalog.ts";

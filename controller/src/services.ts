@@ -2,7 +2,7 @@ import type { ServedService } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type AgentRolloutApiDeps, createAgentRolloutApi } from "./agent-rollout/agent-rollout-api.ts";
 import type { Access } from "./access/create-access.ts";
-import type { Cursors } from "./access/cursor.ts";
+import type { Cursors } from "./page/cursor.ts";
 import { auditRefusals } from "./access/refusal-audit.ts";
 import { createAuditLog } from "./admin/audit-log.ts";
 import { type ControlApiDeps, createControlApi } from "./admin/control-api.ts";

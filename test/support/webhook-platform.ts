@@ -1,7 +1,7 @@
 import { type Call, type Handlers, type Principal } from "@holdfast/common/call.ts";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createCursors } from "@holdfast/controller/access/cursor.ts";
+import { createCursors } from "@holdfast/controller/page/cursor.ts";
 import { createAddressJudge } from "@holdfast/controller/egress/address-judge.ts";
 import { createEgressClient } from "@holdfast/controller/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/controller/egress/resolve-name.ts";

@@ -4,7 +4,7 @@ import { FileDescriptorProtoSchema, timestampNow } from "@bufbuild/protobuf/wkt"
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { silentLog as log } from "@holdfast/common/log.ts";
 import { createAccess } from "@holdfast/controller/access/create-access.ts";
-import { createCursors } from "@holdfast/controller/access/cursor.ts";
+import { createCursors } from "@holdfast/controller/page/cursor.ts";
 import { createCollections } from "@holdfast/controller/collections.ts";
 import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";

@@ -1,17 +1,17 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { History } from "../history/history.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import type { ApiKey, Token, User } from "./credential.ts";
-import type { Cursors } from "./cursor.ts";
-import type { LastUse } from "./last-use.ts";
-import type { Membership, Memberships } from "./membership.ts";
-import type { Organization } from "./organization.ts";
-import type { PasswordCheck } from "./password-check.ts";
-import type { PasswordHash } from "./password-hash.ts";
-import type { Quotas } from "./quotas.ts";
-import type { SetUps } from "./set-up.ts";
+import type { ApiKey, Token, User } from "./credential/credential.ts";
+import type { LastUse } from "./credential/last-use.ts";
+import type { Membership, Memberships } from "./organization/membership.ts";
+import type { Organization } from "./organization/organization.ts";
+import type { Quotas } from "./organization/quotas.ts";
+import type { PasswordCheck } from "./user/password-check.ts";
+import type { PasswordHash } from "./user/password-hash.ts";
+import type { SetUps } from "./user/set-up.ts";
 
 /** What the RPCs about access work with. */
 export interface AccessApiDeps {

@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { AuditLogEntrySchema, AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
+import { defaultPageSize } from "../page/cursor.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
 import { organizationOf } from "./caller.ts";
-import { defaultPageSize } from "./cursor.ts";
 
 /** What members read of the audit log; nothing changes it. */
 export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "history" | "cursors">): ServedService {

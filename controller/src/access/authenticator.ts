@@ -3,14 +3,21 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
-import { type ApiKey, hashPurposes, type Maker, operatorScopes, type Token, type User } from "./credential.ts";
+import {
+  type ApiKey,
+  hashPurposes,
+  type Maker,
+  operatorScopes,
+  type Token,
+  type User,
+} from "./credential/credential.ts";
+import { tokenIdOf } from "./credential/token-text.ts";
 import { equalHash } from "./equal-hash.ts";
 import type { KnownCallers } from "./known-callers.ts";
-import type { Memberships } from "./membership.ts";
-import type { Organization } from "./organization.ts";
-import type { PasswordCheck } from "./password-check.ts";
+import type { Memberships } from "./organization/membership.ts";
+import type { Organization } from "./organization/organization.ts";
 import { intersection, roleScopes } from "./scopes.ts";
-import { tokenIdOf } from "./token-text.ts";
+import type { PasswordCheck } from "./user/password-check.ts";
 
 export interface AuthenticatorDeps {
   readonly apiKeys: Collection<ApiKey>;

@@ -3,9 +3,9 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import { keyOf, type Kind, nameKeyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { type ApiKey, hashPurposes, ownerScopes, type Token, type User } from "./credential.ts";
-import { type Membership, membershipId } from "./membership.ts";
-import type { Organization } from "./organization.ts";
+import { type ApiKey, hashPurposes, ownerScopes, type Token, type User } from "./credential/credential.ts";
+import { type Membership, membershipId } from "./organization/membership.ts";
+import type { Organization } from "./organization/organization.ts";
 
 /** The first credentials of an installation, made on the host and handed over in a file that only it can read. */
 interface BootstrapFile {

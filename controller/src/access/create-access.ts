@@ -3,26 +3,26 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Collections } from "../collections.ts";
 import type { History } from "../history/history.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Store } from "../store/store.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
-import { createApiKeyApi } from "./api-key-api.ts";
 import { createAuditApi } from "./audit-api.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { mayTouch, organizationOf } from "./caller.ts";
-import type { Cursors } from "./cursor.ts";
+import { createApiKeyApi } from "./credential/api-key-api.ts";
+import { createLastUse } from "./credential/last-use.ts";
+import { createTokenApi } from "./credential/token-api.ts";
 import { createKnownCallers } from "./known-callers.ts";
-import { createLastUse } from "./last-use.ts";
-import { createMemberships } from "./membership.ts";
-import { createOrganizationApi } from "./organization-api.ts";
-import { createPasswordCheck } from "./password-check.ts";
-import { createPasswordHash } from "./password-hash.ts";
-import { createQuotas, type Quotas } from "./quotas.ts";
-import { createSetUps, type SetUps } from "./set-up.ts";
-import { createSignInGuard } from "./sign-in-guard.ts";
-import { createTokenApi } from "./token-api.ts";
-import { createUserApi } from "./user-api.ts";
+import { createMemberships } from "./organization/membership.ts";
+import { createOrganizationApi } from "./organization/organization-api.ts";
+import { createQuotas, type Quotas } from "./organization/quotas.ts";
+import { createPasswordCheck } from "./user/password-check.ts";
+import { createPasswordHash } from "./user/password-hash.ts";
+import { createSetUps, type SetUps } from "./user/set-up.ts";
+import { createSignInGuard } from "./user/sign-in-guard.ts";
+import { createUserApi } from "./user/user-api.ts";
 
 /** Who may call, and the RPCs about that. */
 export interface Access {

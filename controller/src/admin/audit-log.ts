@@ -7,10 +7,10 @@ import {
   type ListAuditEntriesResponse,
   ListAuditEntriesResponseSchema,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import type { Cursors } from "../access/cursor.ts";
 import type { History } from "../history/history.ts";
+import { limitOf } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { AuditEntry } from "../store/outbox-entry.ts";
-import { limitOf } from "./admin-page.ts";
 
 /** Reads the audit log out of history, newest first. */
 export interface AuditLog {

@@ -3,16 +3,16 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import type { Cursors } from "../access/cursor.ts";
-import { pageByName } from "../access/page-by-name.ts";
 import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import type { TaskObject } from "../fleet/task/task-object.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { OrphanSweep } from "../machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { adminPage, limitOf } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
+import { pageByName } from "../page/page-by-name.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { adminPage, limitOf } from "./admin-page.ts";
 
 export interface FleetApiDeps {
   readonly begin: () => UnitOfWork;

@@ -5,16 +5,16 @@ import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import type { Cursors } from "../access/cursor.ts";
-import { type HostObject, isOut, newHost, withHostSpec } from "../host/host.ts";
 import { hostRemovalRefusal } from "../host/host-removal.ts";
 import type { HostTrust } from "../host/host-trust.ts";
+import { type HostObject, isOut, newHost, withHostSpec } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import { adminPage } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { adminPage } from "./admin-page.ts";
 import { hostMessage } from "./host-message.ts";
 
 export interface HostApiDeps {

@@ -9,16 +9,16 @@ import {
   type ServiceMaintenanceSchema,
 } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import type { Cursors } from "../access/cursor.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "../maintenance/maintenance-world.ts";
 import type { NodeImageObject, NodeImageSpec } from "../maintenance/node-image.ts";
 import { pendingUpdates } from "../maintenance/pending-updates.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
+import { adminPage } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { adminPage } from "./admin-page.ts";
 
 export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;

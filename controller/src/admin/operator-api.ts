@@ -6,16 +6,16 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf, commitAndSee } from "../access/caller.ts";
-import { hashPurposes, type User } from "../access/credential.ts";
-import type { Cursors } from "../access/cursor.ts";
-import type { Membership } from "../access/membership.ts";
-import type { SetUps } from "../access/set-up.ts";
+import { hashPurposes, type User } from "../access/credential/credential.ts";
+import type { Membership } from "../access/organization/membership.ts";
+import type { SetUps } from "../access/user/set-up.ts";
+import { adminPage } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf, type Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { adminPage } from "./admin-page.ts";
 
 export interface OperatorApiDeps {
   readonly begin: () => UnitOfWork;

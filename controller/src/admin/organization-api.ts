@@ -10,18 +10,24 @@ import {
   OrganizationSchema,
   OrganizationService,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { newKeyPair } from "../access/api-key-api.ts";
 import { auditOf } from "../access/caller.ts";
+import { newKeyPair } from "../access/credential/api-key-api.ts";
+import { type ApiKey, hashPurposes, ownerScopes } from "../access/credential/credential.ts";
 import { checkScopes } from "../access/grant.ts";
-import { type ApiKey, hashPurposes, ownerScopes } from "../access/credential.ts";
-import type { Cursors } from "../access/cursor.ts";
-import { type Organization, type Quota, type QuotaName, quotaNames, quotaOf } from "../access/organization.ts";
-import { quotaFields, type Quotas } from "../access/quotas.ts";
+import {
+  type Organization,
+  type Quota,
+  type QuotaName,
+  quotaNames,
+  quotaOf,
+} from "../access/organization/organization.ts";
+import { quotaFields, type Quotas } from "../access/organization/quotas.ts";
+import { adminPage } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { adminPage } from "./admin-page.ts";
 import type { AuditLog } from "./audit-log.ts";
 
 export interface OrganizationApiDeps {

@@ -4,8 +4,8 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type AgentRolloutSchema, AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import type { Cursors } from "../access/cursor.ts";
-import { adminPage } from "../admin/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
+import { adminPage } from "../page/admin-page.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";

@@ -14,19 +14,19 @@ import {
 } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { auditOf } from "../access/caller.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
-import { pageByName } from "../access/page-by-name.ts";
 import type { EngineChanges } from "../engine-change/engine-changes.ts";
 import type { EngineTasks } from "../managed-service/engine-task.ts";
 import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
-import type { NewAudit } from "../store/outbox-entry.ts";
+import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import { pageByName } from "../page/page-by-name.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import { keyOf } from "../store/resource.ts";
-import { type DatabaseUserObject, databaseUserId } from "./database-user.ts";
 import { roleName, shownRole } from "./database-user-role.ts";
+import { type DatabaseUserObject, databaseUserId } from "./database-user.ts";
 import { newUser } from "./new-user.ts";
 
 export interface DatabaseUserApiDeps {

@@ -8,13 +8,13 @@ import {
   DatabaseSchema,
   DatabaseService,
 } from "@holdfast/proto/holdfast/v1/database_pb.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
-import { pageByName } from "../access/page-by-name.ts";
 import type { EngineChanges } from "../engine-change/engine-changes.ts";
 import type { EngineTasks } from "../managed-service/engine-task.ts";
 import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
+import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import { pageByName } from "../page/page-by-name.ts";
 
 export interface DatabaseApiDeps {
   readonly access: ServiceAccess;

@@ -2,9 +2,9 @@ import { timestampMs, type Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { mayTouch, organizationOf } from "../access/caller.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
 import type { History } from "../history/history.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
+import { type Cursors, defaultPageSize } from "../page/cursor.ts";
 import { eventMessage } from "./event-message.ts";
 
 export interface EventApiDeps {

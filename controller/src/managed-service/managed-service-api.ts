@@ -7,9 +7,9 @@ import {
   type UpdateManagedServiceRequest,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { auditOf, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
-import type { Cursors } from "../access/cursor.ts";
-import { defaultPageSize } from "../access/cursor.ts";
-import type { Quotas } from "../access/quotas.ts";
+import type { Cursors } from "../page/cursor.ts";
+import { defaultPageSize } from "../page/cursor.ts";
+import type { Quotas } from "../access/organization/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { newUser } from "../database-user/new-user.ts";

@@ -7,8 +7,8 @@ import {
   ListLogsResponseSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { create } from "@bufbuild/protobuf";
-import type { Cursors } from "../access/cursor.ts";
-import { defaultPageSize } from "../access/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
+import { defaultPageSize } from "../page/cursor.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 

@@ -2,11 +2,11 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { mayTouch, organizationOf } from "../access/caller.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
+import { type Cursors, defaultPageSize } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
-import type { OperationObject } from "./operation.ts";
 import { operationMessage } from "./operation-message.ts";
+import type { OperationObject } from "./operation.ts";
 
 export interface OperationApiDeps {
   readonly operations: Collection<OperationObject>;

@@ -12,10 +12,10 @@ import {
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
-import type { Quotas } from "../access/quotas.ts";
+import type { Quotas } from "../access/organization/quotas.ts";
 import type { EgressClient } from "../egress/egress-client.ts";
 import type { Deliveries } from "../history/deliveries.ts";
+import { type Cursors, defaultPageSize } from "../page/cursor.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
@@ -24,9 +24,9 @@ import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { checkedEvents, checkedUrl } from "./check-webhook.ts";
 import { updateWebhook } from "./update-webhook.ts";
-import type { WebhookObject } from "./webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
 import { newSecret, sealSecret } from "./webhook-secret.ts";
+import type { WebhookObject } from "./webhook.ts";
 
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;

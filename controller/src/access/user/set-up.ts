@@ -4,13 +4,13 @@ import type { Call } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type CreatedUser, CreatedUserSchema } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { auditOf, commitAndSee } from "./caller.ts";
-import { hashPurposes, type User, type UserSpec } from "./credential.ts";
-import { newSetupToken } from "./token-text.ts";
+import type { Sealer } from "../../secrets/sealer.ts";
+import type { Collection } from "../../store/collection.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { UnitOfWork } from "../../store/unit-of-work.ts";
+import { auditOf, commitAndSee } from "../caller.ts";
+import { hashPurposes, type User, type UserSpec } from "../credential/credential.ts";
+import { newSetupToken } from "../credential/token-text.ts";
 
 /** One-time tokens by which people set their passwords. */
 export interface SetUps {

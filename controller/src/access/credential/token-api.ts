@@ -15,8 +15,9 @@ import {
   TokenSchema,
   TokenService,
 } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
+import { defaultPageSize } from "../../page/cursor.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
   actorOf,
   auditOf,
@@ -26,10 +27,9 @@ import {
   requireScope,
   requireScopes,
   requireUnlimited,
-} from "./caller.ts";
+} from "../caller.ts";
+import { checkScopes } from "../grant.ts";
 import { hashPurposes, type Maker, type Token } from "./credential.ts";
-import { defaultPageSize } from "./cursor.ts";
-import { checkScopes } from "./grant.ts";
 import type { Use } from "./last-use.ts";
 import { newTokenText } from "./token-text.ts";
 

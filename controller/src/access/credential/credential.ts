@@ -1,6 +1,6 @@
 import type { ResourceName } from "@holdfast/common/call.ts";
-import type { Resource } from "../store/resource.ts";
-import { roleScopes } from "./scopes.ts";
+import type { Resource } from "../../store/resource.ts";
+import { roleScopes } from "../scopes.ts";
 
 type NoStatus = Readonly<Record<string, never>>;
 

@@ -1,9 +1,9 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
-import { hashPurposes, type User } from "./credential.ts";
-import { equalHash } from "./equal-hash.ts";
+import type { Sealer } from "../../secrets/sealer.ts";
+import type { Collection } from "../../store/collection.ts";
+import type { Stored } from "../../store/resource.ts";
+import { hashPurposes, type User } from "../credential/credential.ts";
+import { equalHash } from "../equal-hash.ts";
 import type { PasswordHash } from "./password-hash.ts";
 import type { SignInGuard } from "./sign-in-guard.ts";
 

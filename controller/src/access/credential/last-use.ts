@@ -1,8 +1,8 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Collection } from "../store/collection.ts";
-import { keyOf } from "../store/resource.ts";
-import type { Store } from "../store/store.ts";
+import type { Collection } from "../../store/collection.ts";
+import { keyOf } from "../../store/resource.ts";
+import type { Store } from "../../store/store.ts";
 import type { CredentialUse } from "./credential.ts";
 
 export interface Use {

@@ -10,9 +10,10 @@ import {
   type CreatedApiKey,
   CreatedApiKeySchema,
 } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import type { Stored } from "../store/resource.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
+import { defaultPageSize } from "../../page/cursor.ts";
+import type { Stored } from "../../store/resource.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
   actorOf,
   auditOf,
@@ -21,10 +22,9 @@ import {
   principalOf,
   requireScopes,
   requireUnlimited,
-} from "./caller.ts";
+} from "../caller.ts";
+import { checkScopes } from "../grant.ts";
 import { type ApiKey, hashPurposes } from "./credential.ts";
-import { defaultPageSize } from "./cursor.ts";
-import { checkScopes } from "./grant.ts";
 import type { Use } from "./last-use.ts";
 
 /** The id and secret of a new key. */

@@ -1,10 +1,10 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createCollections, type Collections } from "../collections.ts";
-import { createEtcdStore } from "../store/etcd-store.ts";
-import { keyOf, type Kind, type Resource } from "../store/resource.ts";
-import type { Store } from "../store/store.ts";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/etcd.ts";
+import { createCollections, type Collections } from "../../collections.ts";
+import { createEtcdStore } from "../../store/etcd-store.ts";
+import { keyOf, type Kind, type Resource } from "../../store/resource.ts";
+import type { Store } from "../../store/store.ts";
 import { createOrganizationRemains } from "./organization-remains.ts";
 
 let etcd: TestEtcd;

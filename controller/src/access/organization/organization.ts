@@ -1,5 +1,5 @@
-import type { Resource, Stored } from "../store/resource.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { Resource, Stored } from "../../store/resource.ts";
+import type { UnitOfWork } from "../../store/unit-of-work.ts";
 
 export type Organization = Resource<OrganizationSpec, Readonly<Record<string, never>>>;
 

@@ -1,7 +1,7 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { Page } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { type Cursors, defaultPageSize } from "../access/cursor.ts";
 import type { Collection } from "../store/collection.ts";
+import { type Cursors, defaultPageSize } from "./cursor.ts";
 
 /** One page of a collection for an operator; an empty cursor ends the list. */
 export function adminPage<R>(

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Collection } from "../store/collection.ts";
-import { keyOf } from "../store/resource.ts";
-import type { Store } from "../store/store.ts";
+import type { Collection } from "../../store/collection.ts";
+import { keyOf } from "../../store/resource.ts";
+import type { Store } from "../../store/store.ts";
 import type { ApiKey, CredentialUse, Token } from "./credential.ts";
 /** What is over is shown for another day. */
 const shownMs = 86_400_000;

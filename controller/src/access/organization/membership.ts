@@ -1,6 +1,6 @@
-import type { Collection } from "../store/collection.ts";
-import type { Resource, Stored } from "../store/resource.ts";
-import type { Role } from "./scopes.ts";
+import type { Collection } from "../../store/collection.ts";
+import type { Resource, Stored } from "../../store/resource.ts";
+import type { Role } from "../scopes.ts";
 
 /** That a person belongs to an organization. Its name is the user name. */
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;

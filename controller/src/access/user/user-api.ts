@@ -3,15 +3,15 @@ import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
-import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "./caller.ts";
-import { hashPurposes, type User } from "./credential.ts";
-import { equalHash } from "./equal-hash.ts";
-import { roleMessages } from "./member-handlers.ts";
-import { roleScopes } from "./scopes.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { AccessApiDeps } from "../access-api-deps.ts";
+import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
+import { hashPurposes, type User } from "../credential/credential.ts";
+import { userOfSetupToken } from "../credential/token-text.ts";
+import { equalHash } from "../equal-hash.ts";
+import { roleMessages } from "../organization/member-handlers.ts";
+import { roleScopes } from "../scopes.ts";
 import { createdUser } from "./set-up.ts";
-import { userOfSetupToken } from "./token-text.ts";
 
 /** The RPCs of people. */
 export function createUserApi(deps: AccessApiDeps): ServedService {

@@ -8,14 +8,14 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import type { Stored } from "../store/resource.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
-import { auditOf, commitAndSee, requireScope, requireScopes } from "./caller.ts";
-import { defaultPageSize } from "./cursor.ts";
+import { defaultPageSize } from "../../page/cursor.ts";
+import type { Stored } from "../../store/resource.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { AccessApiDeps } from "../access-api-deps.ts";
+import { auditOf, commitAndSee, requireScope, requireScopes } from "../caller.ts";
+import { type Role, roles, roleScopes } from "../scopes.ts";
 import { type Membership, membershipId } from "./membership.ts";
 import { type Organization, touch } from "./organization.ts";
-import { type Role, roles, roleScopes } from "./scopes.ts";
 
 type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
 

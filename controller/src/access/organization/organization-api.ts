@@ -7,15 +7,15 @@ import {
   OrganizationSchema,
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import type { Stored } from "../store/resource.ts";
-import { retryConflict } from "../store/retry-conflict.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
-import { auditOf, commitAndSee, organizationOf, principalOf } from "./caller.ts";
-import { defaultPageSize } from "./cursor.ts";
+import { defaultPageSize } from "../../page/cursor.ts";
+import { pageByName } from "../../page/page-by-name.ts";
+import type { Stored } from "../../store/resource.ts";
+import { retryConflict } from "../../store/retry-conflict.ts";
+import type { AccessApiDeps } from "../access-api-deps.ts";
+import { auditOf, commitAndSee, organizationOf, principalOf } from "../caller.ts";
 import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId } from "./membership.ts";
 import { type Organization, quotaOf } from "./organization.ts";
-import { pageByName } from "./page-by-name.ts";
 
 /** One person may own so many. */
 const ownedMax = 20;

@@ -1,7 +1,7 @@
 import { hash, verify } from "@node-rs/argon2";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import { hashPurposes } from "./credential.ts";
+import type { Sealer } from "../../secrets/sealer.ts";
+import { hashPurposes } from "../credential/credential.ts";
 
 /** The slow hash of passwords that people choose. Throws RATE_LIMITED when too many wait for it. */
 export interface PasswordHash {

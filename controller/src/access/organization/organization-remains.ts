@@ -1,9 +1,9 @@
-import { again, settled } from "../runtime/reconciler.ts";
-import type { Reconciled } from "../runtime/runner.ts";
-import type { Collections } from "../collections.ts";
-import type { Collection } from "../store/collection.ts";
-import { keyOf, type Kind, type Resource } from "../store/resource.ts";
-import type { Store } from "../store/store.ts";
+import type { Collections } from "../../collections.ts";
+import { again, settled } from "../../runtime/reconciler.ts";
+import type { Reconciled } from "../../runtime/runner.ts";
+import type { Collection } from "../../store/collection.ts";
+import { keyOf, type Kind, type Resource } from "../../store/resource.ts";
+import type { Store } from "../../store/store.ts";
 
 const batch = 100;
 
