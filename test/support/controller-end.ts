@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
@@ -6,14 +6,11 @@ import {
   Server,
   ServerCredentials,
   type ServerDuplexStream,
-  type ServerReadableStream,
   type ServerUnaryCall,
-  type ServerWritableStream,
   type sendUnaryData,
 } from "@grpc/grpc-js";
 import { grpcService } from "@holdfast/common/grpc-service.ts";
 import { provenKey } from "@holdfast/controller/pki/certificate-request.ts";
-import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
 import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import {
   type AgentFrame,
@@ -26,19 +23,12 @@ import {
   type EnrollRequest,
   type Hello,
   type InstanceObservation,
-  type PayloadChunk,
-  PayloadChunkSchema,
   type RenewCertificateRequest,
   type Sample,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import {
-  type PayloadRef,
-  PayloadRefSchema,
-  type TaskResult,
-  TaskClass,
-  TaskSchema,
-} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { X509Certificate } from "@peculiar/x509";
+import { type TaskResult, TaskClass, TaskSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { payloadsOfMemory } from "./controller-end-payloads.ts";
+import { createTestAuthority } from "./test-authority.ts";
 
 type Stream = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
@@ -84,48 +74,27 @@ export interface ControllerEnd {
   close(): Promise<void>;
 }
 
-export async function startControllerEnd(
-  options: { port?: number; from?: ControllerEnd } = {},
-): Promise<ControllerEnd> {
+export async function startControllerEnd(): Promise<ControllerEnd> {
   const installationId = "test";
-  const keys = await newKeyPair();
-  const begin = new Date(Date.now() - 60_000);
-  const caDer = await issueAuthority("Test", keys, begin, new Date(Date.now() + 3_600_000));
-  const authority = new X509Certificate(new Uint8Array(caDer));
-  const signer = {
-    certificate: caDer,
-    subject: authority.subject,
-    key: keys.privateKey,
-    publicKey: authority.publicKey,
-  };
-  const own = await newKeyPair();
-  const issue = async (publicKey: Parameters<typeof issueLeaf>[1]["publicKey"], uri: string, lifetimeMs: number) => {
-    const notAfter = new Date(Date.now() + lifetimeMs);
-    const leaf = await issueLeaf(signer, {
-      commonName: "test",
-      publicKey,
-      uris: uri === "" ? [] : [uri],
-      names: uri === "" ? ["db.local.test"] : [],
-      addresses: [],
-      client: uri !== "",
-      notBefore: begin,
-      notAfter,
-    });
-    return { ...leaf, notAfter };
-  };
-  const caPem = authority.toString("pem");
-  const controller = await issue(own.publicKey, `holdfast://${installationId}/controller/c-1`, 3_600_000);
-  const chainPem = `${new X509Certificate(new Uint8Array(controller.der)).toString("pem")}\n${caPem}`;
+  const authority = await createTestAuthority();
+  const { certificate, privateKey } = await authority.identityOf(installationId, { kind: "controller", id: "c-1" });
+  const payloads = new Map<string, Buffer>();
   const streams = new Set<Stream>();
   const spentBy = new Map<string, string>();
   const waiting = new Map<string, { task: MessageInitShape<typeof TaskSchema>; resolve(result: TaskResult): void }>();
   let sequence = 0;
 
-  const answer = async (request: Uint8Array, uri: string, lifetimeMs: number) => {
-    const issued = await issue(await provenKey(request), uri, lifetimeMs);
+  /** An answer with a certificate for the request's key: for a client with this URI, or for the machine's server without one. */
+  const answer = async (request: Uint8Array, uri: string | undefined, lifetimeMs: number) => {
+    const issued = await authority.issue({
+      commonName: "test",
+      publicKey: await provenKey(request),
+      ...(uri === undefined ? { names: ["db.local.test"] } : { uris: [uri] }),
+      notAfter: new Date(Date.now() + lifetimeMs),
+    });
     return create(CertificateResponseSchema, {
-      chain: [issued.der, caDer],
-      trustBundle: caPem,
+      chain: [issued.der, authority.certificate],
+      trustBundle: authority.trustBundle,
       notAfter: timestampFromMs(issued.notAfter.getTime()),
     });
   };
@@ -165,7 +134,7 @@ export async function startControllerEnd(
       done: sendUnaryData<CertificateResponse>,
     ) {
       self.renewals.push("server");
-      answer(call.request.certificateRequest, "", self.lifetimes.serverMs).then(
+      answer(call.request.certificateRequest, undefined, self.lifetimes.serverMs).then(
         (response) => done(null, response),
         (error: Error) => done(refuse(error.message)),
       );
@@ -178,30 +147,7 @@ export async function startControllerEnd(
       call.on("end", () => streams.delete(call));
       call.on("error", () => streams.delete(call));
     },
-    readPayload(call: ServerWritableStream<{ id: string }, unknown>) {
-      const bytes = self.payloads.get(call.request.id) ?? Buffer.alloc(0);
-      let at = 0;
-      const more = () => {
-        while (at < bytes.byteLength) {
-          const data = bytes.subarray(at, at + 32_768);
-          at += data.byteLength;
-          if (!call.write(create(PayloadChunkSchema, { data }))) return void call.once("drain", more);
-        }
-        call.end();
-      };
-      more();
-    },
-    writePayload(call: ServerReadableStream<PayloadChunk, PayloadRef>, done: sendUnaryData<PayloadRef>) {
-      const parts: Buffer[] = [];
-      call.on("data", ({ data }: { data: Uint8Array }) => parts.push(Buffer.from(data)));
-      call.on("end", () => {
-        const bytes = Buffer.concat(parts);
-        const id = `copy-${self.payloads.size}`;
-        self.payloads.set(id, bytes);
-        const sha256 = createHash("sha256").update(bytes).digest("hex");
-        done(null, create(PayloadRefSchema, { id, sizeBytes: BigInt(bytes.byteLength), sha256 }));
-      });
-    },
+    ...payloadsOfMemory(payloads),
   });
 
   function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
@@ -274,7 +220,7 @@ export async function startControllerEnd(
       return cutProofs;
     },
     address: "",
-    caFingerprint: fingerprintOf(caDer),
+    caFingerprint: fingerprintOf(authority.certificate),
     installationId,
     tokens: new Set(),
     hellos: [],
@@ -290,7 +236,7 @@ export async function startControllerEnd(
     lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
     losesEnrollments: false,
     acknowledges: true,
-    payloads: new Map(),
+    payloads,
     get openSessions() {
       return streams.size;
     },
@@ -317,11 +263,9 @@ export async function startControllerEnd(
       return Promise.resolve();
     },
   };
-  const credentials = new AskingCredentials(caPem, await exportKey(own.privateKey), chainPem);
+  const credentials = new AskingCredentials(authority.trustBundle, privateKey, certificate);
   const port = await new Promise<number>((resolve, reject) =>
-    grpc.bindAsync(`127.0.0.1:${options.port ?? 0}`, credentials, (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    ),
+    grpc.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error === null ? resolve(bound) : reject(error))),
   );
   return Object.defineProperty(self, "address", { value: `127.0.0.1:${port}` });
 }

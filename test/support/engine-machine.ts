@@ -7,15 +7,16 @@ import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driv
 import type { EngineDeps } from "@holdfast/agent/engines/run-program.ts";
 import { runProgram } from "@holdfast/agent/engines/run-program.ts";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import { exportKey, issueAuthority, issueLeaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import { pemOf } from "@holdfast/controller/pki/authority-record.ts";
+import { exportKey, newKeyPair } from "@holdfast/controller/pki/issue.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { dyingWithParent, inImage, type Launch } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { X509Certificate } from "@peculiar/x509";
-import { asRoot, programDirectory, testUid } from "./platform-software.ts";
 import { freePorts } from "./free-ports.ts";
+import { asRoot, programDirectory, testUid } from "./platform-software.ts";
+import { createTestAuthority } from "./test-authority.ts";
 
 /** One machine's worth of an engine without keeper and agent: the driver's programs run in the node image. */
 export interface EngineMachine {
@@ -183,24 +184,10 @@ async function give(path: string, content: string | undefined): Promise<void> {
 }
 
 async function writeCertificate(directory: string): Promise<string> {
-  const [authorityKeys, keys] = await Promise.all([newKeyPair(), newKeyPair()]);
-  const notBefore = new Date(Date.now() - 60_000);
-  const notAfter = new Date(Date.now() + 86_400_000);
-  const certificate = await issueAuthority("test authority", authorityKeys, notBefore, notAfter);
-  const { publicKey, subject } = new X509Certificate(certificate);
-  const signer = { certificate, subject, key: authorityKeys.privateKey, publicKey };
-  const names = { names: [serverName], uris: [], addresses: [], client: false, commonName: serverName };
-  const leaf = await issueLeaf(signer, { ...names, publicKey: keys.publicKey, notBefore, notAfter });
+  const [authority, keys] = await Promise.all([createTestAuthority(), newKeyPair()]);
+  const leaf = await authority.issue({ commonName: serverName, names: [serverName], publicKey: keys.publicKey });
   await give(join(directory, "server.key"), await exportKey(keys.privateKey));
-  await give(join(directory, "server.crt"), pem(leaf.der));
-  await give(join(directory, "ca.crt"), pem(certificate));
-  return pem(certificate);
-}
-
-function pem(der: Uint8Array): string {
-  const lines =
-    Buffer.from(der)
-      .toString("base64")
-      .match(/.{1,64}/g) ?? [];
-  return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
+  await give(join(directory, "server.crt"), pemOf(leaf.der));
+  await give(join(directory, "ca.crt"), authority.trustBundle);
+  return authority.trustBundle;
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, readlink, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { ConformanceSubject } from "@holdfast/controller/compute/compute-conformance.ts";
+import type { ConformanceSubject } from "@holdfast/controller/compute/conformance-subject.ts";
 import { groupsOf } from "@holdfast/controller/compute/host/control-groups.ts";
 import type { HostAbilities } from "@holdfast/controller/compute/host/host-abilities.ts";
 import { isAlive, statOf } from "@holdfast/controller/compute/host/process-identity.ts";

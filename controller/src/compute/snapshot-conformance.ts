@@ -1,23 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { expect, it } from "vitest";
-import type { ComputeProvider, Enrollment, MachineSpec } from "./compute-provider.ts";
+import type { Enrollment, MachineSpec } from "./compute-provider.ts";
+import type { ConformanceSubject } from "./conformance-subject.ts";
 import { cloneRefusal } from "./host/disk-snapshots.ts";
 
 const gib = 1024 ** 3;
 const { signal } = new AbortController();
 
-/** What of a provider under test (compute-conformance.ts) snapshots are about. */
-interface SnapshotSubject {
-  readonly provider: ComputeProvider;
-  readonly second: ComputeProvider;
-  readonly cloneTier: string | undefined;
-  seen(machineId: string, path: string): Promise<string>;
-  dataBytes(machineId: string): Promise<number | undefined>;
-}
-
 interface SnapshotCases {
-  readonly subject: () => SnapshotSubject;
+  readonly subject: () => ConformanceSubject;
   /** Makes a machine; answers its id. */
   readonly created: (overrides?: Partial<MachineSpec>) => Promise<string>;
   readonly started: (overrides?: Partial<MachineSpec>) => Promise<string>;

@@ -1,32 +1,30 @@
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute-provider.ts";
-import { writeEnrollment } from "../host/enrollment-file.ts";
 import { groupsOf, limitMachine, removeGroups } from "../host/control-groups.ts";
-import { growDisk } from "./grow-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
+import { snapshotsOf } from "../host/disk-snapshots.ts";
+import { writeEnrollment } from "../host/enrollment-file.ts";
 import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
-import { createBootstrap } from "./bootstrap-disk.ts";
-import { createMachineCode } from "./machine-code.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
-import { launchMachine } from "./machine-launch.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, agentUidOf, createMachineNumbers, uidOf } from "../host/machine-number.ts";
 import { type MachineRecord, readRecord, writeRecord } from "../host/machine-record.ts";
-import { isRunning, readRun } from "./machine-run.ts";
-import { watchMachines } from "./machine-watch.ts";
-import { makeMachine, removeMachine } from "../host/make-machine.ts";
-import { snapshotsOf } from "../host/disk-snapshots.ts";
 import { createMachineSnapshots, promisedToSnapshots } from "../host/machine-snapshots.ts";
+import { makeMachine, removeMachine } from "../host/make-machine.ts";
 import { createNodeImages } from "../host/node-images.ts";
-import { codeInside, directoriesOf, init, type Inside, insideOf } from "../host/place.ts";
-import { bootId } from "../host/process-identity.ts";
+import { type Inside, insideOf } from "../host/place.ts";
 import { createPublicAddresses } from "../host/public-addresses.ts";
 import { createRefill } from "../host/refill.ts";
 import { createSpares, type SpareKind } from "../host/spares.ts";
 import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
+import { createBootstrap } from "./bootstrap-disk.ts";
+import { growDisk } from "./grow-disk.ts";
+import { createMachineCode } from "./machine-code.ts";
+import { isRunning, readRun } from "./machine-run.ts";
+import { watchMachines } from "./machine-watch.ts";
+import { createMachineStart } from "./start-machine.ts";
 import { isEmpty, stopMachine, whileStopped } from "./stop-machine.ts";
 
 export interface ProcessProviderDeps extends MachineHostDeps {
@@ -54,8 +52,6 @@ export interface ProcessProvider extends ComputeProvider {
 }
 
 const promisedForMs = 120_000;
-/** Whom the keeper makes of itself for what it starts, when a machine has no user of its own. */
-const nobody = 65_534;
 
 /**
  * Machines as processes of this host: each has a directory, a loopback address, a user of its own (as root), and a root of
@@ -65,9 +61,6 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
   const { abilities, clock, log, environment, imagesDir, tiers } = deps;
   const { layout, place } = openMachineHost(deps);
   const inside = insideOf(place);
-  const command = deps.command?.(inside);
-  const keeperIn = (code: string | undefined) =>
-    code === undefined ? join(inside.checkout, "agent", "keeper", "main.ts") : join(codeInside, "keeper.mjs");
   const uidMap = readFileSync("/proc/self/uid_map", "utf8");
   const uidFor = (number: number) => (process.getuid?.() === 0 ? uidOf(deps.loopbackBlock, number, uidMap) : null);
 
@@ -148,49 +141,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     return record;
   }
 
-  async function launch(id: string, before: MachineRecord): Promise<void> {
-    const paths = layout.machine(id);
-    const { engine, version } = before.spec;
-    const image = images.require({ engine, version, ...(before.image !== undefined && { image: before.image }) });
-    // What a run that was killed left, such as its loop device, goes first.
-    await stopMachine(paths, 0);
-    const record = { ...before, image: image?.id ?? "", starts: before.starts + 1 };
-    await writeRecord(paths.record, record);
-    const { uid, address } = record;
-    const hasUser = uid !== null;
-    const made = image === undefined ? undefined : await code.openTo(uid === null ? nobody : agentUidOf(uid));
-    const madeCode = made === undefined ? undefined : { directory: made, writable: false };
-    const groups = await limitMachine(abilities.groups, id, record.spec.plan);
-    await launchMachine({
-      paths,
-      isolation: abilities.isolation,
-      root: image && { paths, image: image.root, place, disk: record.disk, hasUser, code: madeCode, groups },
-      uid,
-      grow: record.formattedBytes < record.diskBytes,
-      command: command ?? [
-        ...(image === undefined ? [] : init),
-        inside.node,
-        "--max-semi-space-size=1",
-        keeperIn(made),
-      ],
-      env: {
-        PATH: abilities.isolation === "none" ? (environment["PATH"] ?? "/usr/bin") : "/usr/sbin:/usr/bin",
-        LANG: "C.UTF-8",
-        HOLDFAST_MACHINE_ID: id,
-        HOLDFAST_MACHINE_START: `${bootId()}-${record.starts}`,
-        HOLDFAST_ADDRESS: address,
-        HOLDFAST_ENGINE: record.spec.engine,
-        ...(uid !== null && { HOLDFAST_MACHINE_UID: String(uid), HOLDFAST_AGENT_UID: String(agentUidOf(uid)) }),
-        ...(made !== undefined && {
-          HOLDFAST_AGENT_MAIN: join(codeInside, "main.mjs"),
-          NODE_COMPILE_CACHE: join(codeInside, "compile-cache"),
-        }),
-        ...directoriesOf(place, paths, layout.sockets(record.number)),
-      },
-    });
-    if (record.formattedBytes < record.diskBytes)
-      await writeRecord(paths.record, { ...record, formattedBytes: record.diskBytes });
-  }
+  const startMachine = createMachineStart({ ...deps, layout, place, images, code });
 
   return {
     name: "process",
@@ -218,7 +169,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         const agent = uid === null ? null : { uid: agentUidOf(uid), gid: uid };
         await writeEnrollment(layout.machine(id).state, id, enrollment, agent);
         const run = await readRun(layout.machine(id).run);
-        if (run === undefined || !isRunning(run)) await launch(id, record);
+        if (run === undefined || !isRunning(run)) await startMachine(id, record);
       }),
     // Neither waits for the lock: who stops a machine must not wait for who starts it.
     stop: (id, graceMs, signal) => stopMachine(layout.machine(id), graceMs, signal),
