@@ -1,0 +1,62 @@
+import { type Platform, startPlatform } from "../../support/platform.ts";
+import { testPublicNetwork } from "../../support/public-network.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/services.ts";
+
+/** One PostgreSQL of one platform, which the cases of this folder share: a start of a platform is dear. */
+export interface PostgresqlUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly main: RunningService;
+  /** Path of the service, or of what is below it. */
+  path(rest?: string): string;
+  passwordOf(username: string): Promise<string>;
+  /** Makes a user of the engine; answers its password. */
+  createUser(username: string, role: string): Promise<string>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function createPostgresqlUnderTest(): PostgresqlUnderTest {
+  let running: Pick<PostgresqlUnderTest, "platform" | "services" | "main"> | undefined;
+  let platform: Platform | undefined;
+  const started = () => {
+    if (running === undefined) throw new Error("the PostgreSQL was not started");
+    return running;
+  };
+  const its: PostgresqlUnderTest = {
+    get platform() {
+      return started().platform;
+    },
+    get services() {
+      return started().services;
+    },
+    get main() {
+      return started().main;
+    },
+    path: (rest = "") => `/managed-services/${its.main.service.id}${rest}`,
+    async passwordOf(username) {
+      const path = its.path(`/database-users/${username}/reveal-password`);
+      const answer = await its.platform.rest.post<{ password: string }>(path);
+      return expectStatus(answer, 200).json.password;
+    },
+    async createUser(username, role) {
+      expectStatus(await its.platform.rest.post(its.path("/database-users"), { username, role }), 201);
+      return its.passwordOf(username);
+    },
+    async start() {
+      platform = await startPlatform({ flags: ["--public-addresses", await testPublicNetwork()] });
+      const services = createServices(platform);
+      const main = await services.createRunning("main", { tags: { team: "data" } });
+      running = { platform, services, main };
+    },
+    async remove() {
+      await platform?.remove();
+    },
+  };
+  return its;
+}
+
+/** Whom to connect as. */
+export function login(user: string, password: string, database?: string) {
+  return { user, password, ...(database === undefined ? {} : { database }) };
+}

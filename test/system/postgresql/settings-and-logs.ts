@@ -1,0 +1,139 @@
+import { get } from "node:https";
+import { describe, expect, it } from "vitest";
+import { inside, openPostgresql, queryOnce } from "../../support/clients.ts";
+import type { LogsJson, ProblemJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { PostgresqlUnderTest } from "./postgresql-under-test.ts";
+
+/** The allow-list, the configuration and the log. */
+export function settingAndLogCases(its: PostgresqlUnderTest): void {
+  describe("the allow-list", () => {
+    it("acts on open sessions and on new ones, and lets in again", async () => {
+      const { connection, password } = its.main;
+      const session = await openPostgresql(its.platform, connection, { password });
+      const closed = new Promise((resolve) => session.once("end", resolve));
+      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
+      await closed;
+      await expect(openPostgresql(its.platform, connection, { password })).rejects.toThrow();
+      await expect(openPostgresql(its.platform, inside(connection), { password })).rejects.toThrow();
+
+      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+      await waitUntil("the service lets loopback in", async () => {
+        await queryOnce(its.platform, connection, { password }, "SELECT 1");
+        return true;
+      });
+    });
+
+    it("is kept in canonical form and names each entry that is no network", async () => {
+      const cidrs = ["127.0.0.1/8", "2001:DB8::/32", "127.0.0.0/8"];
+      const { json } = await its.platform.rest.patch<{ allowed_cidrs: string[] }>(its.path(), { allowed_cidrs: cidrs });
+      expect(json.allowed_cidrs).toEqual(["127.0.0.0/8", "2001:db8::/32"]);
+      const bad = await its.platform.rest.patch<ProblemJson>(its.path(), {
+        allowed_cidrs: ["127.0.0.0/8", "10.0.0.0/33", "x"],
+      });
+      expect(expectStatus(bad, 400).json.errors.map(({ pointer }) => pointer)).toEqual([
+        "/allowed_cidrs/1",
+        "/allowed_cidrs/2",
+      ]);
+      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
+    });
+  });
+
+  describe("logs", () => {
+    it("come in pages by cursor, by level and since a time", async () => {
+      const { connection, password } = its.main;
+      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_log_test")).rejects.toThrow();
+      const read = (query: string) => its.platform.rest.get<LogsJson>(its.path(`/logs?${query}`));
+      const found = await waitUntil("the error is in the log", async () => {
+        const lines: LogsJson["lines"][number][] = [];
+        for (let cursor = ""; ; ) {
+          const { json } = expectStatus(await read(`limit=50&level=error${cursor}`), 200);
+          lines.push(...json.lines);
+          if (!json.has_more) return lines.find(({ message }) => message.includes("from_the_log_test"));
+          cursor = `&cursor=${encodeURIComponent(json.next_cursor)}`;
+        }
+      });
+      expect(found).toMatchObject({ level: "error" });
+      const later = await read(`since=${encodeURIComponent(new Date(Date.now() + 60_000).toISOString())}`);
+      expect(expectStatus(later, 200).json).toMatchObject({ lines: [], has_more: false });
+      expect((await read("cursor=junk")).status).toBe(400);
+    });
+
+    it("are followed as server-sent events", async () => {
+      const lines = Promise.withResolvers<string>();
+      const headers = { authorization: its.platform.owner, accept: "text/event-stream" };
+      const follow = get(
+        `${its.platform.rest.baseUrl}${its.path("/logs?follow=true")}`,
+        { headers, ca: its.platform.ca },
+        (answer) => {
+          let text = "";
+          expect(answer.headers["content-type"]).toMatch(/^text\/event-stream/);
+          answer.setEncoding("utf8").on("data", (chunk: string) => {
+            text += chunk;
+            if (text.includes("from_the_follower")) lines.resolve(text);
+          });
+        },
+      );
+      follow.once("error", lines.reject);
+      const { connection, password } = its.main;
+      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_follower")).rejects.toThrow();
+      const text = await lines.promise;
+      follow.destroy();
+      expect(text).toMatch(/^id: ?\S+/m);
+    });
+  });
+
+  describe("configuration", () => {
+    interface ParameterJson {
+      readonly value: string;
+      readonly default: string;
+      readonly status: string;
+      readonly reason: string | null;
+    }
+    const change = (parameters: Record<string, unknown>) =>
+      its.platform.rest.patch<{ parameters: Record<string, ParameterJson> } & ProblemJson>(its.path("/configuration"), {
+        parameters,
+      });
+    const show = async (name: string) => {
+      const [row] = await queryOnce<Record<string, string>>(
+        its.platform,
+        its.main.connection,
+        { password: its.main.password },
+        `SHOW ${name}`,
+      );
+      return row?.[name];
+    };
+
+    it("is applied at once where the engine can", async () => {
+      const { json } = expectStatus(await change({ work_mem: "12MB" }), 200);
+      expect(json.parameters["work_mem"]).toMatchObject({ status: "applied" });
+      expect(await show("work_mem")).toBe("12MB");
+      const reset = expectStatus(await change({ work_mem: null }), 200).json.parameters["work_mem"];
+      expect(reset?.value).toBe(reset?.default);
+    });
+
+    it("waits for a restart where the engine needs one", async () => {
+      const before = await show("max_connections");
+      const { json } = expectStatus(await change({ max_connections: "61" }), 200);
+      expect(json.parameters["max_connections"]).toMatchObject({ value: "61", status: "pending_restart" });
+      expect(await show("max_connections")).toBe(before);
+      await its.services.verb(its.main.service.id, "restart");
+      expect(await show("max_connections")).toBe("61");
+      const after = await its.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
+        its.path("/configuration"),
+      );
+      expect(after.json.parameters["max_connections"]).toMatchObject({ status: "applied" });
+    });
+
+    it("rejects all when one is bad, and names each", async () => {
+      const before = (await its.platform.rest.get(its.path("/configuration"))).json;
+      const answer = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
+      expect(answer.json.errors.map(({ pointer }) => pointer).sort()).toEqual([
+        "/parameters/max_connections",
+        "/parameters/no_such",
+      ]);
+      expect((await its.platform.rest.get(its.path("/configuration"))).json).toEqual(before);
+    });
+  });
+}

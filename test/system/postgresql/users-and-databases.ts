@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { openPostgresql, queryOnce } from "../../support/clients.ts";
+import type { PageJson, ProblemJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { login, type PostgresqlUnderTest } from "./postgresql-under-test.ts";
+
+interface UserJson {
+  readonly username: string;
+  readonly role: string;
+  readonly managed: boolean;
+}
+
+/** What is inside the engine, by the API and in SQL. */
+export function userAndDatabaseCases(its: PostgresqlUnderTest): void {
+  describe("users", () => {
+    it("have the rights of their roles, also in what others make later", async () => {
+      const writer = await its.createUser("writer", "readwrite");
+      const reader = await its.createUser("reader", "readonly");
+      const admin = await its.createUser("boss", "admin");
+      const as = (user: string, password: string, sql: string) =>
+        queryOnce<Record<string, unknown>>(its.platform, its.main.connection, login(user, password), sql);
+
+      await as("boss", admin, "CREATE TABLE notes (id int PRIMARY KEY, text text)");
+      await as("writer", writer, "INSERT INTO notes VALUES (1, 'one')");
+      expect(await as("reader", reader, "SELECT text FROM notes")).toEqual([{ text: "one" }]);
+      // Read-only by default, and by right when the session says otherwise.
+      const insert = "INSERT INTO notes VALUES (2, 'two')";
+      await expect(as("reader", reader, insert)).rejects.toThrow();
+      await expect(as("reader", reader, `BEGIN READ WRITE; ${insert}`)).rejects.toMatchObject({
+        code: "42501",
+      });
+      await expect(as("writer", writer, "CREATE ROLE other")).rejects.toMatchObject({ code: "42501" });
+      const ddl = "BEGIN READ WRITE; CREATE TABLE mine (id int)";
+      await expect(as("reader", reader, ddl)).rejects.toMatchObject({ code: "42501" });
+    });
+
+    it("lists those made in SQL too, and does not know their passwords", async () => {
+      const { connection, password } = its.main;
+      await queryOnce(its.platform, connection, { password }, "CREATE ROLE made_in_sql LOGIN PASSWORD 'chosen-in-sql'");
+      const { json } = await its.platform.rest.get<PageJson<"users", UserJson>>(its.path("/database-users"));
+      expect(json.users).toContainEqual(expect.objectContaining({ username: "made_in_sql", managed: false }));
+      expect(json.users).toContainEqual(
+        expect.objectContaining({ username: "app_user", role: "admin", managed: true }),
+      );
+      const names = json.users.map(({ username }) => username);
+      expect(names).not.toContain("postgres");
+      const reveal = await its.platform.rest.post<ProblemJson>(its.path("/database-users/made_in_sql/reveal-password"));
+      expect(expectStatus(reveal, 409).json.code).toBe("password_not_known");
+    });
+
+    it("come in pages that together are all of them", async () => {
+      const seen: string[] = [];
+      let cursor = "";
+      do {
+        const page = await its.platform.rest.get<PageJson<"users", UserJson>>(
+          its.path(`/database-users?limit=2${cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`}`),
+        );
+        expect(page.json.users.length).toBeLessThanOrEqual(2);
+        seen.push(...page.json.users.map(({ username }) => username));
+        cursor = page.json.next_cursor ?? "";
+      } while (cursor !== "");
+      const { json } = await its.platform.rest.get<PageJson<"users", UserJson>>(its.path("/database-users?limit=200"));
+      expect(seen).toEqual(json.users.map(({ username }) => username));
+    });
+
+    it("whose password was changed in SQL are not revealed until it is reset", async () => {
+      const before = await its.createUser("changed", "readwrite");
+      await queryOnce(
+        its.platform,
+        its.main.connection,
+        login("changed", before),
+        "ALTER ROLE changed PASSWORD 'chosen-by-the-user'",
+      );
+      const reveal = await its.platform.rest.post<ProblemJson>(its.path("/database-users/changed/reveal-password"));
+      expect(expectStatus(reveal, 409).json.code).toBe("password_not_known");
+      const reset = await its.platform.rest.post<{ password: string }>(
+        its.path("/database-users/changed/reset-password"),
+      );
+      const after = expectStatus(reset, 200).json.password;
+      expect(await its.passwordOf("changed")).toBe(after);
+      await queryOnce(its.platform, its.main.connection, login("changed", after), "SELECT 1");
+      const old = openPostgresql(its.platform, its.main.connection, login("changed", "chosen-by-the-user"));
+      await expect(old).rejects.toMatchObject({ code: "28P01" });
+    });
+
+    it("can be read one by one, made once, and deleted, but for the service's own", async () => {
+      await its.createUser("brief", "readonly");
+      const one = await its.platform.rest.get<UserJson>(its.path("/database-users/brief"));
+      expect(expectStatus(one, 200).json).toMatchObject({ username: "brief", role: "readonly", managed: true });
+      const again = await its.platform.rest.post<ProblemJson>(its.path("/database-users"), {
+        username: "brief",
+        role: "admin",
+      });
+      expect(expectStatus(again, 409).json.code).toBe("name_taken");
+      expectStatus(await its.platform.rest.delete(its.path("/database-users/brief")), 204);
+      expect((await its.platform.rest.get(its.path("/database-users/brief"))).status).toBe(404);
+      expect((await its.platform.rest.delete(its.path("/database-users/brief"))).status).toBe(404);
+      expect((await its.platform.rest.delete(its.path("/database-users/app_user"))).status).toBe(422);
+    });
+  });
+
+  describe("databases", () => {
+    it("are made, listed with those made in SQL, and dropped with their sessions", async () => {
+      const { connection, password } = its.main;
+      expectStatus(await its.platform.rest.post(its.path("/databases"), { name: "orders" }), 201);
+      await queryOnce(its.platform, connection, { password }, "CREATE DATABASE by_sql");
+      const { json } = await its.platform.rest.get<PageJson<"databases", { name: string; owner: string }>>(
+        its.path("/databases"),
+      );
+      expect(json.databases.map(({ name }) => name)).toEqual(["by_sql", "defaultdb", "orders"]);
+      const again = await its.platform.rest.post<ProblemJson>(its.path("/databases"), { name: "orders" });
+      expect(expectStatus(again, 409).json.code).toBe("name_taken");
+
+      const session = await openPostgresql(its.platform, connection, login("app_user", password, "orders"));
+      await session.query("CREATE TABLE t (id int)");
+      expectStatus(await its.platform.rest.delete(its.path("/databases/orders")), 204);
+      await expect(session.query("SELECT 1")).rejects.toThrow();
+      await session.end().catch(() => undefined);
+      expect((await its.platform.rest.delete(its.path("/databases/orders"))).status).toBe(404);
+      await expect(
+        openPostgresql(its.platform, connection, login("app_user", password, "orders")),
+      ).rejects.toMatchObject({
+        code: "3D000",
+      });
+    });
+  });
+
+  describe("the default user", () => {
+    it("may make roles, databases and listed extensions, and is no superuser", async () => {
+      const ask = (sql: string) => queryOnce(its.platform, its.main.connection, { password: its.main.password }, sql);
+      await ask("CREATE ROLE helper NOLOGIN");
+      await ask("CREATE EXTENSION IF NOT EXISTS pgcrypto");
+      expect(await ask("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")).toEqual([{ rolsuper: false }]);
+      await expect(ask("CREATE EXTENSION adminpack")).rejects.toThrow();
+      await expect(ask("COPY (SELECT 1) TO PROGRAM 'id'")).rejects.toMatchObject({ code: "42501" });
+      await expect(ask("SELECT pg_read_file('/etc/passwd')")).rejects.toMatchObject({ code: "42501" });
+      await expect(ask("ALTER SYSTEM SET work_mem = '1GB'")).rejects.toThrow();
+    });
+  });
+}
