@@ -1,0 +1,71 @@
+import { expect } from "vitest";
+import { createOrganizations } from "../../support/organizations.ts";
+import { type Platform, startPlatform } from "../../support/platform.ts";
+import type { Rest } from "../../support/rest.ts";
+import type { ProblemJson, ServiceJson } from "../../support/service-json.ts";
+import { createServices, expectStatus, type Services } from "../../support/services.ts";
+
+/** The API of one platform with one service, which the cases of this folder share. */
+export interface ApiUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly service: ServiceJson;
+  /** The key of another organization. */
+  readonly stranger: Rest;
+  /** Path of the service, or of what is below it. */
+  path(rest?: string): string;
+  /** Pointers of all faults that the request is refused for. */
+  faults(body: unknown, verb?: string, at?: string): Promise<(string | null)[]>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** A request for a service that nothing is wrong with. */
+export const validService = {
+  name: "another",
+  database_type: "postgresql",
+  plan_name: "tier-1",
+  storage_size_gb: 1,
+};
+
+export function createApiUnderTest(): ApiUnderTest {
+  let running: Pick<ApiUnderTest, "platform" | "services" | "service" | "stranger"> | undefined;
+  let platform: Platform | undefined;
+  const started = () => {
+    if (running === undefined) throw new Error("the platform was not started");
+    return running;
+  };
+  const its: ApiUnderTest = {
+    get platform() {
+      return started().platform;
+    },
+    get services() {
+      return started().services;
+    },
+    get service() {
+      return started().service;
+    },
+    get stranger() {
+      return started().stranger;
+    },
+    path: (rest = "") => `/managed-services/${its.service.id}${rest}`,
+    async faults(body, verb = "POST", at = "/managed-services") {
+      const answer = await its.platform.rest.call<ProblemJson>(verb, at, { body });
+      expect(expectStatus(answer, 400).json.code).toBe("invalid_request");
+      return answer.json.errors.map(({ pointer }) => pointer).sort();
+    },
+    async start() {
+      platform = await startPlatform();
+      const services = createServices(platform);
+      const { service } = await services.createRunning("main", { tags: { team: "data", stage: "test" } });
+      const organizations = createOrganizations(platform);
+      const key = await organizations.createKey(await organizations.create("strangers"));
+      organizations.close();
+      running = { platform, services, service, stranger: platform.rest.as(key.authorization) };
+    },
+    async remove() {
+      await platform?.remove();
+    },
+  };
+  return its;
+}

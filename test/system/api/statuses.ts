@@ -1,0 +1,119 @@
+import { request } from "node:https";
+import { CATALOGUE } from "@holdfast/common/errors.ts";
+import { eventTypes } from "@holdfast/controller/event/event-types.ts";
+import { describe, expect, it } from "vitest";
+import type { Platform } from "../../support/platform.ts";
+import { basic } from "../../support/rest.ts";
+import type { ProblemJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
+
+/** Statuses of HTTP, and what they ask first. */
+export function statusCases(its: ApiUnderTest): void {
+  describe("statuses of HTTP", () => {
+    it("answers 404 to an unknown path before it asks who calls", async () => {
+      expect((await its.platform.rest.as(undefined).get<ProblemJson>("/no-such-path")).json.code).toBe("not_found");
+    });
+
+    it("answers 405 with the methods that there are", async () => {
+      const answer = await its.platform.rest.as(undefined).call("PUT", "/managed-services");
+      expect(expectStatus(answer, 405).headers.allow?.split(", ").sort()).toEqual(
+        expect.arrayContaining(["GET", "POST"]),
+      );
+      expectStatus(await its.platform.rest.delete("/catalog"), 405);
+    });
+
+    it("answers 401 with both challenges to every wrong credential", async () => {
+      const wrong = [
+        undefined,
+        "Basic",
+        "Basic !!!",
+        "Bearer hft_wrong",
+        "Digest x",
+        basic(its.platform.admin.api_key_id, "wrong"),
+        basic("hfk_nobody", its.platform.admin.api_key_secret),
+        basic(its.platform.admin.username, "wrong"),
+        basic("nobody", its.platform.admin.password),
+      ];
+      for (const authorization of wrong) {
+        expectStatus(await its.platform.rest.as(authorization).get("/managed-services"), 401);
+      }
+    });
+
+    it("takes the operator's password, the owner's key and the token", async () => {
+      const good = [
+        its.platform.operator,
+        its.platform.owner,
+        `Bearer ${its.platform.admin.token}`,
+        `bearer ${its.platform.admin.token}`,
+      ];
+      for (const authorization of good) {
+        expectStatus(await its.platform.rest.as(authorization).get("/managed-services"), 200);
+      }
+    });
+
+    it("answers 415 to a body that is not JSON, and only to a body", async () => {
+      const text = { "content-type": "text/plain" };
+      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "x", headers: text }), 415);
+      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody: "{}", headers: {} }), 415);
+      expectStatus(await its.platform.rest.call("GET", its.path(), { headers: text }), 200);
+    });
+
+    it("answers 413 to a body over the limit, announced or not", async () => {
+      const rawBody = JSON.stringify({ ...valid, tags: { filler: "x".repeat(1_100_000) } });
+      const headers = { "content-type": "application/json" };
+      expectStatus(await its.platform.rest.call("POST", "/managed-services", { rawBody, headers }), 413);
+      expect(await sendChunked(its.platform, rawBody)).toBe(413);
+    });
+
+    it("answers 403 to a page of another site", async () => {
+      const headers = { "sec-fetch-site": "cross-site" };
+      const answer = await its.platform.rest.get<ProblemJson>("/managed-services", { headers });
+      expect(expectStatus(answer, 403).json.code).toBe("cross_site_request");
+    });
+
+    it("checks the credential before the body, and the body before the object", async () => {
+      expectStatus(await its.platform.rest.as(undefined).post("/managed-services", { bad: 1 }), 401);
+      expectStatus(await its.platform.rest.patch("/managed-services/none", { bad: 1 }), 400);
+      expectStatus(await its.platform.rest.patch("/managed-services/none", { name: "new" }), 404);
+    });
+
+    it("needs no credential for its description and its health", async () => {
+      const open = its.platform.rest.as(undefined);
+      const description = await open.get<{ openapi: string; paths: object; webhooks: object }>("/openapi.json");
+      expect(expectStatus(description, 200).json.openapi).toMatch(/^3\.1/);
+      expect(Object.keys(description.json.webhooks)).toEqual([...eventTypes.keys()]);
+      expect(Object.keys(description.json.paths)).toContain("/managed-services/{id}");
+      expectStatus(await open.get("/healthz"), 200);
+    });
+
+    it("describes each error on a page of its own", async () => {
+      const open = its.platform.rest.as(undefined);
+      for (const key of Object.keys(CATALOGUE)) {
+        const code = key.toLowerCase();
+        expect(expectStatus(await open.get(`/docs/errors/${code}`), 200).text).toContain(code);
+      }
+      expectStatus(await open.get("/docs/errors/no_such_error"), 404);
+    });
+
+    it("takes HEAD where it takes GET", async () => {
+      const answer = await its.platform.rest.call("HEAD", "/catalog");
+      expect(answer).toMatchObject({ status: 200, text: "" });
+    });
+  });
+}
+
+/** Sends a body without a Content-Length; resolves to the status. */
+function sendChunked(platform: Platform, body: string): Promise<number> {
+  const headers = { authorization: platform.owner, "content-type": "application/json" };
+  return new Promise((resolve, reject) => {
+    const options = { method: "POST", headers, ca: platform.ca };
+    const outgoing = request(`${platform.rest.baseUrl}/managed-services`, options, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    });
+    outgoing.once("error", reject);
+    for (let start = 0; start < body.length; start += 65_536) outgoing.write(body.slice(start, start + 65_536));
+    outgoing.end();
+  });
+}
