@@ -34,7 +34,7 @@ const request: TaskRequest = {
 async function startDoomed(controllerId: string, leaseS = 2) {
   const { etcd, masterKey, directory } = installation;
   const settings = { controllerId, etcdUrl: etcd.url, masterKey: masterKey.toString("base64"), directory, leaseS };
-  const program = join(import.meta.dirname, "../../../test/support/controller-process.ts");
+  const program = join(import.meta.dirname, "../../../../test/support/controller-process.ts");
   const child = spawn(process.execPath, [program, JSON.stringify(settings)], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   return { child, address: line.toString().trim() };
