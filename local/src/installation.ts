@@ -30,11 +30,17 @@ export interface Installation {
 
 /** What the user asks of an installation at a start; what is absent stays, or gets its default. */
 export interface Wishes {
+  /** Ports that the user named. */
   readonly ports: Partial<Ports>;
+  /** Where machines come from. */
   readonly provider?: ProviderName;
+  /** Socket of an Incus daemon that is there already. */
   readonly incusSocket?: string;
+  /** Address or name by which other machines reach the installation; "localhost" takes that back. */
   readonly advertise?: string;
+  /** Address of this machine to listen on for them, where it is not the advertised one. */
   readonly listen?: string;
+  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
   readonly publicAddresses?: string;
 }
 

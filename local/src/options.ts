@@ -1,28 +1,17 @@
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { PortName, Ports } from "./ports.ts";
-import { portPlans } from "./ports.ts";
-import { type ProviderName, providers, readProvider } from "./machine-host.ts";
+import type { Wishes } from "./installation.ts";
+import { providers, readProvider } from "./machine-host.ts";
+import { type PortName, portPlans } from "./ports.ts";
 import { readPublicAddresses } from "./public-addresses.ts";
 import { UserError } from "./user-error.ts";
 
-export interface Options {
+/** What the words after `npm start --` ask for. */
+export interface Options extends Wishes {
   readonly command: "up" | "clean";
   /** Absolute path of the data directory. */
   readonly dataDir: string;
-  /** Ports that the user named. */
-  readonly ports: Partial<Ports>;
-  /** Where machines come from; what the installation had when the user does not say. */
-  readonly provider?: ProviderName;
-  /** Socket of an Incus daemon that is there already. */
-  readonly incusSocket?: string;
-  /** Address or name by which other machines reach the installation; "localhost" takes that back. */
-  readonly advertise?: string;
-  /** Address of this machine to listen on for them, where it is not the advertised one. */
-  readonly listen?: string;
-  /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
-  readonly publicAddresses?: string;
 }
 
 export const usage = [

@@ -21,3 +21,37 @@ export interface Parameter {
 export type ParameterType = "integer" | "real" | "boolean" | "enum" | "text" | "bytes" | "duration";
 
 export type Unit = "byte" | "B" | "kB" | "8kB" | "MB" | "ms" | "s" | "min";
+
+/** What is not the same for all parameters; what is left out is not limited. */
+export interface ParameterLimits {
+  readonly unit?: Unit;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly values?: readonly string[];
+  readonly versions?: readonly string[];
+  readonly pattern?: RegExp;
+  readonly needsRestart?: boolean;
+}
+
+/** A row of an engine's table of parameters: one that a running engine takes, unless its limits say otherwise. */
+export function parameterOf(
+  name: string,
+  type: ParameterType,
+  fallback: string | null,
+  limits: ParameterLimits,
+  description: string,
+): Parameter {
+  return {
+    name,
+    type,
+    description,
+    default: fallback,
+    minimum: limits.minimum ?? null,
+    maximum: limits.maximum ?? null,
+    values: limits.values ?? [],
+    unit: limits.unit ?? null,
+    needsRestart: limits.needsRestart ?? false,
+    versions: limits.versions ?? [],
+    pattern: limits.pattern ?? null,
+  };
+}

@@ -1,36 +1,4 @@
-import type { Parameter, ParameterType, Unit } from "./parameter.ts";
-
-interface Limits {
-  readonly unit?: Unit;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly values?: readonly string[];
-  readonly versions?: readonly string[];
-  readonly pattern?: RegExp;
-}
-
-/** A parameter that a running engine takes. */
-function live(
-  name: string,
-  type: ParameterType,
-  fallback: string | null,
-  limits: Limits,
-  description: string,
-): Parameter {
-  return {
-    name,
-    type,
-    description,
-    default: fallback,
-    minimum: limits.minimum ?? null,
-    maximum: limits.maximum ?? null,
-    values: limits.values ?? [],
-    unit: limits.unit ?? null,
-    needsRestart: false,
-    versions: limits.versions ?? [],
-    pattern: limits.pattern ?? null,
-  };
-}
+import { type Parameter, type ParameterLimits as Limits, parameterOf as live } from "./parameter.ts";
 
 /** A parameter that is read when the engine starts. */
 function atStart(...row: Parameters<typeof live>): Parameter {

@@ -1,34 +1,9 @@
-import type { Parameter, ParameterType, Unit } from "./parameter.ts";
+import { type Parameter, type ParameterLimits as Limits, parameterOf } from "./parameter.ts";
 
-interface Limits {
-  readonly unit?: Unit;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly values?: readonly string[];
-  readonly pattern?: RegExp;
-  readonly needsRestart?: boolean;
-}
-
-function row(
-  name: string,
-  type: ParameterType,
-  fallback: string | null,
-  limits: Limits,
-  description: string,
-): Parameter {
-  return {
-    name,
-    type,
-    description,
-    default: fallback,
-    minimum: limits.minimum ?? null,
-    maximum: limits.maximum ?? null,
-    values: type === "boolean" ? ["yes", "no"] : (limits.values ?? []),
-    unit: limits.unit ?? null,
-    needsRestart: limits.needsRestart ?? false,
-    versions: [],
-    pattern: limits.pattern ?? null,
-  };
+/** As parameterOf, with the two words that valkey has for a boolean. */
+function row(...[name, type, fallback, limits, description]: Parameters<typeof parameterOf>): Parameter {
+  const values = type === "boolean" ? { values: ["yes", "no"] } : {};
+  return parameterOf(name, type, fallback, { ...limits, ...values }, description);
 }
 
 const int = 2_147_483_647;

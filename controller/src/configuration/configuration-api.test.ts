@@ -1,8 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { Call } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
-import { silentLog } from "@holdfast/common/log.ts";
 import {
   type Configuration,
   type ConfigurationService,
@@ -11,28 +9,22 @@ import {
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { defaultCatalog } from "../catalog/catalog.ts";
 import { createEngineOffers } from "../catalog/engine-offers.ts";
-import { type Collections, createCollections } from "../collections.ts";
+import type { Collections } from "../collections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { createServiceAccess } from "../managed-service/service-access.ts";
 import { completed } from "../operation/operation.ts";
-import { createSealer } from "../secrets/sealer.ts";
-import { createEtcdStore } from "../store/etcd-store.ts";
-import type { Store } from "../store/store.ts";
-import { createUnitOfWork } from "../store/unit-of-work.ts";
 import { createConfigurationApi } from "./configuration-api.ts";
 
 // Nobody reconciles here: an operation is over when a test says so, as if its engine took that long.
-let etcd: TestEtcd;
-let store: Store;
+let kept: TestStore;
 let collections: Collections;
 const clock = systemClock;
-const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
-const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+const begin = () => kept.begin();
 const engines = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
 const call = {
   principal: { kind: "user", name: "anna", organizationId: "o" },
@@ -42,16 +34,10 @@ const call = {
 } as Partial<Call> as Call;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  collections = createCollections(store);
-  await collections.ready;
+  kept = await startTestStore();
+  collections = kept.collections;
 });
-afterAll(async () => {
-  collections?.close();
-  await store?.close();
-  await etcd?.stop();
-});
+afterAll(() => kept?.close());
 
 function api(patienceMs: number) {
   const { services, operations } = collections;

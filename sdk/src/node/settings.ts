@@ -37,14 +37,8 @@ export interface FoundSettings {
 }
 
 /** One place where settings come from. What is kept with a base URL is for that base URL only. */
-interface Source {
+interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
   readonly baseUrl?: string | undefined;
-  readonly credentials?: Credentials | undefined;
-  readonly person?: Credentials | undefined;
-  readonly caFile?: string | undefined;
-  readonly organization?: string | undefined;
-  readonly username?: string | undefined;
-  readonly dataDirectory?: string | undefined;
   readonly isProfile?: boolean;
   /** Why it has nothing, though it was named. */
   readonly missing?: string;

@@ -1,14 +1,13 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/etcd.ts";
-import { createCollections, type Collections } from "../../collections.ts";
-import { createEtcdStore } from "../../store/etcd-store.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/test-store.ts";
+import type { Collections } from "../../collections.ts";
 import { keyOf, type Kind, prefixOf } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import { sweepCredentials } from "./credential-upkeep.ts";
 import { createLastUse } from "./last-use.ts";
 
-let etcd: TestEtcd;
+let kept: TestStore;
 let store: Store;
 let collections: Collections;
 let now = 10 * 86_400_000;
@@ -17,16 +16,10 @@ const dayMs = 86_400_000;
 const signal = new AbortController().signal;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  collections = createCollections(store);
-  await collections.ready;
+  kept = await startTestStore(clock);
+  ({ store, collections } = kept);
 });
-afterAll(async () => {
-  collections.close();
-  await store.close();
-  await etcd.stop();
-});
+afterAll(() => kept?.close());
 
 async function put(kind: Kind, id: string, spec: object): Promise<void> {
   const metadata = { id, name: id, organizationId: "org", generation: 1, createdAt: 0, updatedAt: 0 };

@@ -1,27 +1,19 @@
-import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/etcd.ts";
-import { createCollections, type Collections } from "../../collections.ts";
-import { createEtcdStore } from "../../store/etcd-store.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/test-store.ts";
+import type { Collections } from "../../collections.ts";
 import { keyOf, type Kind, type Resource } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import { createOrganizationRemains } from "./organization-remains.ts";
 
-let etcd: TestEtcd;
+let kept: TestStore;
 let store: Store;
 let collections: Collections;
 
 beforeAll(async () => {
-  etcd = await startTestEtcd();
-  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  collections = createCollections(store);
-  await collections.ready;
+  kept = await startTestStore();
+  ({ store, collections } = kept);
 });
-afterAll(async () => {
-  collections.close();
-  await store.close();
-  await etcd.stop();
-});
+afterAll(() => kept?.close());
 
 const signal = new AbortController().signal;
 
