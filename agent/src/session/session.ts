@@ -17,6 +17,8 @@ export type OutgoingFrame = AgentFrame["frame"];
 export interface Session {
   readonly welcome: Welcome;
   readonly channel: ControllerChannel;
+  /** As the controller told it last: how long it takes until all of its agents are welcomed again when it dies. */
+  readonly fleetReturnMs: number;
   /** Never waits; a controller that does not read is cut. */
   send(frame: OutgoingFrame): void;
   /** Resolves with the reason when the stream is over, or the controller said goodbye. */
@@ -67,6 +69,7 @@ export function openSession(
   let answeredAt = monotonicMs();
   let heartbeat: NodeJS.Timeout | undefined;
   let intervalMs = Number.POSITIVE_INFINITY;
+  let fleetReturnMs = 0;
   let isCut = false;
   let session: Session | undefined;
   const gate = createWakeGate();
@@ -129,7 +132,17 @@ export function openSession(
     intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
     heartbeat = setInterval(beat, intervalMs);
     const retire = () => void setTimeout(() => finish("another session took its place"), retiredMs).unref();
-    session = { welcome, channel, send, ended: over.promise, close: () => finish("closed here"), retire };
+    session = {
+      welcome,
+      channel,
+      get fleetReturnMs() {
+        return fleetReturnMs;
+      },
+      send,
+      ended: over.promise,
+      close: () => finish("closed here"),
+      retire,
+    };
     opened.resolve(session);
   }
 
@@ -152,6 +165,7 @@ export function openSession(
       case "redirect":
         return handlers.onRedirect(frame.value.controller);
       case "heartbeatAck":
+        fleetReturnMs = frame.value.fleetReturnMs;
         return gate.answered(frame.value.sequence);
       case undefined:
         return;

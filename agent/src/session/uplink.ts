@@ -6,6 +6,7 @@ import { createBackOff } from "./back-off.ts";
 import { type ControllerChannel, createControllerChannel } from "./controller-channel.ts";
 import { createKnownControllers } from "./known-controllers.ts";
 import { createMachineCredentials } from "./machine-credentials.ts";
+import { createPatience } from "./patience.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
 
 /** The machine's way to the controllers, whichever of them it is that listens. */
@@ -45,12 +46,6 @@ type Next = { readonly at: "once"; readonly address?: string } | { readonly at: 
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
-/**
- * A welcome is waited for longer after each attempt without one: a controller that a whole fleet comes back to has more
- * handshakes to do than fit into the first wait, and whoever hangs up makes it do one in vain.
- */
-const firstPatienceMs = 5_000;
-const longestPatienceMs = 40_000;
 /** Certificates of seconds, in tests, must not spin. */
 const shortestRenewalMs = 200;
 const longestTimerMs = 2 ** 31 - 1;
@@ -62,9 +57,9 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const credentials = createMachineCredentials(stateDir, clock.now, log);
   const controllers = createKnownControllers(stateDir, deps.controllers);
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
+  const patience = createPatience();
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
-  let patienceMs = firstPatienceMs;
   let { ready } = deps;
   let unpaused: PromiseWithResolvers<void> | undefined;
   let newAuthorities = new AbortController();
@@ -90,14 +85,14 @@ export function createUplink(deps: UplinkDeps): Uplink {
         hello(),
         { ...handlers, onNews, onRedirect },
         clock.monotonicMs,
-        patienceMs,
+        patience.ms,
       );
-      patienceMs = firstPatienceMs;
+      patience.welcomed();
       void session.ended.then(() => channel.close());
       return session;
     } catch (error) {
       channel.close();
-      patienceMs = Math.min(patienceMs * 2, longestPatienceMs);
+      patience.failed();
       throw error;
     }
   }
@@ -145,6 +140,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     const stop = AbortSignal.any([signal, done.signal]);
     const over = session.ended.then((end): Next => {
       controllers.learn(end.controllers);
+      patience.lost(session.fleetReturnMs);
       if (current === session) current = undefined;
       if (!signal.aborted) log.info("session ended", { reason: end.reason });
       return { at: end.controllers.length > 0 ? "once" : "ease" };

@@ -14,9 +14,11 @@ interface Settings {
   readonly port?: number;
   /** What the welcome says of controllers; itself when there are none. */
   readonly controllers?: readonly string[];
+  /** What its agents are told of how long they take to come back, as a controller tells them. */
+  readonly fleetReturnMs?: number;
 }
 
-const { key, cert, ca, port = 0, controllers } = JSON.parse(process.argv[2] ?? "") as Settings;
+const { key, cert, ca, port = 0, controllers, fleetReturnMs = 0 } = JSON.parse(process.argv[2] ?? "") as Settings;
 const server = createSecureServer({
   key,
   cert,
@@ -25,7 +27,7 @@ const server = createSecureServer({
   rejectUnauthorized: true,
   minVersion: "TLSv1.3",
 });
-const acknowledgement = framed({ case: "heartbeatAck", value: { sequence: 1n } });
+const acknowledgement = framed({ case: "heartbeatAck", value: { sequence: 1n, fleetReturnMs } });
 let held = 0;
 
 server.on("stream", (stream) => {

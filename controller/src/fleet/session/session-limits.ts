@@ -11,6 +11,8 @@ export interface SessionLimits {
    * a heartbeat's, which together are below the 15 s that users are promised.
    */
   readonly silenceMs: number;
+  /** What it takes to welcome one agent of a fleet that comes back at once; docs/scale.md has the measurements. */
+  readonly returnMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;
   /** Frames that one agent sends. */

@@ -146,7 +146,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       return cut(session, Code.INVALID_ARGUMENT, "a standby has nothing to say");
     }
     if (kind === "heartbeat") {
-      session.send({ case: "heartbeatAck", value: { sequence: frame.sequence } });
+      const fleetReturnMs = Math.ceil(open.size * limits.returnMs);
+      session.send({ case: "heartbeatAck", value: { sequence: frame.sequence, fleetReturnMs } });
     } else if (kind === "observation") {
       if (value.instance !== undefined) events.observation(session, value.instance);
     } else if (kind === "taskProgress") events.progress(session, value);
