@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { readJson, writeAtomically } from "./files.ts";
 
 /** What one data directory has for itself on this host: loopback addresses, and the ports that go with them. */
@@ -90,7 +91,7 @@ function remove(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+    if (!hasCode(error, "EPERM")) throw error;
   }
 }
 
@@ -99,6 +100,6 @@ function share(directory: string): void {
   try {
     chmodSync(directory, 0o1777);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+    if (!hasCode(error, "EPERM")) throw error;
   }
 }

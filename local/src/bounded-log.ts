@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from "node:fs";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** A log file that never grows beyond its bound; a few older ones stay beside it as `.1`, `.2`... */
 export interface BoundedLog {
@@ -40,6 +41,6 @@ function renameIfThere(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
   }
 }

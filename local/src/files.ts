@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { chownSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Writes the whole file or leaves the old one, with its final mode and owner from its first moment. */
 export function writeAtomically(path: string, content: string, mode: number, owner?: number): void {
@@ -20,7 +21,7 @@ export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

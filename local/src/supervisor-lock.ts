@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { linkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { readJson } from "./files.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 import { identify, isRunning } from "./process-identity.ts";
@@ -23,7 +24,7 @@ export function takeSupervisorLock(runDir: string): { taken: true; release(): vo
         linkSync(own, lock);
         return { taken: true, release: () => rmSync(lock, { force: true }) };
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+        if (!hasCode(error, "EEXIST")) throw error;
       }
       const holder = readJson<ProcessIdentity>(lock);
       if (holder !== undefined && isRunning(holder)) return { taken: false, pid: holder.pid };
@@ -39,7 +40,7 @@ function setAside(lock: string): void {
   try {
     renameSync(lock, aside);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
     return;
   }
   // Between the look and the rename another process may have put its own lock there: give that back.

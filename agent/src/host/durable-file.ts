@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Replaces a file as a whole; after a crash it is the old one or the new one. Resolves when it is on the disk. */
 export async function writeDurably(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
@@ -37,7 +38,7 @@ export async function readIfThere(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { UpgradeAgent } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
 import type { ControllerChannel } from "../session/controller-channel.ts";
@@ -59,7 +60,7 @@ export function createAgentUpgrade({
     try {
       return await code.keep(fetched);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+      if (!hasCode(error, "ENOSPC")) throw error;
       throw new TaskFailed("no_room", "There is no room on the machine's disk for the new agent.", true);
     }
   }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { checkKey, ObjectExists, type ObjectFacts, type ObjectStore } from "./object-store.ts";
 
 /** Not a segment of any key, so no object is ever there. */
@@ -24,7 +25,7 @@ export function createDirectoryStore(directory: string): ObjectStore {
       try {
         await link(temporary, path);
       } catch (error) {
-        throw isCode(error, "EEXIST") ? new ObjectExists(key) : error;
+        throw hasCode(error, "EEXIST") ? new ObjectExists(key) : error;
       }
     } else await rename(temporary, path);
     await syncDirectory(dirname(path));
@@ -121,11 +122,7 @@ async function absentAsUndefined<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return undefined;
+    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return undefined;
     throw error;
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
-import { open, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
+import { syncDirectory } from "../../host/durable-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { type EngineDeps, ProgramFailed } from "../run-program.ts";
 import { dataDirectory, platform, program } from "./layout.ts";
@@ -60,13 +61,4 @@ function errorsOf(output: string): string {
     .split("\n")
     .filter((line) => /ERROR|FATAL|PANIC|DETAIL|STATEMENT/.test(line))
     .join("\n");
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { EngineDeps } from "../run-program.ts";
 import { ownKeyFile } from "./layout.ts";
@@ -21,7 +22,7 @@ async function writtenAt(path: string): Promise<bigint | undefined> {
   try {
     return (await stat(path, { bigint: true })).mtimeNs;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Ends the names of files that are only there while they are written. */
 export const temporarySuffix = ".tmp";
@@ -62,9 +63,4 @@ export async function namesIn(directory: string): Promise<string[]> {
 
 function temporaryIn(directory: string): string {
   return join(directory, `${randomUUID()}${temporarySuffix}`);
-}
-
-/** Is it an error of the system with this code, such as ENOENT? */
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

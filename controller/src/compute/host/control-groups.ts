@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { access, mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { MachinePlan } from "../compute-provider.ts";
-import { hasCode } from "./atomic-file.ts";
 
 /** Whether this host lets us make control groups: version 1 has a tree for each controller, version 2 one for all. */
 export type GroupAbility =

@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { chown, mkdir, open, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { inImage } from "@holdfast/image/in-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { layoutOf, type MachinePaths, machinePaths } from "./machine-paths.ts";
 import type { MachineRecord } from "./machine-record.ts";
-import { hasCode, namesIn } from "./atomic-file.ts";
+import { namesIn } from "./atomic-file.ts";
 import { placeIn, removePlaced } from "./storage-tiers.ts";
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { connect, createServer } from "node:net";
 import { realpathSync } from "node:fs";
-import { hasCode } from "./atomic-file.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 /**
  * Locks between the controllers of one host that share a directory. A lock is an abstract Unix socket that one process

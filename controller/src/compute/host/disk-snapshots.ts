@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, open, rename, rm, stat, truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import { hasCode, namesIn } from "./atomic-file.ts";
+import { namesIn } from "./atomic-file.ts";
 import { placeOf } from "./storage-tiers.ts";
 
 /** Stands before a snapshot's name. All that is beside a disk and begins with the disk's name goes with it (removePlaced). */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { hasCode } from "./atomic-file.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { chown, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { basename } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
-import { hasCode } from "./atomic-file.ts";
 import { makeDisk, removeWithDisk } from "./data-disk.ts";
 import type { MachineNumbers } from "./machine-number.ts";
 import type { Layout, MachinePaths } from "./machine-paths.ts";

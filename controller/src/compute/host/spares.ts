@@ -1,9 +1,10 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
-import { hasCode, namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
+import { namesIn, readIfThere, temporarySuffix, writeAtomically } from "./atomic-file.ts";
 import { diskBytesMin, makeDisk, removeWithDisk } from "./data-disk.ts";
 import type { DirectoryLock } from "./directory-lock.ts";
 import type { MachineNumbers } from "./machine-number.ts";

@@ -2,8 +2,9 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readlink, rm, symlink } from "node:fs/promises";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import { hasCode, namesIn } from "./atomic-file.ts";
+import { namesIn } from "./atomic-file.ts";
 
 /** Tiers of storage that this host has. */
 export interface StorageTiers {

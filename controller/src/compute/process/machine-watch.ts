@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { Log } from "@holdfast/common/log.ts";
-import { hasCode } from "../host/atomic-file.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { Layout } from "../host/machine-paths.ts";
 import { isRunning, readRun } from "./machine-run.ts";
 
