@@ -36,6 +36,9 @@ export function dispatcherFor(address: IncusAddress): Agent {
   return new Agent({ connect, headersTimeout: answerWithinMs, bodyTimeout: answerWithinMs });
 }
 
+/** Code of the error for a daemon whose certificate is in order, and not the known one. */
+export const otherCertificate = "ERR_INCUS_OTHER_CERTIFICATE";
+
 function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
   const pinned = fingerprintOf(new X509Certificate(serverCertificate).raw);
   return {
@@ -44,7 +47,9 @@ function tlsOptions({ certificate, key, serverCertificate }: IncusRemote) {
     key,
     minVersion: "TLSv1.3" as const,
     checkServerIdentity: (_name: string, peer: PeerCertificate) =>
-      fingerprintOf(peer.raw) === pinned ? undefined : new Error("the daemon of Incus has another certificate"),
+      fingerprintOf(peer.raw) === pinned
+        ? undefined
+        : Object.assign(new Error("the daemon of Incus has another certificate"), { code: otherCertificate }),
   };
 }
 

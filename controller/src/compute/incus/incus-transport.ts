@@ -1,6 +1,7 @@
 import { type Dispatcher, request } from "undici";
 import { HostUnreachable } from "../compute-failure.ts";
 import { localHostId } from "../hosts/hosts-provider.ts";
+import { otherCertificate } from "./incus-address.ts";
 
 /** What Incus answered when it did not do what was asked; the message is Incus's own. */
 export class IncusError extends Error {
@@ -97,15 +98,34 @@ const silences = new Set([
   "UND_ERR_SOCKET",
 ]);
 
+/** Whoever answers is not the daemon that is known, or cannot show it any more: nothing was asked of it. */
+export class NotTheDaemon extends HostUnreachable {}
+
+/** What OpenSSL says of a certificate that is neither the known one nor signed by it. */
+const strangers = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  otherCertificate,
+]);
+
 async function answered<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    if (strangers.has(code)) throw new NotTheDaemon(localHostId, `its Incus shows another certificate. ${ifRenewed}`);
+    if (code === "CERT_HAS_EXPIRED")
+      throw new NotTheDaemon(localHostId, `the certificate of its Incus has expired. ${ifRenewed}`);
     if (!silences.has(code)) throw error;
     throw unreachable(code);
   }
 }
+
+const ifRenewed =
+  "Where it was renewed, copy its server.crt to HOLDFAST_INCUS_SERVER_CERT and start the controller again.";
 
 /** The daemon of this host says nothing. */
 export function unreachable(reason: string): HostUnreachable {

@@ -34,7 +34,7 @@ export async function remoteByToken(
 
 /**
  * Resolves when the daemon trusts our certificate: it does already, or the token makes it. Throws with the command that helps
- * when it does not, and for a certificate that has expired.
+ * when it does not.
  */
 export async function becomeTrusted(
   incus: IncusClient,
@@ -55,7 +55,7 @@ export async function becomeTrusted(
       await sleep(lookEveryMs, undefined, { signal });
     }
   }
-  throw new Error(`The daemon of Incus does not trust this client's certificate, or it has expired. ${remedy}`);
+  throw new Error(`The daemon of Incus does not trust this client's certificate. ${remedy}`);
 }
 
 /** A daemon puts a new certificate to use in a moment. */
