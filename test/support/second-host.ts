@@ -12,16 +12,18 @@ export interface SecondHost {
   /** Pid of the program that controllers dial; undefined while it is down. */
   program(): number | undefined;
   /** Starts it, with the text of a join file if there is one, and further flags; resolves when it serves. */
-  start(joinFile?: string, further?: readonly string[]): Promise<void>;
+  start(joinFile?: string, further?: readonly string[], environment?: Readonly<Record<string, string>>): Promise<void>;
   /** Ctrl-C; its machines stop too. */
   stop(): Promise<void>;
+  /** Stops it and takes back what it has done to its host outside of its directory. */
+  clean(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-/** Not started yet. It ends with the test's process, whatever ends that. */
-export function newSecondHost(): SecondHost {
-  const supervised = newSupervised("second");
+/** Not started yet. It ends with the test's process, whatever ends that. `enter` comes before its command lines. */
+export function newSecondHost(enter: readonly string[] = []): SecondHost {
+  const supervised = newSupervised("second", undefined, enter);
   const { directory, processes } = supervised;
   const stop = () => supervised.end("SIGINT", 40_000);
 
@@ -40,16 +42,23 @@ export function newSecondHost(): SecondHost {
           const isProgram = /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && cmdline.includes("host/src/main.ts");
           return isProgram && environ.includes(`HOLDFAST_PROCESS_DIR=${directory}`);
         }),
-    async start(joinFile, further = []) {
+    async start(joinFile, further = [], environment = {}) {
       const flags = [...further];
       if (joinFile !== undefined) {
         const path = join(directory, "join.json");
         writeFileSync(path, joinFile, { mode: 0o600 });
         flags.push("--join", path);
       }
-      await supervised.start(["host", ...flags], { ready: () => supervised.output.includes(" serves at ") });
+      await supervised.start(["host", ...flags], {
+        ready: () => supervised.output.includes(" serves at "),
+        environment,
+      });
     },
     stop,
+    async clean() {
+      await stop();
+      await supervised.clean();
+    },
     async remove() {
       await stop();
       await supervised.remove();

@@ -31,8 +31,11 @@ interface SupervisedStart {
 
 const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
 
-/** Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one. */
-export function newSupervised(name: string, given?: string): Supervised {
+/**
+ * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one. `enter` is what
+ * comes before its command lines.
+ */
+export function newSupervised(name: string, given?: string, enter: readonly string[] = []): Supervised {
   const directory = given ?? mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
   const guard = guardDirectory(directory);
   let supervisor: ChildProcess | undefined;
@@ -47,7 +50,7 @@ export function newSupervised(name: string, given?: string): Supervised {
     processes: () => findProcesses(directory, isGone() ? undefined : supervisor?.pid),
     async start(args, { ready, environment = {} }) {
       output = "";
-      const launch = dyingWithParent([process.execPath, entry, ...args, "--data", directory]);
+      const launch = dyingWithParent([...enter, process.execPath, entry, ...args, "--data", directory]);
       const child = spawn(launch.command, launch.args, {
         env: { ...childEnvironment(), ...environment },
         stdio: ["ignore", "pipe", "pipe"],
@@ -77,8 +80,8 @@ export function newSupervised(name: string, given?: string): Supervised {
       clearTimeout(force);
     },
     async clean() {
-      const args = [entry, "clean", "--data", directory];
-      const child = spawn(process.execPath, args, { env: childEnvironment(), stdio: "ignore" });
+      const [command, ...args] = [...enter, process.execPath, entry, "clean", "--data", directory];
+      const child = spawn(command, args, { env: childEnvironment(), stdio: "ignore" });
       await new Promise((resolve) => child.once("close", resolve));
     },
     remove: () => guard.end(),

@@ -1,0 +1,260 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
+import { addressBlockOf } from "@holdfast/local/incus-host.ts";
+import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CabledNetwork, makeCabledNetwork } from "../support/cabled-network.ts";
+import { queryOnce } from "../support/clients.ts";
+import { freePorts } from "../support/free-ports.ts";
+import type { GrpcCalls } from "../support/grpc-calls.ts";
+import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "../support/incus-machines.ts";
+import { asOperator } from "../support/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { lastLogLines } from "../support/platform-logs.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
+import { newSecondHost, type SecondHost } from "../support/second-host.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { createTestCertificate } from "../support/test-certificate.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const run = promisify(execFile);
+const signal = AbortSignal.timeout(1_800_000);
+const missing =
+  process.env["HOLDFAST_TEST_HOSTS"] === "1" ? await incusMissing() : "it takes minutes: npm run faults -- --hosts";
+
+/** The controllers' own host, and one with a daemon, a network and mounts of its own; both of one zone. */
+describe.skipIf(missing !== undefined)(
+  `two hosts with machines of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    let network: CabledNetwork;
+    let platform: Platform;
+    let host: SecondHost;
+    let services: Services;
+    let incus: { readonly local: IncusClient; readonly second: IncusClient };
+    let block = "";
+    let near: RunningService;
+    let far: RunningService;
+
+    beforeAll(async () => {
+      network = await makeCabledNetwork(0);
+      platform = await startPlatform({ flags: ["--provider", "incus", "--advertise", network.near] });
+      services = createServices(platform);
+      host = newSecondHost(network.enter);
+      const [port] = await freePorts(1);
+      // Room for two machines of 2 GiB, and not for three.
+      const { memoryTotalBytes } = await getHost("local");
+      const memoryOvercommit = (5 * 1024 ** 3) / Number(memoryTotalBytes);
+      const added = { hostId: "second", zone: "local", address: `${network.far}:${port}`, memoryOvercommit };
+      const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
+      await host.start(joinFile, ["--provider", "incus"]);
+      const { loopback_block } = JSON.parse(readFileSync(join(host.directory, "installation.json"), "utf8"));
+      block = addressBlockOf(loopback_block);
+      const number = loopback_block.split(".")[1];
+      const socket = incusSocket(incusDirectory(number));
+      incus = { local: openIncusOf(platform), second: createIncusClient({ socket }, `holdfast-${number}`) };
+      await hostIs(({ state }) => state === "ready");
+    });
+    afterAll(async () => {
+      await network?.cable(true);
+      await Promise.all([incus?.local.close(), incus?.second.close()]);
+      await host?.clean();
+      await host?.remove();
+      await platform?.remove();
+      await network?.close();
+    });
+
+    const hosts = <T>(use: (rpcs: GrpcCalls<typeof HostService>) => Promise<T>) =>
+      asOperator(platform, HostService, use);
+    const getHost = (hostId: string) => hosts((rpcs) => rpcs.getHost({ hostId }));
+    const hostIs = (test: (found: Host) => boolean, hostId = "second") =>
+      waitUntil(`host ${hostId} is as it should be`, async () => test(await getHost(hostId)), {
+        everyMs: 250,
+        withinMs: 90_000,
+        describe: () => `${host.output}\n${lastLogLines(platform.directory, 30, "host")}`,
+      });
+    const create = async (name: string) => {
+      const { id } = await services.create(name, { allowed_cidrs: [`${network.near}/32`, "10.0.0.0/8"] });
+      return id;
+    };
+    const running = async (id: string) => {
+      // The very first machine of a daemon waits for the image.
+      await services.settled(id, "Running", 150_000);
+      return services.open(id);
+    };
+    const instancesOn = async (client: IncusClient) =>
+      (await client.call<string[]>("GET", "/1.0/instances", signal)).length;
+    const machineOf = ({ service }: RunningService) => service.nodes[0]?.id ?? "";
+    const count = async (of: RunningService) => {
+      const sql = "INSERT INTO written DEFAULT VALUES RETURNING (SELECT count(*)::int FROM written) AS before";
+      const [row] = await queryOnce<{ before: number }>(platform, of.connection, of, sql);
+      return row?.before;
+    };
+
+    it("run services, which clients reach on both where their list allows it", async () => {
+      // Both have the same disk in truth, so the one with more memory is preferred.
+      near = await running(await create("near"));
+      await hosts((rpcs) => rpcs.cordonHost({ hostId: "local" }));
+      far = await running(await create("far"));
+      expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([1, 1]);
+      for (const each of [near, far]) {
+        await queryOnce(platform, each.connection, each, "CREATE TABLE written (at timestamptz DEFAULT now())");
+        expect(await count(each)).toBe(0);
+      }
+      const found = await getHost("second");
+      expect(found).toMatchObject({ provider: "incus", machines: 1, memoryPromisedBytes: 2n * 1024n ** 3n });
+      const path = `/managed-services/${far.service.id}`;
+      expectStatus(await platform.rest.patch(path, { allowed_cidrs: ["192.0.2.1/32"] }), 200);
+      await waitUntil("the other host's edge is closed", () =>
+        count(far).then(
+          () => false,
+          () => true,
+        ),
+      );
+      expectStatus(await platform.rest.patch(path, { allowed_cidrs: [`${network.near}/32`] }), 200);
+      await waitUntil("the other host's edge is open again", () =>
+        count(far).then(
+          () => true,
+          () => false,
+        ),
+      );
+    });
+
+    it("keep a way to each other's machines, and nobody's who is no member of the same service", async () => {
+      for (const id of ["local", "second"]) await hostIs(({ missingPaths }) => missingPaths.length === 0, id);
+      const routes = (await run("ip", ["route", "show", "proto", "146"])).stdout;
+      expect(routes).toContain(`${block}.0.0/16 via ${network.far}`);
+      expect(await network.run("ip", "route", "show", "proto", "146")).toContain(`via ${network.near}`);
+      const pid = await firstProcessOf(incus.local, machineOf(near));
+      const { stdout } = await run("nsenter", ["-t", String(pid), "-n", "ip", "-json", "route", "get", `${block}.0.9`]);
+      expect(JSON.parse(stdout)).toMatchObject([{ gateway: expect.any(String) }]);
+    });
+
+    it("refuse what neither has room for, with each one's figures, and make it as soon as one has", async () => {
+      const second = await running(await create("second"));
+      expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([1, 2]);
+      const third = await create("third");
+      const { error } = await services.settled(third, "Error");
+      expect(error?.message).toMatch(/local: it is cordoned\./);
+      expect(error?.message).toMatch(/second: 2\.0 GiB of memory were asked for, and 4\.0 GiB of .* are promised/);
+      await services.delete(second.service.id);
+      const made = await waitUntil(
+        "it is made by itself",
+        async () => {
+          const service = await services.get(third);
+          return service.status === "Running" && service.operation === null;
+        },
+        { withinMs: 120_000, describe: () => services.describe(third) },
+      );
+      expect(made).toBe(true);
+      expect(await instancesOn(incus.second)).toBe(2);
+      await services.delete(third);
+    });
+
+    it("show the machines of a lost one as unreachable, make others elsewhere, and adopt what is there when it is back", async () => {
+      const keeper = await firstProcessOf(incus.second, machineOf(far));
+      const before = await count(far);
+      const goes = await running(await create("goes"));
+      expect(await instancesOn(incus.second)).toBe(2);
+      await hosts((rpcs) => rpcs.uncordonHost({ hostId: "local" }));
+      await network.cable(false);
+      killAtOnce(await daemonOf(incus.second));
+      const at = Date.now();
+      await hostIs(({ state }) => state === "unreachable");
+      const node = async () => (await services.get(far.service.id)).nodes[0]?.status;
+      await waitUntil("its machine is said to be unreachable", async () => (await node()) === "Unreachable");
+      console.log(`host lost: shown after ${Date.now() - at} ms`);
+      expect(await count(near)).toBeGreaterThanOrEqual(0);
+      const elsewhere = await running(await create("elsewhere"));
+      expect(await firstProcessOf(incus.local, machineOf(elsewhere))).toBeGreaterThan(0);
+      expectStatus(await platform.rest.delete(`/managed-services/${goes.service.id}`), 202);
+
+      await network.cable(true);
+      const back = Date.now();
+      await hostIs(({ state }) => state === "ready");
+      await waitUntil(
+        "its service is well",
+        async () => {
+          const { status, health } = await services.get(far.service.id);
+          return status === "Running" && health.status === "healthy";
+        },
+        { withinMs: 60_000, describe: () => services.describe(far.service.id) },
+      );
+      console.log(`host back: its service is well after ${Date.now() - back} ms`);
+      expect(await firstProcessOf(incus.second, machineOf(far))).toBe(keeper);
+      expect(await count(far)).toBe((before ?? 0) + 1);
+      await services.gone(goes.service.id);
+      expect([await instancesOn(incus.local), await instancesOn(incus.second)]).toEqual([2, 1]);
+      await services.delete(elsewhere.service.id);
+    });
+
+    it("may be spoken to by HTTPS with certificates from one start to the next", async () => {
+      const files = await mkdtemp(join(tmpdir(), "holdfast-hosts-"));
+      try {
+        const { cert, key } = await createTestCertificate(Date.now() + 90 * 86_400_000);
+        const certificate = cert.replaceAll(/-----[^-]+-----|\s/g, "");
+        await incus.second.call("POST", "/1.0/certificates", signal, { type: "client", certificate });
+        await incus.second.call("PATCH", "/1.0", signal, { config: { "core.https_address": "127.0.0.1:8443" } });
+        const about = await incus.second.call<{ environment: { certificate: string } }>("GET", "/1.0", signal);
+        const names = { "client.crt": cert, "client.key": key, "server.crt": about.environment.certificate };
+        for (const [name, text] of Object.entries(names)) await writeFile(join(files, name), text, { mode: 0o600 });
+        const before = await count(far);
+        await host.stop();
+        await hostIs(({ state }) => state === "unreachable");
+        await host.start(undefined, [], {
+          HOLDFAST_INCUS_URL: "https://127.0.0.1:8443",
+          HOLDFAST_INCUS_CERT: join(files, "client.crt"),
+          HOLDFAST_INCUS_KEY: join(files, "client.key"),
+          HOLDFAST_INCUS_SERVER_CERT: join(files, "server.crt"),
+        });
+        await hostIs(({ state }) => state === "ready");
+        await waitUntil(
+          "its service answers",
+          () =>
+            count(far).then(
+              (now) => now === (before ?? 0) + 1,
+              () => false,
+            ),
+          {
+            everyMs: 200,
+            withinMs: 60_000,
+          },
+        );
+        await hosts((rpcs) => rpcs.cordonHost({ hostId: "local" }));
+        const made = await running(await create("by-https"));
+        expect(await firstProcessOf(incus.second, machineOf(made))).toBeGreaterThan(0);
+        await services.delete(made.service.id);
+        await hosts((rpcs) => rpcs.uncordonHost({ hostId: "local" }));
+      } finally {
+        await rm(files, { recursive: true, force: true });
+      }
+    });
+
+    it("are emptied, filled again and given up as their operator says", async () => {
+      await hosts((rpcs) => rpcs.drainHost({ hostId: "second", stopSingleNodes: true }));
+      await services.settled(far.service.id, "Stopped");
+      await hostIs(({ drain }) => drain?.state === "drained");
+      await hosts((rpcs) => rpcs.uncordonHost({ hostId: "second" }));
+      await services.settled(far.service.id, "Running");
+      await expect(hosts((rpcs) => rpcs.removeHost({ hostId: "second" }))).rejects.toThrow(far.service.id);
+      await services.delete(far.service.id);
+      expect(await instancesOn(incus.second)).toBe(0);
+      await hosts((rpcs) => rpcs.removeHost({ hostId: "second" }));
+      const { hosts: left } = await hosts((rpcs) => rpcs.listHosts({}));
+      expect(left.map(({ id }) => id)).toEqual(["local"]);
+      await waitUntil(
+        "the way to its machines is taken back",
+        async () => {
+          const { stdout } = await run("ip", ["route", "show", "proto", "146"]);
+          return !stdout.includes(block);
+        },
+        { withinMs: 60_000 },
+      );
+    });
+  },
+);
