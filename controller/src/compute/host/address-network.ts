@@ -1,3 +1,5 @@
+import { isIPv6 } from "node:net";
+
 /** A network of IPv4 addresses, such as `203.0.113.16/28`. */
 export interface AddressNetwork {
   /** As it is written, from its first address on. */
@@ -14,6 +16,8 @@ export function addressNetworkOf(text: string): AddressNetwork {
   const [, address = "", bitsText = ""] = /^((?:\d{1,3}\.){3}\d{1,3})\/(\d{1,2})$/.exec(text) ?? [];
   const bytes = address.split(".").map(Number);
   const bits = Number(bitsText);
+  if (isIPv6(text.split("/")[0] ?? ""))
+    throw new Error(`${text} is of IPv6: machines have addresses of IPv4 alone, such as those of 203.0.113.16/28`);
   if (address === "" || bytes.some((byte) => byte > 255) || bits > 32)
     throw new Error(`${text} is not a network of IPv4 addresses, such as 203.0.113.16/28`);
   if (bits < bitsMin) throw new Error(`${text} is larger than /${bitsMin}`);
