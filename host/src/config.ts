@@ -1,8 +1,7 @@
 import { readConfig, text } from "@holdfast/common/config.ts";
 import { settings as ofControllers } from "@holdfast/controller/config.ts";
 
-const { provider, processDir, imagesDir, loopbackBlock, publicAddresses, spares, memoryOvercommit, logLevel } =
-  ofControllers;
+const { provider, processDir, imagesDir, loopbackBlock, publicAddresses, spares, logLevel } = ofControllers;
 const { storageTiers, incusSocket, incusProject, incusPool, incusTierPools, incusAddressBlock } = ofControllers;
 const { incusUrl, incusCert, incusKey, incusServerCert, incusTokenFile } = ofControllers;
 
@@ -16,7 +15,6 @@ export const settings = {
   loopbackBlock,
   publicAddresses,
   spares,
-  memoryOvercommit,
   storageTiers,
   incusSocket,
   incusUrl,

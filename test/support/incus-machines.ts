@@ -97,6 +97,8 @@ export async function startTestIncus(
     readonly command: readonly string[];
     /** Entries of HOLDFAST_STORAGE_TIERS. */
     readonly tiers?: readonly string[];
+    /** Pools for the roots of some tiers, which the test makes. */
+    readonly pools?: Readonly<Record<string, string>>;
   },
 ): Promise<TestIncus> {
   const number = claimIncusNumber();
@@ -132,9 +134,8 @@ export async function startTestIncus(
       addressBlock: host.addressBlock,
       publicBlock: addressNetworkOf(publicBlock),
       hostPorts: [1],
-      pool: () => host.estate.pool,
+      pool: (tier) => options.pools?.[tier] ?? host.estate.pool,
       tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
-      memoryOvercommit: 10,
       imagesDir: images.imagesDir,
       checkout: testCheckout,
       node: process.execPath,

@@ -25,7 +25,6 @@ export type ProviderConfig = Pick<
   | "loopbackBlock"
   | "publicAddresses"
   | "spares"
-  | "memoryOvercommit"
   | "incusPool"
   | "incusTierPools"
   | "storageTiers"
@@ -128,7 +127,6 @@ async function providerOf(
         addressBlock: config.incusAddressBlock,
         hostPorts: deps.hostPorts,
         pool: poolsOf(config),
-        memoryOvercommit: config.memoryOvercommit,
         spares,
       });
       // A machine that is asked for meanwhile waits for the same, and says what went wrong.

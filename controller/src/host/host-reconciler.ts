@@ -145,7 +145,7 @@ function isMaterial(before: HostFacts, after: HostFacts): boolean {
 
 /** All but what is free. */
 function fixedPart(facts: HostFacts): string {
-  const tiers = facts.tiers.map(({ name, totalBytes }) => ({ name, totalBytes }));
+  const tiers = facts.tiers.map((tier) => ({ ...tier, freeBytes: 0 }));
   return JSON.stringify({ ...facts, tiers, memoryFreeBytes: 0, diskFreeBytes: 0 });
 }
 

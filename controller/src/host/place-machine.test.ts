@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../../../test/support/random.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
+import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "./host.ts";
 import { placeMachine, refusalOn, type Wanted } from "./place-machine.ts";
@@ -112,6 +113,28 @@ describe("placing a machine", () => {
   ])("tells of %s", (_, what, hosts, machines, reason) => {
     expect(placeMachine(what, hosts, machines).reason).toMatch(reason);
   });
+});
+
+const tierOf = (name: string, fileSystem?: string) => ({
+  name,
+  totalBytes: 100 * gib,
+  freeBytes: 90 * gib,
+  fileSystem,
+});
+const disks = (ofMaxiops?: string, ofStandard?: string) => {
+  const facts = { tiers: [tierOf("maxiops", ofMaxiops), tierOf("standard", ofStandard)] } as Partial<HostFacts>;
+  return readyHost("a", { diskOvercommit: 1 }, facts);
+};
+
+// biome-ignore format: a table
+it.each<[string, HostObject, string, boolean]>([
+  ["of the same tier count",                             disks("1", "2"), "maxiops",  false],
+  ["of a tier on another disk do not",                   disks("1", "2"), "standard", true],
+  ["of a tier on the same disk do",                      disks("1", "1"), "standard", false],
+  ["of any tier do where nobody knows who shares a disk", disks(),        "standard", false],
+])("promises of disks %s", (_, host, storageTier, fits) => {
+  const there = many(9, () => machine("a"));
+  expect(refusalOn(wanted({ storageTier, diskBytes: 20 * gib }), host, there) === undefined).toBe(fits);
 });
 
 /** Placed one after the other, as fast as they come, whatever comes and goes. */

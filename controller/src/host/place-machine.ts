@@ -1,16 +1,22 @@
-import { admitDisk, firstBytes } from "../compute/host/free-space.ts";
+import { firstBytes } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "./host.ts";
+import {
+  diskOf,
+  freeDiskRefusal,
+  isPeer,
+  memoryRefusal,
+  promisedDiskRefusal,
+  type Promises,
+  promisesOn,
+  type WantedRoom,
+} from "./host-promises.ts";
 import { doubledBlocks } from "./public-blocks.ts";
 
 /** What a machine needs of its host. */
 export interface Wanted
-  extends Pick<
-    MachineSpecObject,
-    "owner" | "kind" | "engine" | "version" | "image" | "zone" | "storageTier" | "memoryBytes" | "diskBytes" | "apart"
-  > {
-  /** Its own promise, if it has one already, does not count against it. */
-  readonly id: string;
+  extends WantedRoom,
+    Pick<MachineSpecObject, "kind" | "engine" | "version" | "image" | "zone" | "apart"> {
   /** It is there already, with the addresses that it has. */
   readonly isMade?: boolean;
 }
@@ -23,18 +29,6 @@ export type PlaceChoice =
   | { readonly hostId: string; readonly image: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
-/** What machines were promised of a host. */
-interface Promises {
-  readonly memoryBytes: number;
-  readonly diskBytes: number;
-  /** Placed, and not yet written to. */
-  readonly unmade: number;
-  /** Members of the same service. */
-  readonly peers: number;
-}
-
-const gib = 1024 ** 3;
-const noPromises: Promises = { memoryBytes: 0, diskBytes: 0, unmade: 0, peers: 0 };
 /** So many hosts are told about in a refusal. */
 const mostNamed = 10;
 
@@ -53,12 +47,12 @@ export function placeMachine(
   const all = [...hosts];
   const near = all.filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
   if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
-  const promised = promisesOf(wanted, machines);
+  const here = Map.groupBy(machines, ({ spec }) => spec.hostId);
   const doubled = doubledBlocks(all);
   const refusals: string[] = [];
   const fitting = near.flatMap((host) => {
     const { id } = host.metadata;
-    const promises = promised.get(id) ?? noPromises;
+    const promises = promisesOn(host, wanted, here.get(id) ?? []);
     const refusal = doubled.get(id) ?? refusalOf(wanted, host, promises);
     if (refusal === undefined) return [{ id, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
     refusals.push(`${id}: ${refusal}`);
@@ -81,9 +75,7 @@ export function imageFor(wanted: Wanted, machines: Iterable<MachineObject>): str
 
 /** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
 export function refusalOn(wanted: Wanted, host: HostObject, machines: Iterable<MachineObject>): string | undefined {
-  const { id } = host.metadata;
-  const here = Iterator.from(machines).filter(({ spec }) => spec.hostId === id);
-  return refusalOf(wanted, host, promisesOf(wanted, here).get(id) ?? noPromises);
+  return refusalOf(wanted, host, promisesOn(host, wanted, machines));
 }
 
 type Check = (wanted: Wanted, host: HostObject, promises: Promises) => string | undefined;
@@ -138,31 +130,6 @@ function publicAddressRefusal(
   return `${publicTotal - publicFree + unmade} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
 }
 
-function memoryRefusal({ memoryBytes }: Wanted, { spec, status }: HostObject, promises: Promises): string | undefined {
-  const total = status.facts?.memoryTotalBytes ?? 0;
-  const factor = spec.memoryOvercommit;
-  if (factor === null || promises.memoryBytes + memoryBytes <= total * factor) return undefined;
-  return `${inGib(memoryBytes)} GiB of memory were asked for, and ${inGib(promises.memoryBytes)} GiB of ${inGib(total)} GiB times ${factor} are promised.`;
-}
-
-function promisedDiskRefusal({ diskBytes }: Wanted, host: HostObject, promises: Promises): string | undefined {
-  const total = diskOf(host).totalBytes;
-  const factor = host.spec.diskOvercommit;
-  if (factor === null || promises.diskBytes + diskBytes <= total * factor) return undefined;
-  return `${inGib(diskBytes)} GiB of disk were asked for, and ${inGib(promises.diskBytes)} GiB of ${inGib(total)} GiB times ${factor} are promised.`;
-}
-
-function freeDiskRefusal(wanted: Wanted, host: HostObject, { unmade }: Promises): string | undefined {
-  const admission = admitDisk(wanted.diskBytes, { ...diskOf(host, wanted), promisedBytes: unmade * firstBytes });
-  return admission.admitted ? undefined : admission.reason;
-}
-
-/** The storage that it would be on: the tier's where there are tiers. */
-function diskOf({ status: { facts } }: HostObject, wanted?: Wanted): { totalBytes: number; freeBytes: number } {
-  const tier = facts?.tiers.find(({ name }) => name === wanted?.storageTier);
-  return tier ?? { totalBytes: facts?.diskTotalBytes ?? 0, freeBytes: facts?.diskFreeBytes ?? 0 };
-}
-
 /** What would be left of the host with it: of its memory or its disk, whichever is less, and of both. May be below zero. */
 function freeSharesOf(wanted: Wanted, host: HostObject, promises: Promises): { least: number; together: number } {
   const memoryTotal = (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 1);
@@ -170,30 +137,4 @@ function freeSharesOf(wanted: Wanted, host: HostObject, promises: Promises): { l
   const memoryShare = 1 - (promises.memoryBytes + wanted.memoryBytes) / memoryTotal;
   const diskShare = (freeBytes - (promises.unmade + 1) * firstBytes) / totalBytes;
   return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
-}
-
-function promisesOf(wanted: Wanted, machines: Iterable<MachineObject>): Map<string, Promises> {
-  const promised = new Map<string, Promises>();
-  for (const { metadata, spec, status } of machines) {
-    if (spec.hostId === null || metadata.id === wanted.id) continue;
-    // Those that wait for an owner make room for one that has one.
-    if (spec.owner === null && wanted.owner !== null) continue;
-    const before = promised.get(spec.hostId) ?? noPromises;
-    promised.set(spec.hostId, {
-      memoryBytes: before.memoryBytes + spec.memoryBytes,
-      diskBytes: before.diskBytes + spec.diskBytes,
-      unmade: before.unmade + (status.address === "" ? 1 : 0),
-      peers: before.peers + (isPeer(spec, wanted) ? 1 : 0),
-    });
-  }
-  return promised;
-}
-
-/** Is it another member of the same service? */
-function isPeer({ owner }: MachineSpecObject, wanted: Wanted): boolean {
-  return owner !== null && owner.kind === wanted.owner?.kind && owner.id === wanted.owner.id;
-}
-
-function inGib(bytes: number): string {
-  return (bytes / gib).toFixed(1);
 }

@@ -1,5 +1,6 @@
 import type { Fleet } from "../fleet/fleet.ts";
-import { type HostObject, isBounded, withPromise } from "../host/host.ts";
+import { type HostObject, isBounded } from "../host/host.ts";
+import { type HostPromise, takeRoom } from "../host/host-room.ts";
 import { imageFor, refusalOn } from "../host/place-machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
@@ -11,7 +12,7 @@ import { isSameKind } from "./waiting-plan.ts";
 export interface TakenMachine {
   readonly machine: Stored<MachineObject>;
   /** Its host with this machine promised, for the transaction that claims it; undefined where nothing but what is free counts. */
-  readonly promise: { readonly of: Stored<HostObject>; readonly after: HostObject } | undefined;
+  readonly promise: HostPromise | undefined;
   /** It was not claimed: another caller may have it. */
   giveBack(): void;
 }
@@ -57,21 +58,13 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   const taken = new WeakSet<MachineObject>();
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
-  function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject | undefined): boolean {
+  function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject): boolean {
     // None is made ahead as a virtual machine.
     if (wanted.kind === "virtual_machine") return false;
-    if (host === undefined || !isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
+    if (!isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
     if (wanted.image !== "" && spec.image !== wanted.image) return false;
     // Whatever it runs from is there, and the addresses that it has.
     return refusalOn({ ...wanted, image: "", id: metadata.id, isMade: true }, host, objects()) === undefined;
-  }
-
-  /** The host as it is now, with all that was promised on it until now counted, if the machine fits there still. */
-  async function countedHost(machine: MachineObject, wanted: MachineSpecObject, signal?: AbortSignal) {
-    const host = await hosts.fresh(machine.spec.hostId ?? "", signal);
-    if (host === undefined) return undefined;
-    await machines.reached(host.modRevision, 1_000);
-    return fits(machine, wanted, host.object) ? { of: host, after: withPromise(host.object) } : undefined;
   }
 
   return {
@@ -92,7 +85,8 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
         const giveBack = () => void taken.delete(object);
         if (!isBounded(host)) return { machine, promise: undefined, giveBack };
         try {
-          const promise = await countedHost(object, wanted, signal);
+          const refusal = (fresh: HostObject) => (fits(object, wanted, fresh) ? undefined : "it does not fit any more");
+          const { promise } = await takeRoom(host.metadata.id, refusal, { machines, hosts }, signal);
           if (promise !== undefined) return { machine, promise, giveBack };
         } catch (error) {
           giveBack();

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { knownImageIds } from "@holdfast/image/image-manifest.ts";
 import { memoryOf, spaceOf } from "./free-space.ts";
 import { bootId } from "./process-identity.ts";
@@ -32,6 +33,8 @@ export interface StorageTier {
   readonly name: string;
   readonly totalBytes: number;
   readonly freeBytes: number;
+  /** Tells whether two tiers of the host share their space; absent where an earlier version told. */
+  readonly fileSystem?: string;
   /** Why data disks of this tier can have no snapshots; empty when they can, absent where an earlier version told. */
   readonly noSnapshots?: string;
 }
@@ -70,8 +73,9 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     diskFreeBytes: space.freeBytes,
     tiers: await Promise.all(
       tiers.names.map(async (name) => {
-        const { totalBytes, freeBytes } = await spaceOf(tiers.directoryOf(name) ?? directory, 0);
-        return { name, totalBytes, freeBytes, noSnapshots: await noSnapshots(name) };
+        const place = tiers.directoryOf(name) ?? directory;
+        const [{ totalBytes, freeBytes }, { dev }] = await Promise.all([spaceOf(place, 0), stat(place)]);
+        return { name, totalBytes, freeBytes, fileSystem: String(dev), noSnapshots: await noSnapshots(name) };
       }),
     ),
     version,

@@ -1,22 +1,7 @@
 import { expect, test } from "vitest";
-import { admitMemory, admitRoot } from "./admission.ts";
+import { admitRoot } from "./admission.ts";
 
 const gib = 1024 ** 3;
-const memory = { memoryBytes: 16 * gib, memoryOvercommit: 2, promisedMemoryBytes: 30 * gib };
-
-test.each([
-  ["what is left of the promise is given", 2, undefined],
-  ["more than that is not, with the figures", 3, /3\.0 GiB were asked for, 2\.0 GiB of 16\.0 GiB times 2 are not/],
-])("%s", (_, asked, reason) => {
-  const refused = admitMemory(asked * gib, memory);
-  if (reason === undefined) expect(refused).toBeUndefined();
-  else expect(refused).toMatch(reason);
-});
-
-test("a host that promised more than it may now says that nothing is left", () => {
-  expect(admitMemory(gib, { ...memory, promisedMemoryBytes: 64 * gib })).toMatch(/ 0\.0 GiB of 16\.0 GiB/);
-});
-
 test.each([
   [2, 0, undefined],
   [0.2, 0, /0\.2 GiB of 20\.0 GiB are free, a new machine needs 1\.3 GiB/],

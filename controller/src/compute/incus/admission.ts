@@ -13,10 +13,6 @@ const reserveShare = 0.05;
 
 /** What a host has for machines. */
 export interface HostRoom {
-  readonly memoryBytes: number;
-  /** So many times the memory may be promised. */
-  readonly memoryOvercommit: number;
-  readonly promisedMemoryBytes: number;
   /** What Incus says of the pool: Created when it is well. */
   readonly poolStatus: string;
   readonly poolBytes: number;
@@ -35,7 +31,6 @@ export async function roomOf(
   machines: readonly MachineRecord[],
   place: {
     readonly pool: string;
-    readonly memoryOvercommit: number;
     readonly directory: string;
     /** What snapshots of data disks there may still come to take. */
     readonly snapshotBytes: number;
@@ -43,16 +38,12 @@ export async function roomOf(
   },
   signal: AbortSignal,
 ): Promise<HostRoom> {
-  const { pool, memoryOvercommit, directory, snapshotBytes, now } = place;
-  const [host, { status }, roots] = await Promise.all([
-    incus.call<{ memory: { total: number } }>("GET", "/1.0/resources", signal),
+  const { pool, directory, snapshotBytes, now } = place;
+  const [{ status }, roots] = await Promise.all([
     incus.call<{ status: string }>("GET", `/1.0/storage-pools/${pool}`, signal),
     incus.call<{ space: { used: number; total: number } }>("GET", `/1.0/storage-pools/${pool}/resources`, signal),
   ]);
   return {
-    memoryBytes: host.memory.total,
-    memoryOvercommit,
-    promisedMemoryBytes: machines.reduce((sum, { spec }) => sum + spec.plan.memoryBytes, 0),
     poolStatus: status,
     poolBytes: roots.space.total,
     poolFreeBytes: roots.space.total - roots.space.used,
@@ -62,22 +53,15 @@ export async function roomOf(
   };
 }
 
-/** Can the host take this machine besides those it has? A refusal names what is short, and by how much. */
-export async function admitMachine(spec: MachineSpec, room: HostRoom): Promise<Admission> {
-  const refused = admitMemory(spec.plan.memoryBytes, room) ?? admitRoot(room);
+/**
+ * Can the host take this machine besides those it has, or give one that it has what it is to grow to? A refusal names what is
+ * short, and by how much. Memory is promised before a machine is made (place-machine.ts), and by whoever knows of all promises.
+ */
+export async function admitMachine(spec: MachineSpec, isMade: boolean, room: HostRoom): Promise<Admission> {
+  const refused = isMade ? undefined : admitRoot(room);
   if (refused !== undefined) return { admitted: false, reason: refused };
   const space = await spaceOf(room.directory, room.youngMachines * firstBytes + room.snapshotBytes);
   return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
-}
-
-/** Pure: why not, or undefined. */
-export function admitMemory(
-  askedBytes: number,
-  room: Pick<HostRoom, "memoryBytes" | "memoryOvercommit" | "promisedMemoryBytes">,
-): string | undefined {
-  const freeBytes = room.memoryBytes * room.memoryOvercommit - room.promisedMemoryBytes;
-  if (askedBytes <= freeBytes) return undefined;
-  return `The host has no memory for the machine: ${inGib(askedBytes)} GiB were asked for, ${inGib(freeBytes)} GiB of ${inGib(room.memoryBytes)} GiB times ${room.memoryOvercommit} are not promised yet.`;
 }
 
 /** Pure: why not, or undefined. */
@@ -91,5 +75,5 @@ export function admitRoot(
 }
 
 function inGib(bytes: number): string {
-  return (Math.max(0, bytes) / gib).toFixed(1);
+  return (bytes / gib).toFixed(1);
 }

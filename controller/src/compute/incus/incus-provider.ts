@@ -44,8 +44,6 @@ export interface IncusProviderDeps extends MachineHostDeps {
   readonly hostPorts: readonly number[];
   /** Storage pool for the roots of a tier's machines. */
   readonly pool: (tier: string) => string;
-  /** So many times the host's memory may be promised to machines. */
-  readonly memoryOvercommit: number;
   /** First program of a machine, as a container has it; the keeper when absent. */
   readonly command?: readonly string[];
   /** Data disks made ahead; none when absent. */
@@ -235,16 +233,15 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       const addressed = await publicAddresses.admit(spec);
       if (!addressed.admitted) return addressed;
       const machines = await inventory.records();
-      const { memoryOvercommit } = deps;
       const tierDirectory = tiers.directoryOf(spec.storageTier);
       const place = {
         pool: pool(spec.storageTier),
-        memoryOvercommit,
         directory: tierDirectory ?? layout.machines,
         snapshotBytes: await promisedToSnapshots(layout, tierDirectory),
         now: clock.now(),
       };
-      return admitMachine(spec, await roomOf(incus, machines, place, signal));
+      const isMade = machines.some((record) => record.spec.id === spec.id && record.unfinished !== true);
+      return admitMachine(spec, isMade, await roomOf(incus, machines, place, signal));
     },
     images: async () => nodeImages.facts(),
     snapshots: createMachineSnapshots({

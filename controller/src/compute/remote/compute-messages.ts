@@ -154,7 +154,8 @@ export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
     memoryFreeBytes: BigInt(facts.memoryFreeBytes),
     diskTotalBytes: BigInt(facts.diskTotalBytes),
     diskFreeBytes: BigInt(facts.diskFreeBytes),
-    tiers: tiers.map(({ name, totalBytes, freeBytes, noSnapshots = "" }) => ({
+    tiers: tiers.map(({ name, totalBytes, freeBytes, fileSystem = "", noSnapshots = "" }) => ({
+      fileSystem,
       name,
       totalBytes: BigInt(totalBytes),
       freeBytes: BigInt(freeBytes),
@@ -178,7 +179,8 @@ export function hostFactsOf(facts: GetFactsResponse): HostFacts {
     memoryFreeBytes: Number(facts.memoryFreeBytes),
     diskTotalBytes: Number(facts.diskTotalBytes),
     diskFreeBytes: Number(facts.diskFreeBytes),
-    tiers: facts.tiers.map(({ name, totalBytes, freeBytes, noSnapshots }) => ({
+    tiers: facts.tiers.map(({ name, totalBytes, freeBytes, fileSystem, noSnapshots }) => ({
+      ...(fileSystem !== "" && { fileSystem }),
       name,
       totalBytes: Number(totalBytes),
       freeBytes: Number(freeBytes),
