@@ -1,8 +1,8 @@
 // The checks of `npm run check`. Each throws with what is wrong, or answers how many files it saw: a tool that sees no
 // files finds no fault.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";
 import { checkout } from "./set-up.js";
 
@@ -62,7 +62,7 @@ async function lintCode(tools) {
   return count(await tools.run("oxlint", ["--type-aware", "."]), /on (\d+) files/);
 }
 
-/** Plants what the lint is there to find; the type-aware rules and the cycle rule read files in ways that can break. */
+/** Plants what the lint is there to find; rules of types, circles and folders read files in ways that can break. */
 async function lintPlanted(tools) {
   // Elsewhere, so that no other check or editor sees it.
   const directory = mkdtempSync(join(tmpdir(), "holdfast-planted-"));
@@ -71,12 +71,17 @@ async function lintPlanted(tools) {
     "a.ts": 'import { b } from "./b.ts";\nexport const a = async (): Promise<number> => b;\na();\n',
     "b.ts": 'import { a } from "./a.ts";\nexport const b = 1;\nexport const c = a;\n',
     "c.ts": 'export function f(x: "p" | "q"): void {\n  switch (x) {\n    case "p":\n      break;\n  }\n}\n',
+    "controller/src/store/d.ts": 'import type { E } from "../fleet/e.ts";\nexport type D = E;\n',
+    "controller/src/fleet/e.ts": "export type E = string;\n",
   };
   try {
-    for (const [name, text] of Object.entries(planted)) writeFileSync(join(directory, name), text);
+    for (const [name, text] of Object.entries(planted)) {
+      mkdirSync(dirname(join(directory, name)), { recursive: true });
+      writeFileSync(join(directory, name), text);
+    }
     const config = join(checkout, ".oxlintrc.json");
     const output = await tools.run("oxlint", ["--type-aware", "-c", config, directory]).catch((error) => error.message);
-    const wanted = ["no-floating-promises", "no-cycle", "switch-exhaustiveness-check"];
+    const wanted = ["no-floating-promises", "no-cycle", "switch-exhaustiveness-check", "no-restricted-imports"];
     const silent = wanted.filter((rule) => !output.includes(rule));
     if (silent.length > 0) throw new Error(`oxlint did not find what was planted for ${silent.join(", ")}:\n${output}`);
     return wanted.length;
