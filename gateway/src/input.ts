@@ -27,8 +27,10 @@ export function compileInput(
   decoders: Decoders,
   validation: Validation,
 ): BuildInput {
-  const { input } = method.description;
-  const decodeBody = decoders.object(input, rest.bodyFields);
+  const { input, output } = method.description;
+  // What a change answers is the resource: what is shown there is known, though not for change.
+  const fixed = rest.maskField === undefined ? [] : output.fields.map((field) => field.name);
+  const decodeBody = decoders.object(input, rest.bodyFields, new Set(fixed));
   const decodeQuery = compileQuery(rest.queryFields);
   const path = rest.pathFields.map((field) => ({ field, decode: compileParameter(field) }));
   const parameters = new Set([...rest.pathFields, ...rest.queryFields].map((field) => field.name));

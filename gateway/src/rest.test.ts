@@ -240,6 +240,17 @@ describe("refusals", () => {
     );
   });
 
+  test("a change of what cannot be changed is told from a change of what nobody knows", async () => {
+    const { id } = await createService();
+    const change = { plan_name: "tier-2", storageSizeGb: 5, colour: "red" };
+    const { json } = await gateway.call("PATCH", `/managed-services/${id}`, { text: JSON.stringify(change) });
+    expect(json.errors).toEqual([
+      { field: "plan_name", pointer: "/plan_name", code: "fixed", detail: "cannot be changed" },
+      expect.objectContaining({ field: "storageSizeGb", code: "unknown_field" }),
+      expect.objectContaining({ field: "colour", code: "unknown_field" }),
+    ]);
+  });
+
   test("query parameters are strict", async () => {
     const { status, json } = await gateway.call(
       "GET",

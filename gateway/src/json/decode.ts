@@ -9,8 +9,8 @@ import { type JsonNode, type JsonObject, nameOfKind } from "./json-node.ts";
 export type DecodeObject = (node: JsonObject, place: Place | undefined, faults: Faults, source: string) => Message;
 
 export interface Decoders {
-  /** Only these fields may be members; all others are unknown. */
-  object(message: DescMessage, fields: readonly DescField[]): DecodeObject;
+  /** Only these fields may be members; all others are unknown, or `fixed`: there, and not to be changed. */
+  object(message: DescMessage, fields: readonly DescField[], fixed?: ReadonlySet<string>): DecodeObject;
 }
 
 interface Member {
@@ -46,7 +46,11 @@ export function createDecoders(): Decoders {
     };
   }
 
-  function object(message: DescMessage, fields: readonly DescField[]): DecodeObject {
+  function object(
+    message: DescMessage,
+    fields: readonly DescField[],
+    fixed: ReadonlySet<string> = new Set(),
+  ): DecodeObject {
     if (fields.some((field) => field.oneof !== undefined && !field.proto.proto3Optional)) {
       throw new Error(`${message.typeName} has a oneof, which this API's JSON does not have`);
     }
@@ -65,7 +69,9 @@ export function createDecoders(): Decoders {
       for (const [key, { value, start, end }] of node.members) {
         const here = { parent: place, key };
         const member = members.get(key);
-        if (member === undefined) {
+        if (member === undefined && fixed.has(key)) {
+          faults.at(here, "fixed", "cannot be changed");
+        } else if (member === undefined) {
           const twin = twins.get(key);
           faults.at(
             here,
