@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { catalogWith, defaultCatalog, withVirtualMachines } from "./catalog.ts";
+import { catalogWith, defaultCatalog, planOf, withVirtualMachines } from "./catalog.ts";
 import { chooseFromCatalog } from "./catalog-choice.ts";
 import { createEngineOffers } from "./engine-offers.ts";
 
@@ -7,12 +7,8 @@ const engines = createEngineOffers([
   { engine: "postgresql", version: "17", available: true },
   { engine: "postgresql", version: "18", available: false, reason: "no image" },
 ] as never);
-const choose = (more: object) =>
-  chooseFromCatalog(
-    { databaseType: "postgresql", planName: "tier-1", parameters: {}, ...more },
-    defaultCatalog,
-    engines,
-  );
+const wanted = { databaseType: "postgresql", planName: "tier-1", parameters: {} };
+const choose = (more: object) => chooseFromCatalog({ ...wanted, ...more }, defaultCatalog, engines);
 
 test("what is left out has the catalogue's default", () => {
   expect(choose({ parameters: { work_mem: "8MB" } })).toMatchObject({
@@ -57,4 +53,14 @@ test("plans that an operator names are offered as virtual machines besides", () 
   expect(() => withVirtualMachines(defaultCatalog, ["tier-5"])).toThrow(
     "HOLDFAST_VM_PLANS: tier-5 is not one of tier-1",
   );
+});
+
+test("a plan that is not offered any more cannot be chosen, and is still known for whoever has it", () => {
+  const offered = withVirtualMachines(defaultCatalog, ["tier-4"]);
+  expect(chooseFromCatalog({ ...wanted, planName: "tier-4-vm" }, offered, engines).faults).toEqual([]);
+  expect(chooseFromCatalog({ ...wanted, planName: "tier-4-vm" }, defaultCatalog, engines).faults).toMatchObject([
+    { field: "plan_name", code: "unknown" },
+  ]);
+  expect(planOf(defaultCatalog, "tier-4-vm")).toEqual(planOf(offered, "tier-4-vm"));
+  expect(() => planOf(defaultCatalog, "tier-4-vm-vm")).toThrow("no plan tier-4-vm-vm");
 });

@@ -66,9 +66,13 @@ export function withVirtualMachines(catalog: CatalogData, planNames: readonly st
       const known = catalog.plans.map((offered) => offered.planName).join(", ");
       throw new Error(`HOLDFAST_VM_PLANS: ${planName} is not one of ${known}`);
     }
-    return { ...plan, planName: `${planName}-vm`, kind: "virtual_machine" };
+    return asVirtualMachine(plan);
   });
   return { ...catalog, plans: [...catalog.plans, ...virtual] };
+}
+
+function asVirtualMachine(plan: PlanData): PlanData {
+  return { ...plan, planName: `${plan.planName}-vm`, kind: "virtual_machine" };
 }
 
 /** The catalogue with these tiers alone; the first is a service's that names none. Throws for one that it does not know. */
@@ -84,9 +88,12 @@ export function catalogWith(catalog: CatalogData, tiers: readonly string[]): Cat
   return { ...catalog, storageTiers };
 }
 
-/** Throws when it has no such plan: callers check names when they are asked for. */
-export function planOf(catalog: CatalogData, planName: string): PlanData {
-  const plan = catalog.plans.find((candidate) => candidate.planName === planName);
+/**
+ * Throws when it has no such plan: callers check names when they are asked for. A service keeps its plan when virtual machines
+ * are not offered any more.
+ */
+export function planOf({ plans }: CatalogData, planName: string): PlanData {
+  const plan = [...plans, ...plans.map(asVirtualMachine)].find((candidate) => candidate.planName === planName);
   if (plan === undefined) throw new Error(`the catalogue has no plan ${planName}`);
   return plan;
 }
