@@ -1,10 +1,10 @@
 #!/bin/sh
 # Makes what a virtual machine boots from, out of two unpacked Debian packages: make-guest.sh PACKAGES DIRECTORY
 #
-# PACKAGES has a kernel package and busybox-static, unpacked over one another. DIRECTORY gets `kernel` and `initramfs`.
+# PACKAGES has a kernel package and busybox-static, unpacked over one another. DIRECTORY gets `kernel` and `initramfs`. The
+# init is behind the last line of this script (guest-boot.ts puts it there), so that one text decides all that is made.
 set -eu
 packages=$1 directory=$2
-here=$(cd "$(dirname "$0")" && pwd)
 busybox=$(find "$packages" -path '*/bin/busybox' -type f | head -n 1)
 version=$(basename "$(find "$packages" -path '*/modules/*' -maxdepth 4 -mindepth 3 -type d -name '[0-9]*' | head -n 1)")
 modules=$(dirname "$(find "$packages" -type d -path "*/modules/$version" | head -n 1)")/$version
@@ -28,8 +28,11 @@ for module in $wanted; do
 done
 (cd "$tree/lib/modules/$version" && find kernel -name '*.ko' | grep -vxF -f "$kept" | xargs rm -f)
 "$busybox" depmod -b "$tree" "$version"
-cp "$here/init.sh" "$tree/init"
+sed '1,/^# init:$/d' "$0" >"$tree/init"
 chmod 755 "$tree/init"
-(cd "$tree" && find . | LC_ALL=C sort | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null) | gzip -n >"$directory/initramfs"
+find "$tree" -exec touch -h -d @0 {} +
+(cd "$tree" && find . | LC_ALL=C sort | "$busybox" cpio -o -H newc -R 0:0 --ignore-devno --renumber-inodes 2>/dev/null) | gzip -n >"$directory/initramfs"
 cp "$(find "$packages" -path "*/boot/vmlinuz-$version")" "$directory/kernel"
 rm -rf "$tree" "$kept"
+exit
+# init:

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
+import { isGuestBoot } from "./guest-boot.ts";
 import type { ImageManifest } from "./image-manifest.ts";
 import type { Package } from "./package-set.ts";
 
-/** Pure: what is in an image, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the same text. */
+/** Pure: what is in an image, or in what virtual machines boot from, as CycloneDX 1.6 (ECMA-424) in JSON. The same image has the same text. */
 export function billOfMaterials(manifest: ImageManifest): object {
   const { id, suite, packages } = manifest;
   const sorted = [...packages].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -18,7 +19,7 @@ export function billOfMaterials(manifest: ImageManifest): object {
       component: {
         type: "operating-system",
         "bom-ref": id,
-        name: "holdfast-node-image",
+        name: isGuestBoot(id) ? "holdfast-guest-boot" : "holdfast-node-image",
         version: id,
         description: `Debian ${suite}`,
       },

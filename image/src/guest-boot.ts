@@ -1,106 +1,120 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ImageImpossible } from "./image-impossible.ts";
-import { writeWhole } from "./image-manifest.ts";
-import { openPackageSource, type ResolvedPackage } from "./package-source.ts";
+import { manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
+import { newestIn, setNewestIn } from "./newest-pointer.ts";
+import { openPackageArchive } from "./package-archive.ts";
+import { openPackageSource } from "./package-source.ts";
 
 const run = promisify(execFile);
 
 /** What a virtual machine boots from before it has its node image: the same for every image. */
 export interface GuestBoot {
-  /** `guest-<digest>`: kernel, initramfs and what makes it decide the name. */
+  /** `guest-<digest>`: packages, scripts and so kernel and initramfs decide the name. */
   readonly id: string;
   /** Paths on this host. */
   readonly kernel: string;
   readonly initramfs: string;
 }
 
+export interface MakeGuestOptions {
+  readonly imagesDir: string;
+  readonly signal?: AbortSignal;
+}
+
 const suite = "trixie";
+const kernelPackage = /^linux-image-[0-9].*-cloud-amd64$/;
 const wanted = ["linux-image-cloud-amd64", "busybox-static"];
 /** Of all that the kernel asks for, these two are unpacked; nothing of them is installed. */
-const kept = /^(linux-image-[0-9].*-cloud-amd64|busybox-static)$/;
+const isUnpacked = (name: string) => kernelPackage.test(name) || name === "busybox-static";
 const sources = join(import.meta.dirname, "..", "guest");
-const makeGuest = join(sources, "make-guest.sh");
 
-const directoryOf = (imagesDir: string) => join(imagesDir, "guests");
-
-/** The newest that is made with these scripts; undefined when there is none. */
-function findGuestBoot(imagesDir: string): GuestBoot | undefined {
-  const newest = join(directoryOf(imagesDir), `newest-${scriptsDigest()}`);
-  if (!existsSync(newest)) return undefined;
-  return openGuestBoot(imagesDir, readFileSync(newest, "utf8").trim());
+/** Is it the id of one of these, and not of a node image? */
+export function isGuestBoot(id: string): boolean {
+  return /^guest-[0-9a-f]{16}$/.test(id);
 }
 
-/** The newest, made first when there is none (half a minute). Throws ImageImpossible. */
-export async function ensureGuestBoot(imagesDir: string, signal?: AbortSignal): Promise<GuestBoot> {
-  return findGuestBoot(imagesDir) ?? (await makeGuestBoot(imagesDir, signal));
+/** Where it stands which one is the newest, for all checkouts whose scripts are the same as this one's. */
+export function newestGuestPath(imagesDir: string): string {
+  return join(imagesDir, "newest", manifestOf(suite, { packages: [], script: script(), installed: false }, "guest").id);
 }
 
-/** Makes one of the kernel that the mirror has now. Machines have it from their next start on. */
-async function makeGuestBoot(imagesDir: string, signal?: AbortSignal): Promise<GuestBoot> {
+/** Undefined when it is not here. */
+export function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
+  const directory = join(imagesDir, id);
+  if (!isGuestBoot(id) || !existsSync(directory)) return undefined;
+  return { id, kernel: join(directory, "kernel"), initramfs: join(directory, "initramfs") };
+}
+
+/** The newest, or undefined when it is not here. */
+export function findGuestBoot(imagesDir: string): GuestBoot | undefined {
+  const id = newestIn(newestGuestPath(imagesDir));
+  return id === undefined ? undefined : openGuestBoot(imagesDir, id);
+}
+
+/** The newest, made first when there is none (a minute). Throws ImageImpossible. */
+export async function ensureGuestBoot(options: MakeGuestOptions): Promise<GuestBoot> {
+  const { imagesDir } = options;
+  const found = findGuestBoot(imagesDir);
+  if (found !== undefined) return found;
+  const id = newestIn(newestGuestPath(imagesDir));
+  const packages = id === undefined ? undefined : readManifest(imagesDir, id)?.packages;
+  const isKept = packages !== undefined && (await openPackageArchive(imagesDir).missing(packages)).length === 0;
+  return id !== undefined && isKept ? remakeGuestBoot(id, options) : makeNewestGuestBoot(options);
+}
+
+/** Makes one of the kernel that the mirror has now. Machines have it from their next start on. Throws ImageImpossible. */
+export async function makeNewestGuestBoot(options: MakeGuestOptions): Promise<GuestBoot> {
+  const { imagesDir, signal } = options;
   const source = await openPackageSource(join(imagesDir, "packages"));
-  const work = join(directoryOf(imagesDir), `${process.pid}.making`);
   try {
-    const packages = (await source.resolve(suite, wanted, signal)).filter(({ name }) => kept.test(name));
-    if (packages.length !== wanted.length)
+    const resolved = (await source.resolve(suite, wanted, signal)).filter(({ name }) => isUnpacked(name));
+    if (resolved.length !== wanted.length)
       throw new ImageImpossible(`${suite} has no ${wanted.join(" or ")} that virtual machines could boot from`);
-    const id = `guest-${digestOf(packages)}`;
-    if (openGuestBoot(imagesDir, id) === undefined) {
-      await rm(work, { recursive: true, force: true });
-      await mkdir(join(work, "packages"), { recursive: true });
-      await mkdir(join(work, "made"));
-      await unpack(packages, work, source, signal);
-      await run(makeGuest, [join(work, "packages"), join(work, "made")], { ...(signal && { signal }) });
-      const names = packages.map(({ name, version }) => `${name} ${version}\n`);
-      await writeFile(join(work, "made", "packages"), names.join(""));
-      // Another one that made the same at the same time has what we have.
-      await rename(join(work, "made"), join(directoryOf(imagesDir), id)).catch(() => undefined);
-    }
-    await writeWhole(join(directoryOf(imagesDir), `newest-${scriptsDigest()}`), `${id}\n`);
-    const made = openGuestBoot(imagesDir, id);
-    if (made === undefined) throw new ImageImpossible(`${makeGuest} ended well but left no kernel`);
+    const packages = resolved.map(({ uri: _uri, ...each }) => each);
+    const manifest = manifestOf(suite, { packages, script: script(), installed: false }, "guest");
+    // First: what is in the archive is in somebody's manifest, so that no sweep takes it for left over.
+    if (readManifest(imagesDir, manifest.id) === undefined) await writeManifest(imagesDir, manifest);
+    await openPackageArchive(imagesDir).add(resolved, source, signal);
+    const made = await remakeGuestBoot(manifest.id, options);
+    await setNewestIn(newestGuestPath(imagesDir), made.id);
     return made;
   } finally {
-    await rm(work, { recursive: true, force: true });
     await source.close();
   }
 }
 
-async function unpack(
-  packages: readonly ResolvedPackage[],
-  work: string,
-  source: Awaited<ReturnType<typeof openPackageSource>>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const files = packages.map(({ uri, sha256 }) => ({ uri, sha256, path: join(work, `${sha256}.deb`) }));
-  await source.fetch(files, signal);
-  for (const { path } of files) await run("dpkg-deb", ["--extract", path, join(work, "packages")]);
+/** Makes one out of its manifest and the archive alone, when it is not there. Throws ImageImpossible. */
+export async function remakeGuestBoot(id: string, { imagesDir, signal }: MakeGuestOptions): Promise<GuestBoot> {
+  const found = openGuestBoot(imagesDir, id);
+  if (found !== undefined) return found;
+  const manifest = readManifest(imagesDir, id);
+  if (manifest === undefined)
+    throw new ImageImpossible(`nothing is known of what virtual machines booted from as ${id}`);
+  const work = join(imagesDir, `${id}.${process.pid}.making`);
+  const [packages, made, makeGuest] = [join(work, "packages"), join(work, "made"), join(work, "make-guest.sh")];
+  const startedAt = performance.now();
+  try {
+    await rm(work, { recursive: true, force: true });
+    for (const directory of [packages, made]) await mkdir(directory, { recursive: true });
+    await openPackageArchive(imagesDir).unpack(manifest.packages, packages, signal);
+    await writeFile(makeGuest, manifest.script, { mode: 0o755 });
+    await run(makeGuest, [packages, made], { ...(signal && { signal }) });
+    // Another one that made the same at the same time has what we have.
+    await rename(made, join(imagesDir, id)).catch(() => undefined);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  const boot = openGuestBoot(imagesDir, id);
+  if (boot === undefined) throw new ImageImpossible(`the script of ${id} ended well but left no kernel`);
+  await noteMade(imagesDir, manifest, join(imagesDir, id), Math.round(performance.now() - startedAt));
+  return boot;
 }
 
-function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
-  const directory = join(directoryOf(imagesDir), id);
-  if (!existsSync(directory)) return undefined;
-  return { id, kernel: join(directory, "kernel"), initramfs: join(directory, "initramfs") };
-}
-
-function digestOf(packages: readonly ResolvedPackage[]): string {
-  const lines = packages.map(({ name, version, sha256 }) => `${name} ${version} ${sha256}`).sort();
-  return hashed(`${lines.join("\n")}\n${scriptsDigest()}`);
-}
-
-function scriptsDigest(): string {
-  return hashed(
-    readdirSync(sources)
-      .sort()
-      .map((name) => readFileSync(join(sources, name), "utf8"))
-      .join("\n"),
-  );
-}
-
-function hashed(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+/** What makes it, and behind that the init that it is to have. */
+function script(): string {
+  return ["make-guest.sh", "init.sh"].map((name) => readFileSync(join(sources, name), "utf8")).join("");
 }

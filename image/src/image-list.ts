@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recipes, suites } from "./catalogue.ts";
+import { findGuestBoot, isGuestBoot } from "./guest-boot.ts";
 import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
 import { newestId, versionIn } from "./node-image.ts";
@@ -16,15 +17,15 @@ export interface ListedImage {
   readonly packages: number;
   /** Of the packages that it was made from, in all. */
   readonly packageBytes: number;
-  /** `postgresql 17.11`. */
+  /** `postgresql 17.11`; of what virtual machines boot from its two packages. */
   readonly software: readonly string[];
   readonly made?: { readonly at: number; readonly ms: number; readonly treeBytes: number };
 }
 
-/** Every image that is known here, the newest of each suite first. */
+/** Every image that is known here, and what virtual machines boot from, the newest of each suite first. */
 export async function listImages(imagesDir: string, now: number): Promise<ListedImage[]> {
   const used = await usedImages(imagesDir, now);
-  const newest = new Set(suites.map((suite) => newestId(imagesDir, suite)));
+  const newest = new Set([...suites.map((suite) => newestId(imagesDir, suite)), findGuestBoot(imagesDir)?.id]);
   const listed = (await readManifests(imagesDir)).map(
     ({ id, suite, packages, made }): ListedImage => ({
       id,
@@ -33,9 +34,11 @@ export async function listImages(imagesDir: string, now: number): Promise<Listed
       used: used.has(id),
       packages: packages.length,
       packageBytes: packages.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-      software: recipes[suite].software.map(
-        ({ program, version }) => `${program} ${versionIn(imagesDir, id, program, version) ?? version}`,
-      ),
+      software: isGuestBoot(id)
+        ? packages.map(({ name, version }) => `${name} ${version}`)
+        : recipes[suite].software.map(
+            ({ program, version }) => `${program} ${versionIn(imagesDir, id, program, version) ?? version}`,
+          ),
       ...(made && { made }),
     }),
   );

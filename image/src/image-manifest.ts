@@ -1,8 +1,12 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Suite } from "./catalogue.ts";
 import { digestOf, type ImageContents } from "./package-set.ts";
+
+const run = promisify(execFile);
 
 /** All that an image is made of. With the packages of the archive it is enough to make the same one again. */
 export interface ImageManifest extends ImageContents {
@@ -24,10 +28,10 @@ export function manifestPath(imagesDir: string, id: string): string {
   return join(imagesDir, id + suffix);
 }
 
-/** `<suite>-<digest of the contents>`: the same contents have the same name. */
-export function manifestOf(suite: Suite, contents: ImageContents): ImageManifest {
+/** `<suite>-<digest of the contents>`, or with another name before it: the same contents have the same name. */
+export function manifestOf(suite: Suite, contents: ImageContents, name: string = suite): ImageManifest {
   const { packages, script, installed } = contents;
-  return { id: `${suite}-${digestOf(contents)}`, suite, installed, script, packages };
+  return { id: `${name}-${digestOf(contents)}`, suite, installed, script, packages };
 }
 
 /** Undefined when nothing is known of such an image. */
@@ -53,6 +57,13 @@ export async function readManifests(imagesDir: string): Promise<ImageManifest[]>
   const found = names.filter((name) => /^[a-z]+-[0-9a-f]{16}\.json$/.test(name));
   const texts = await Promise.all(found.map((name) => readFile(join(imagesDir, name), "utf8").catch(emptyIfAbsent)));
   return texts.flatMap((text) => (typeof text === "string" ? [JSON.parse(text) as ImageManifest] : []));
+}
+
+/** Notes in the manifest what it took to make this directory, and how large that is. */
+export async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
+  const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
+  const made = { at: Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
+  await writeManifest(imagesDir, { ...manifest, made });
 }
 
 /** Whole or not at all. */

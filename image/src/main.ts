@@ -1,7 +1,9 @@
+import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { billOfMaterials } from "./bill-of-materials.ts";
 import type { Suite } from "./catalogue.ts";
 import { suites } from "./catalogue.ts";
+import { ensureGuestBoot, isGuestBoot, makeNewestGuestBoot, remakeGuestBoot } from "./guest-boot.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ListedImage, listImages } from "./image-list.ts";
 import { readManifest } from "./image-manifest.ts";
@@ -10,8 +12,10 @@ import { imagesDirectory } from "./node-image.ts";
 import { sweepImages } from "./sweep-images.ts";
 
 const usage = `holdfast images [list]            the node images of this host: contents, size, time to make
-holdfast images make [SUITE...]   makes the newest image of a suite where there is none (${suites.join(", ")})
-holdfast images update [SUITE...] makes a newer one of what the mirror has now; machines keep theirs until they are updated
+holdfast images make [SUITE...]   makes the newest image of a suite where there is none (${suites.join(", ")}), or, as
+                                  guest, the kernel that virtual machines boot from
+holdfast images update [SUITE...] makes a newer one of what the mirror has now; machines keep theirs until they are updated,
+                                  virtual machines boot from a newer kernel at their next start
 holdfast images remake IMAGE      makes the tree of an image again, out of the packages that are kept; needs no network
 holdfast images contents IMAGE    its packages, as CycloneDX in JSON
 holdfast images sweep [--dry-run] [--now]
@@ -29,13 +33,18 @@ const commands: Readonly<Record<string, (words: readonly string[], flags: Flags)
     if (images.length === 0) print(`no images in ${imagesDir}`);
   },
   async make(words) {
-    for (const suite of suitesOf(words)) print((await ensureImage({ imagesDir, suite, progress })).root);
+    for (const what of choicesOf(words))
+      if (what === "guest") print(dirname((await ensureGuestBoot({ imagesDir })).kernel));
+      else print((await ensureImage({ imagesDir, suite: what, progress })).root);
   },
   async update(words) {
-    for (const suite of suitesOf(words)) print((await makeNewest({ imagesDir, suite, progress })).id);
+    for (const what of choicesOf(words))
+      if (what === "guest") print((await makeNewestGuestBoot({ imagesDir })).id);
+      else print((await makeNewest({ imagesDir, suite: what, progress })).id);
   },
   async remake([id = ""]) {
-    print((await remakeImage(imagesDir, id, { progress })).root);
+    if (isGuestBoot(id)) print(dirname((await remakeGuestBoot(id, { imagesDir })).kernel));
+    else print((await remakeImage(imagesDir, id, { progress })).root);
   },
   async contents([id = ""]) {
     const manifest = readManifest(imagesDir, id);
@@ -62,11 +71,13 @@ interface Flags {
   readonly now: boolean;
 }
 
-function suitesOf(words: readonly string[]): readonly Suite[] {
-  const unknown = words.filter((word) => !suites.some((suite) => suite === word));
+/** `guest` is what virtual machines boot from. */
+function choicesOf(words: readonly string[]): readonly (Suite | "guest")[] {
+  const choices = [...suites, "guest"] as const;
+  const unknown = words.filter((word) => !choices.some((choice) => choice === word));
   if (unknown.length > 0)
-    throw new ImageImpossible(`no such suite: ${unknown.join(", ")}; there are ${suites.join(", ")}`);
-  return words.length === 0 ? ["trixie"] : (words as Suite[]);
+    throw new ImageImpossible(`no such suite: ${unknown.join(", ")}; there are ${choices.join(", ")}`);
+  return words.length === 0 ? ["trixie"] : (words as (Suite | "guest")[]);
 }
 
 function described({ id, here, newest, used, packages, packageBytes, software, made }: ListedImage): string {

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Suite } from "./catalogue.ts";
 import { recipes } from "./catalogue.ts";
 import { ImageImpossible } from "./image-impossible.ts";
-import { type ImageManifest, manifestOf, readManifest, writeManifest } from "./image-manifest.ts";
+import { type ImageManifest, manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
 import type { NodeImage } from "./node-image.ts";
 import { findImage, makeImageScript, newestId, openImage, setNewest } from "./node-image.ts";
 import { openPackageArchive } from "./package-archive.ts";
@@ -100,12 +100,6 @@ export async function remakeImage(imagesDir: string, id: string, options: Progre
   if (image === undefined) throw new ImageImpossible(`${makeImageScript} ended well but left no image`);
   await noteMade(imagesDir, manifest, image.root, Math.round(performance.now() - startedAt));
   return image;
-}
-
-async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
-  const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
-  const made = { at: Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
-  await writeManifest(imagesDir, { ...manifest, made });
 }
 
 /** A root file system of Debian packages, of which nothing but its directory is kept. */

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Program, Suite } from "./catalogue.ts";
 import { recipes, softwareOf, suites } from "./catalogue.ts";
-import { readManifest, writeWhole } from "./image-manifest.ts";
+import { readManifest } from "./image-manifest.ts";
+import { newestIn, setNewestIn } from "./newest-pointer.ts";
 import { upstreamVersion } from "./package-set.ts";
 
 /** A root file system with engines and tools, read-only in use and shared by every machine of the host. */
@@ -39,19 +39,12 @@ export function newestPath(imagesDir: string, suite: Suite): string {
 
 /** From now on whatever is made without a choice has this one. */
 export async function setNewest(imagesDir: string, suite: Suite, id: string): Promise<void> {
-  const path = newestPath(imagesDir, suite);
-  await mkdir(dirname(path), { recursive: true });
-  await writeWhole(path, `${id}\n`);
+  await setNewestIn(newestPath(imagesDir, suite), id);
 }
 
 /** Id of the newest image of a suite, whether its tree is there or not; undefined when none was made yet. */
 export function newestId(imagesDir: string, suite: Suite): string | undefined {
-  try {
-    return readFileSync(newestPath(imagesDir, suite), "utf8").trim();
-  } catch {
-    // None was made yet.
-    return undefined;
-  }
+  return newestIn(newestPath(imagesDir, suite));
 }
 
 /** The newest image of a suite, or undefined when it is not here. */

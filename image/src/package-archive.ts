@@ -1,8 +1,13 @@
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { access, mkdir, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
+import { ImageImpossible } from "./image-impossible.ts";
 import { fileOf, indexOf, type Package } from "./package-set.ts";
 import type { PackageSource, ResolvedPackage } from "./package-source.ts";
+
+const run = promisify(execFile);
 
 /** Packages that images were made of, each a file named by its SHA-256: `<imagesDir>/packages/<hash>.deb`. */
 export interface PackageArchive {
@@ -13,6 +18,8 @@ export interface PackageArchive {
   add(packages: readonly ResolvedPackage[], source: PackageSource, signal?: AbortSignal): Promise<void>;
   /** Writes a repository for apt with exactly these; answers its line for sources.list. Nothing of it needs a network. */
   layOut(packages: readonly Package[], suite: string, directory: string): Promise<string>;
+  /** Unpacks these over one another below the directory; nothing is installed. */
+  unpack(packages: readonly Package[], directory: string, signal?: AbortSignal): Promise<void>;
 }
 
 export function openPackageArchive(imagesDir: string): PackageArchive {
@@ -29,6 +36,12 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
       ),
     );
     return packages.filter((_, place) => absent[place]);
+  }
+
+  async function requireAll(packages: readonly Package[]): Promise<void> {
+    const [lost] = await missing(packages);
+    if (lost !== undefined)
+      throw new ImageImpossible(`the archive has no ${lost.name} ${lost.version} (${fileOf(lost.sha256)})`);
   }
 
   return {
@@ -50,10 +63,13 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
         await rm(fetching, { recursive: true, force: true });
       }
     },
+    async unpack(packages, target, signal) {
+      await requireAll(packages);
+      for (const each of packages)
+        await run("dpkg-deb", ["--extract", pathOf(each), target], { ...(signal && { signal }) });
+    },
     async layOut(packages, suite, repository) {
-      const [lost] = await missing(packages);
-      if (lost !== undefined)
-        throw new Error(`the archive has no ${lost.name} ${lost.version} (${fileOf(lost.sha256)})`);
+      await requireAll(packages);
       await mkdir(repository, { recursive: true });
       for (const each of packages) await symlink(pathOf(each), join(repository, fileOf(each.sha256)));
       const index = indexOf(packages);

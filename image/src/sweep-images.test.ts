@@ -5,7 +5,9 @@ import { beforeEach, expect, test } from "vitest";
 import { manifestOf, writeManifest } from "./image-manifest.ts";
 import { openImageUses } from "./image-uses.ts";
 import { setNewest } from "./node-image.ts";
-import type { Package } from "./package-set.ts";
+import { newestGuestPath } from "./guest-boot.ts";
+import { setNewestIn } from "./newest-pointer.ts";
+import { fileOf, type Package } from "./package-set.ts";
 import { sweepImages } from "./sweep-images.ts";
 
 const dayMs = 86_400_000;
@@ -115,4 +117,26 @@ test("what a making or a sweep that was killed has left goes after a day; what i
   await sweepAfter(2);
   expect(left.some(has)).toBe(false);
   expect(packagesLeft()).toEqual([]);
+});
+
+test("what virtual machines boot from stays while one may start with it, and its packages as long as it can be made again", async () => {
+  const guest = async (name: string) => {
+    const packages = [packageOf(name)];
+    writeFileSync(join(imagesDir, "packages", fileOf(packages[0]?.sha256 ?? "")), "deb");
+    const manifest = manifestOf("trixie", { packages, script: "", installed: false }, "guest");
+    await writeManifest(imagesDir, manifest);
+    mkdirSync(join(imagesDir, manifest.id));
+    return manifest.id;
+  };
+  const [old, newest] = [await guest("linux-6.12.1"), await guest("linux-6.12.2")];
+  await setNewestIn(newestGuestPath(imagesDir), newest);
+  const uses = openImageUses(imagesDir, holder);
+  uses.add(old);
+  for (const days of [0, 8, 40]) expect(await sweepAfter(days)).toMatchObject({ trees: [], manifests: [] });
+  await uses.keepOnly(new Set(), start + 40 * dayMs);
+  for (const days of [40, 48]) await sweepAfter(days);
+  expect([has(old), has(newest)]).toEqual([false, true]);
+  expect(packagesLeft()).toEqual(["linux-6.12.1", "linux-6.12.2"]);
+  expect((await sweepAfter(71)).manifests).toEqual([old]);
+  expect(packagesLeft()).toEqual(["linux-6.12.2"]);
 });

@@ -6,6 +6,7 @@ import { emptyIfAbsent, manifestPath, readManifests } from "./image-manifest.ts"
 import { usedImages } from "./image-uses.ts";
 import { mountedDirectories } from "./mounted-directories.ts";
 import { suites } from "./catalogue.ts";
+import { isGuestBoot, newestGuestPath } from "./guest-boot.ts";
 import { newestPath, suiteOfImage } from "./node-image.ts";
 import { fileOf } from "./package-set.ts";
 
@@ -39,7 +40,7 @@ export interface SweepOptions {
 }
 
 /**
- * Removes images that nothing has needed for a while: neither a holder (image-uses.ts), nor whoever makes something new, nor a
+ * Removes images, and what virtual machines boot from, that nothing has needed for a while: neither a holder (image-uses.ts), nor whoever makes something new, nor a
  * process that runs now. The tree goes first and the manifest much later, so that whoever comes to need an image while it goes
  * has it made again. May be called by several at once, and be killed at any line.
  */
@@ -79,7 +80,7 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
   const trees: string[] = [];
   for (const name of names) {
     if (!dryRun && (await isLeftOver(imagesDir, name, now))) await removeAll(join(imagesDir, name));
-    if (suiteOfImage(name) === undefined) continue;
+    if (suiteOfImage(name) === undefined && !isGuestBoot(name)) continue;
     if (used.has(name) || isMounted(name)) await rm(join(imagesDir, name + unused), { force: true });
     else if ((await isDue(name, treeKeptMs)) && (dryRun || (await removeTree(name)))) trees.push(name);
   }
@@ -103,11 +104,11 @@ export async function sweepImages(options: SweepOptions): Promise<Swept> {
 }
 
 /**
- * The newest of each suite and recipe. Recipes differ from checkout to checkout: whoever sweeps marks those of its own as
+ * The newest of each suite and recipe, and the newest that virtual machines boot from. Recipes differ from checkout to checkout: whoever sweeps marks those of its own as
  * alive, and what nobody has marked for long is of a checkout that is gone.
  */
 async function newestImages({ imagesDir, now, dryRun = false }: SweepOptions): Promise<string[]> {
-  const own = new Set(suites.map((suite) => newestPath(imagesDir, suite)));
+  const own = new Set([...suites.map((suite) => newestPath(imagesDir, suite)), newestGuestPath(imagesDir)]);
   const found: string[] = [];
   for (const name of await readdir(join(imagesDir, "newest")).catch(emptyIfAbsent)) {
     const path = join(imagesDir, "newest", name);

@@ -2,9 +2,10 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { findGuestBoot, newestGuestPath } from "@holdfast/image/guest-boot.ts";
 import { findImage, imagesDirectory, newestPath } from "@holdfast/image/node-image.ts";
 
-/** Images of a test's own: the newest of the cache as it is, and others made from it on request. */
+/** Images of a test's own: the newest of the cache and what guests boot from, where they are made, and others made from it on request. */
 export interface TestImages {
   readonly imagesDir: string;
   /**
@@ -25,13 +26,15 @@ export function createTestImages(): TestImages {
   // Without one, the provider says so.
   if (newest !== undefined) {
     symlinkSync(newest.root, join(imagesDir, newest.id));
-    mkdirSync(dirname(newestPath(imagesDir, "trixie")));
+    mkdirSync(dirname(newestPath(imagesDir, "trixie")), { recursive: true });
     writeFileSync(newestPath(imagesDir, "trixie"), newest.id);
   }
-  // What virtual machines boot from is the same for all.
-  const guests = join(imagesDirectory(process.env), "guests");
-  mkdirSync(guests, { recursive: true });
-  symlinkSync(guests, join(imagesDir, "guests"));
+  const boot = findGuestBoot(imagesDirectory(process.env));
+  if (boot !== undefined) {
+    symlinkSync(dirname(boot.kernel), join(imagesDir, boot.id));
+    mkdirSync(dirname(newestGuestPath(imagesDir)), { recursive: true });
+    writeFileSync(newestGuestPath(imagesDir), boot.id);
+  }
   let made = false;
   return {
     imagesDir,

@@ -17,6 +17,8 @@ export interface ImageUpkeepDeps {
   readonly imagesDir: string;
   readonly now: () => number;
   readonly log: Log;
+  /** What machines boot from besides their image, by its ids; throws when it cannot be told, and nothing is given up then. */
+  readonly alsoNeeded?: () => Promise<readonly string[]>;
   /** What the provider has made of images itself, such as imports; told which ones its machines need. */
   readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
 }
@@ -25,7 +27,8 @@ const hourMs = 3_600_000;
 /** An update can be taken back for so long. */
 const rollbackMs = 14 * 86_400_000;
 
-export function createImageUpkeep({ layout, imagesDir, now, log, removeOthers }: ImageUpkeepDeps): ImageUpkeep {
+export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
+  const { layout, imagesDir, now, log, alsoNeeded, removeOthers } = deps;
   const uses = openImageUses(imagesDir, layout.directory);
   let running: Promise<void> | undefined;
 
@@ -33,7 +36,7 @@ export function createImageUpkeep({ layout, imagesDir, now, log, removeOthers }:
     const ids = await namesIn(layout.machines);
     const records = await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)));
     const needed = new Set(records.flatMap((record) => (record === undefined ? [] : imagesOf(record, now()))));
-    await uses.keepOnly(needed, now());
+    await uses.keepOnly(needed.union(new Set(await alsoNeeded?.())), now());
     const { trees, manifests } = await sweepImages({ imagesDir, now: now() });
     if (trees.length + manifests.length > 0) log.info("unused images removed", { trees, manifests });
     await removeOthers?.(needed);

@@ -40,6 +40,8 @@ export interface NodeImages {
   /** The newest image with this version if it is made. */
   find(engine: string, version: string): NodeImage | undefined;
   facts(): ImageFacts[];
+  /** Says that what has this id is needed from now on, an image or what virtual machines boot from. */
+  use(id: string): void;
 }
 
 interface Making {
@@ -126,13 +128,13 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     return findImage(imagesDir, suite) ?? underway(suite, `the node image of ${suite}`, make);
   }
 
-  /** It is needed from now on. */
   function used(image: NodeImage): NodeImage {
     uses.add(image.id);
     return image;
   }
 
   return {
+    use: uses.add,
     find(engine, version) {
       const suite = suiteOf(engine, version);
       return suite && findImage(imagesDir, suite);

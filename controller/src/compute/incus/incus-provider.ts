@@ -27,9 +27,9 @@ import { createHostPaths } from "./host-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
 import { createIncusMaterials } from "./incus-materials.ts";
-import { dataInDisk, inside, instanceName } from "./instance-config.ts";
+import { dataInDisk, guestKey, inside, instanceName } from "./instance-config.ts";
 import type { InstanceForm } from "./instance-form.ts";
-import { createInstancePower, isUp } from "./instance-power.ts";
+import { createInstancePower, type Instance, isUp } from "./instance-power.ts";
 import { createInstances, kindOf } from "./instances.ts";
 import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { createMachineInventory, isMachineId } from "./machine-inventory.ts";
@@ -85,6 +85,10 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     imagesDir,
     now: clock.now,
     log,
+    async alsoNeeded() {
+      const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", closing.signal);
+      return all.flatMap(({ config }) => config[guestKey] ?? []);
+    },
     async removeOthers(needed) {
       const newest = nodeImages.facts().flatMap(({ image }) => image ?? []);
       const kept = new Set([...needed, ...newest]);
@@ -132,7 +136,11 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     virtual_machine: createVirtualMachineForm({
       ...form,
       packed,
-      boot: (signal) => lock.hold("guest boot", signal, () => ensureGuestBoot(imagesDir, signal)),
+      async boot(signal) {
+        const boot = await lock.hold("guest boot", signal, () => ensureGuestBoot({ imagesDir, signal }));
+        nodeImages.use(boot.id);
+        return boot;
+      },
       command: deps.command ?? keeper,
     }),
   } satisfies Record<InstanceKind, InstanceForm>;

@@ -38,6 +38,8 @@ export const inside = { engine: 61_000, agent: 61_001 } as const;
 
 /** Where an instance says which node image its root was made from. */
 export const imageKey = "user.holdfast.image";
+/** Where a virtual machine says what it boots from. */
+export const guestKey = "user.holdfast.guest";
 /** Room for what a machine writes outside of its data disk: logs, certificates, temporary files. */
 export const rootBytes = 4 * 1024 ** 3;
 /** Far above what an engine with thousands of sessions has; a fork bomb ends here and not on the host. */

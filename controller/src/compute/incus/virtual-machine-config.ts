@@ -2,6 +2,7 @@ import type { GuestBoot } from "@holdfast/image/guest-boot.ts";
 import type { MachinePlan } from "../compute-provider.ts";
 import {
   environmentOf,
+  guestKey,
   imageKey,
   type InstanceFacts,
   instanceName,
@@ -46,6 +47,7 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
       ...guestLimitsOf(spec.plan),
       ...ownKeys(spec),
       [imageKey]: spec.nodeImage,
+      [guestKey]: spec.boot.id,
       // Kernel and initramfs come from the host, so there is nothing for a firmware to check.
       "security.secureboot": "false",
       "raw.qemu": rawQemu(spec),
