@@ -123,7 +123,33 @@ chmod 755 /bin/on-event /etc/acpi/PWRF/00000080
 uevent /bin/on-event </dev/null >/dev/null 2>&1 &
 acpid -f -c /etc/acpi -l /dev/null </dev/null >/dev/null 2>&1 &
 
-chroot /machine /usr/bin/env "PATH=$path" /usr/bin/tini -s -- "$@" </dev/null &
+# Nobody else sets its clock, which stands still while the guest is paused. The hardware's is the host's, in whole seconds.
+keep_time() {
+  while sleep 5; do
+    off=$(($(cat "$1") - $(date +%s)))
+    [ "$off" -lt -1 ] || [ "$off" -gt 1 ] || continue
+    second=$(cat "$1")
+    while [ "$(cat "$1")" = "$second" ]; do usleep 10000; done
+    date -u -s "@$(cat "$1")" >/dev/null
+    echo "clock: moved by $off s"
+  done
+}
+keep_time /sys/class/rtc/rtc0/since_epoch </dev/null &
+
+# A group of its own, as a container has one: it counts what the machine uses, and ends it where the guest's memory does.
+mkdir /groups
+mount -t cgroup2 cgroup2 /groups
+echo '+cpu +io +memory +pids' >/groups/cgroup.subtree_control
+mkdir /groups/machine
+sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1K/p' /proc/meminfo >/groups/machine/memory.max
+echo 8192 >/groups/machine/pids.max
+mount -o bind /groups/machine /machine/sys/fs/cgroup
+mount -o remount,bind,ro /machine/sys/fs/cgroup
+
+(
+  echo 0 >/groups/machine/cgroup.procs
+  exec chroot /machine /usr/bin/env "PATH=$path" /usr/bin/tini -s -- "$@"
+) </dev/null &
 first=$!
 echo "$first" >/run/first
 status=0
