@@ -50,6 +50,7 @@ const introduction = [
   "  own count (version 2); version 1 does not count what is written back, so there is none.",
   "- `network_in`, `network_out`: the machine's own interface. Machines of the provider `process` share their host's network, which counts all",
   "  of them together and none alone: there is no such figure of one machine, so it is absent, and not the host's.",
+  "- A virtual machine has a control group of its own in its guest: `memory` is by what was there when its first program started, a little less than the plan's.",
   "- A host without control groups for machines tells neither `cpu` nor `memory`.",
   "",
 ];

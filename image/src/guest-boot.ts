@@ -43,7 +43,7 @@ export function newestGuestPath(imagesDir: string): string {
 }
 
 /** Undefined when it is not here. */
-export function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
+function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
   const directory = join(imagesDir, id);
   if (!isGuestBoot(id) || !existsSync(directory)) return undefined;
   return { id, kernel: join(directory, "kernel"), initramfs: join(directory, "initramfs") };

@@ -86,7 +86,6 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       },
       drop: async () => ({ existed: false }),
       check: async () => ({ exists: false, matches: false }),
-      settled: async () => ({ exists: false, matches: false, role: "" }),
     },
   };
 }

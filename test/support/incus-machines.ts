@@ -43,6 +43,8 @@ export interface TestIncus {
   /** The daemon's socket, and what of it is ours. */
   readonly socket: string;
   readonly estate: IncusEstate;
+  /** First two numbers of its machines' addresses. */
+  readonly addressBlock: string;
   /** Network of its machines' public addresses. */
   readonly publicBlock: string;
   /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
@@ -166,6 +168,7 @@ export async function startTestIncus(
     another,
     socket: host.socket,
     estate: host.estate,
+    addressBlock: host.addressBlock,
     publicBlock,
     killDaemon: () => kill(),
     reboot: async (instance) => {

@@ -1,7 +1,13 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { readdir, readFile, stat } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
+import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { expect, test } from "vitest";
 import { guestsMissing, startTestIncus } from "../../../../test/support/incus-machines.ts";
+import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { computeConformance } from "../compute-conformance.ts";
 import type { ConformanceSubject } from "../conformance-subject.ts";
@@ -22,6 +28,8 @@ const standIn = [
 const bootsWithinMs = 120_000;
 
 async function openSubject(): Promise<ConformanceSubject> {
+  // Made once for all tests.
+  await ensureGuestBoot({ imagesDir: imagesDirectory(process.env) });
   const machines = await startTestIncus({ command: standIn });
   const { directory, layout, provider, publicBlock, incus } = machines;
   const path = (id: string) => `/1.0/instances/${instanceName(id)}`;
@@ -82,3 +90,33 @@ async function openSubject(): Promise<ConformanceSubject> {
 }
 
 computeConformance("incus (virtual machines)", openSubject, skip, "virtual_machine");
+
+/** Tells on the console which of two ports of its host it reaches. */
+const caller = [
+  "/usr/bin/perl",
+  "-MIO::Socket::INET",
+  "-e",
+  '$|=1;$SIG{TERM}=sub{exit};print("calls:",join(",",map(IO::Socket::INET->new(PeerAddr=>$ENV{HOLDFAST_GATEWAY},PeerPort=>$_,Timeout=>5)?"open":"shut",1,2)),"\n");sleep(1)while(1);',
+];
+
+test.skipIf(skip !== undefined)(
+  "a guest reaches the ports of its host that machines may call, and no other",
+  async () => {
+    const machines = await startTestIncus({ command: caller });
+    const host = `${machines.addressBlock}.0.1`;
+    const listening = [1, 2].map((port) => createServer((socket) => socket.destroy()).listen(port, host));
+    try {
+      await Promise.all(listening.map((server) => once(server, "listening")));
+      const { id } = await machines.provider.create(testMachineSpec({ kind: "virtual_machine" }), signal);
+      const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "first" };
+      await machines.provider.start(id, enrollment, signal);
+      const path = `/1.0/instances/${instanceName(id)}/console`;
+      const said = async () => /calls:\S+/.exec(await machines.incus.text(path, signal))?.[0];
+      expect(await waitUntil("the guest has called", said, { withinMs: bootsWithinMs })).toBe("calls:open,shut");
+      await machines.provider.destroy(id, signal);
+    } finally {
+      for (const server of listening) server.close();
+      await machines.close();
+    }
+  },
+);

@@ -1,0 +1,195 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import type { IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeRows } from "../faults/acknowledged-writer.ts";
+import { setFrozen } from "../faults/fault-ground.ts";
+import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
+import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
+import { type Attempt, makePlace } from "../support/network-place.ts";
+import { type Platform, startPlatform } from "../support/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const missing = await guestsMissing();
+/** Under emulation a guest takes a minute to come up: set it, and vitest's --testTimeout, to some more. */
+const withinMs = Number(process.env["HOLDFAST_TEST_GUEST_MS"] ?? 120_000);
+const signal = new AbortController().signal;
+
+describe.skipIf(missing !== undefined)(
+  `a PostgreSQL in a virtual machine of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  () => {
+    let platform: Platform;
+    let services: Services;
+    let main: RunningService;
+    let incus: IncusClient;
+
+    beforeAll(async () => {
+      platform = await startPlatform({
+        flags: ["--provider", "incus"],
+        environment: { HOLDFAST_VM_PLANS: "tier-1", HOLDFAST_SAMPLE_INTERVAL_MS: "1000" },
+      });
+      incus = openIncusOf(platform);
+      services = createServices(platform);
+      const { id } = await services.create("main", { plan_name: "tier-1-vm" });
+      // The very first one waits for its kernel and for the packed image.
+      await services.settled(id, "Running", withinMs + 180_000);
+      main = await services.open(id);
+    }, withinMs + 240_000);
+    afterAll(async () => {
+      await incus?.close();
+      await platform?.remove();
+    });
+
+    const machineId = () => main.service.nodes[0]?.id ?? "";
+    const ask = <Row extends object>(sql: string) =>
+      queryOnce<Row>(platform, main.connection, { password: main.password }, sql);
+    const settled = (status: string) => services.settled(main.service.id, status, withinMs);
+    const order = async (verb: "start" | "stop") =>
+      expectStatus(await platform.rest.post(`/managed-services/${main.service.id}/${verb}`), 202);
+    const isWell = () =>
+      waitUntil(
+        "the service is well",
+        async () => {
+          const { health, nodes } = await services.get(main.service.id);
+          return health.status === "healthy" && nodes.every(({ status }) => status === "Running");
+        },
+        { withinMs, describe: () => services.describe(main.service.id) },
+      );
+
+    it("answers over TLS by its name, out of a guest with a kernel of its own", async () => {
+      const { type } = await incus.call<{ type: string }>("GET", `/1.0/instances/${instanceName(machineId())}`, signal);
+      expect(type).toBe("virtual-machine");
+      const sql =
+        "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
+      const at = await addressOf(platform, main.connection.host);
+      expect(await ask(sql)).toEqual([{ at, tls: true }]);
+      const login = { password: main.password, verify: "address" } as const;
+      await expect(openPostgresql(platform, main.connection, login)).rejects.toThrow(/altnames|IP/);
+    });
+
+    it("is reached from where its allow-list says and from nowhere else, as soon as the list says so", async () => {
+      const [guest, stranger] = await Promise.all([makePlace("vmin", 30), makePlace("vmout", 31)]);
+      const address = await addressOf(platform, main.connection.host);
+      const before = main.service.allowed_cidrs;
+      const allow = async (allowed_cidrs: readonly string[]) =>
+        expectStatus(await platform.rest.patch(`/managed-services/${main.service.id}`, { allowed_cidrs }), 200);
+      const becomes = (wanted: Attempt) =>
+        waitUntil(`the service is ${wanted}`, async () => (await guest.connect(address, 5432)) === wanted, {
+          withinMs,
+        });
+      try {
+        expect(await guest.connect(address, 5432)).toBe("refused");
+        await allow([...before, `${guest.address}/32`]);
+        await becomes("open");
+        expect(await stranger.connect(address, 5432)).toBe("refused");
+        // What else is open in there is the controllers' and nobody's.
+        expect(await guest.connect(address, 22)).toBe("refused");
+        await allow(before);
+        await becomes("refused");
+      } finally {
+        await Promise.all([guest.close(), stranger.close()]);
+      }
+    });
+
+    it("tells all that its machine does, out of the guest", async () => {
+      const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
+      const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
+      type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
+      await ask("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 20000) AS n");
+      const told = await waitUntil(
+        "each metric has a value",
+        async () => {
+          const { json } = expectStatus(await platform.rest.get<Told>(path), 200);
+          const seen = json.series.filter(({ points }) => points.some(([, , , value]) => value > 0));
+          return seen.length === names.length ? json : undefined;
+        },
+        { withinMs, describe: async () => (await platform.rest.get(path)).text },
+      );
+      expect(told.absent).toEqual([]);
+      const shares = told.series.filter(({ metric }) => ["cpu", "memory", "disk"].includes(metric));
+      expect(Math.max(...shares.flatMap(({ points }) => points.map(([, , , value]) => value)))).toBeLessThanOrEqual(
+        100,
+      );
+    });
+
+    it("refuses another plan, of whichever kind, and names the field", async () => {
+      for (const plan_name of ["tier-1", "tier-2", "tier-1-vm"]) {
+        const answer = await platform.rest.patch<{ errors: object[] }>(`/managed-services/${main.service.id}`, {
+          plan_name,
+        });
+        expect(expectStatus(answer, 400).json.errors).toMatchObject([{ field: "plan_name", code: "fixed" }]);
+      }
+    });
+
+    it("keeps its data over a stop in order and a start", async () => {
+      await ask("CREATE TABLE kept AS SELECT 42 AS value");
+      await order("stop");
+      await settled("Stopped");
+      await order("start");
+      await settled("Running");
+      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+    });
+
+    it("comes back with all that it acknowledged when its QEMU is killed", async () => {
+      const stop = new AbortController();
+      const writer = await writeRows(platform, main, stop.signal);
+      await waitUntil("some rows are written", () => writer.acknowledged > 20, { withinMs });
+      process.kill(await firstProcessOf(incus, machineId()), "SIGKILL");
+      await waitUntil("it is not said to be well", async () => {
+        const { health, nodes } = await services.get(main.service.id);
+        return health.status !== "healthy" || nodes.some(({ status }) => status !== "Running");
+      });
+      await isWell();
+      const before = writer.acknowledged;
+      await waitUntil("writes are taken again", () => writer.acknowledged > before, { withinMs });
+      stop.abort();
+      await writer.done;
+      expect(await writer.missing()).toEqual([]);
+    });
+
+    it("goes on after a pause without a restart, and knows what time it is", async () => {
+      const started = () => ask("SELECT pg_postmaster_start_time()::text AS at");
+      const [before, pid] = [await started(), await firstProcessOf(incus, machineId())];
+      await setFrozen(incus, machineId(), true);
+      try {
+        await waitUntil(
+          "it is said to be unreachable",
+          async () => {
+            const { nodes } = await services.get(main.service.id);
+            return nodes.every(({ status }) => status === "Unreachable");
+          },
+          { describe: () => services.describe(main.service.id) },
+        );
+      } finally {
+        await setFrozen(incus, machineId(), false);
+      }
+      await isWell();
+      expect(await firstProcessOf(incus, machineId())).toBe(pid);
+      expect(await started()).toEqual(before);
+      await waitUntil(
+        "its clock is right",
+        async () => {
+          const [row] = await ask<{ ms: string }>("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms");
+          return Math.abs(Date.now() - Number(row?.ms)) < 2_500;
+        },
+        { withinMs },
+      );
+    });
+
+    it("leaves nothing when it is deleted", async () => {
+      const address = await addressOf(platform, main.connection.host);
+      const { number } = listeners(platform);
+      expectStatus(await platform.rest.delete(`/managed-services/${main.service.id}`), 202);
+      await services.gone(main.service.id, withinMs);
+      await waitUntil("the machine is gone", () => readdirSync(join(platform.directory, "machines")).length === 0);
+      expect(await incus.call<string[]>("GET", "/1.0/instances", signal)).toEqual([]);
+      const said = (command: string, ...args: string[]) => execFileSync(command, args).toString();
+      expect(said("ip", "link", "show")).not.toContain(`hf${number}-`);
+      expect(said("nft", "list", "table", "inet", `holdfast_${number}`)).not.toContain(address);
+      expect(said("losetup", "--all")).not.toContain(platform.directory);
+    });
+  },
+);
