@@ -78,6 +78,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     ...deps,
     changes: collections.engineChanges,
     operations,
+    users,
     access,
     patienceMs: engineTimeoutMs,
   });

@@ -62,7 +62,9 @@ const kept = async (call: Call) => {
   return createKeptAnswers({ store, sealer, clock }).find(call.idempotency);
 };
 
-function changes(patienceMs: number, { connected = true } = {}) {
+type Reached = Pick<typeof collections.databaseUsers, "reached">;
+
+function changes(patienceMs: number, { connected = true, users = collections.databaseUsers as Reached } = {}) {
   const { services, operations, engineChanges } = collections;
   const access = createServiceAccess({ services, operations });
   const fleet = { session: () => (connected ? ({} as never) : undefined) };
@@ -70,6 +72,7 @@ function changes(patienceMs: number, { connected = true } = {}) {
     begin,
     changes: engineChanges,
     operations,
+    users,
     access,
     fleet,
     clock,
@@ -139,6 +142,28 @@ test("what an engine is slow to take is told with its operation, which the same 
   expect(late.operation).toMatchObject({ type: "reset_password" });
   expect((await kept(hurried))?.body).toContain(String(late.operation?.id));
   await end(id, taken);
+});
+
+test("an end is told only when the user that came with it is known here as well", async () => {
+  const id = await aRunningService();
+  const known = Promise.withResolvers<void>();
+  const waitedFor: bigint[] = [];
+  const users: Reached = {
+    reached(revision) {
+      waitedFor.push(revision);
+      return known.promise;
+    },
+  };
+  let isTold = false;
+  const asked = changes(600_000, { users })
+    .bring(requestOf(id), callWith())
+    .then(() => (isTold = true));
+  await end(id, taken);
+  await waitUntil("it waits for the users", () => waitedFor.length > 0);
+  expect(waitedFor).toEqual([(await collections.databaseUsers.fresh(`${id}.u`))?.modRevision]);
+  expect(isTold).toBe(false);
+  known.resolve();
+  await asked;
 });
 
 test("a second change of the same user is refused with the operation's name; its second removal is the first one", async () => {

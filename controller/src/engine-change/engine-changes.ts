@@ -29,6 +29,8 @@ export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
   readonly changes: Collection<EngineChangeObject>;
   readonly operations: Collection<OperationObject>;
+  /** Written together with the end of an operation, and come to memory by a watch of their own. */
+  readonly users: Pick<Collection<unknown>, "reached">;
   readonly access: ServiceAccess;
   readonly fleet: Pick<Fleet, "session">;
   readonly clock: Clock;
@@ -123,7 +125,11 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
         return current !== undefined && isOver(current);
       };
       await whenChanged(operations, operationId, isDone, deps.patienceMs, call.signal);
-      const operation = (await findOperation(operations, operationId, call.signal))?.object;
+      const found = await findOperation(operations, operationId, call.signal);
+      const operation = found?.object;
+      // Whoever is told that it is over finds it so at the next call.
+      if (found !== undefined && isOver(found.object))
+        await Promise.all([changes, deps.users].map((collection) => collection.reached(found.modRevision, 1_000)));
       const refusal = operation && refusalOf(operation);
       if (refusal !== undefined) {
         await keepAnswer(call, undefined);
