@@ -81,8 +81,8 @@ test("what was asked before a pause is done after it only when the stream outliv
     const [agent = 0] = agentPids();
     process.kill(agent, "SIGSTOP");
     ask();
-    // The controller's end wants a heartbeat each half second.
-    await sleep(1_200);
+    // The controller's end wants a heartbeat each half second; one that is silent for three of them is taken for gone.
+    await sleep(2_000);
     process.kill(agent, "SIGCONT");
   };
   await paused(() => controller.give({ ...readLogs, id: "quick-outlived" }));

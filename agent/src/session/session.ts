@@ -67,6 +67,7 @@ export function openSession(
   let sequence = 0n;
   let backlog = 0;
   let answeredAt = monotonicMs();
+  let beatAt = answeredAt;
   let heartbeat: NodeJS.Timeout | undefined;
   let intervalMs = Number.POSITIVE_INFINITY;
   let fleetReturnMs = 0;
@@ -113,7 +114,11 @@ export function openSession(
   }
 
   function beat(): void {
-    if (monotonicMs() - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+    const now = monotonicMs();
+    // What came during a pause of this process is read after its timers.
+    const hasSlept = now - beatAt > intervalMs * sleptHeartbeats;
+    beatAt = now;
+    if (!hasSlept && now - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
     sendHeartbeat();
   }
 
@@ -130,6 +135,7 @@ export function openSession(
     if (session !== undefined) return handlers.onNews(welcome);
     clearTimeout(silence);
     intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
+    beatAt = monotonicMs();
     heartbeat = setInterval(beat, intervalMs);
     const retire = () => void setTimeout(() => finish("another session took its place"), retiredMs).unref();
     session = {
