@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import type { BoundedLog } from "./bounded-log.ts";
+import type { PortName } from "./ports.ts";
 
 export interface ChildSpec {
   readonly name: string;
@@ -11,6 +12,8 @@ export interface ChildSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Matches what it prints once it serves; null counts it as ready when it runs. */
   readonly ready: RegExp | null;
+  /** Ports of the installation that it listens on. */
+  readonly listens?: readonly PortName[];
   readonly stopSignal: NodeJS.Signals;
   /** How long an orderly stop may take before it is killed. */
   readonly graceMs: number;
@@ -20,6 +23,8 @@ export interface ChildDeps {
   readonly log: BoundedLog;
   /** Called with one line for the user. */
   say(line: string): void;
+  /** Called each time that it ended unasked, before its next start. */
+  ended?(): void;
   now(): number;
 }
 
@@ -84,6 +89,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
     if (deps.now() - startedAt > healthyMs) delayMs = firstDelayMs;
     deps.log.write(`holdfast: ${spec.name} ended with ${how}; next start in ${delayMs} ms\n`);
     deps.say(`${spec.name} ended with ${how} and is started again; its log is ${deps.log.path}`);
+    deps.ended?.();
     retry = setTimeout(start, delayMs);
     delayMs = Math.min(delayMs * 2, lastDelayMs);
   }

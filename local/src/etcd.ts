@@ -44,6 +44,7 @@ export function etcdChild(
     launch: etcd.launch({ argv, ...user, binds: [layout.etcd, `${layout.pki}/etcd`] }),
     env: {},
     ready: /ready to serve client requests/,
+    listens: ["etcd_client", "etcd_peer"],
     stopSignal: "SIGTERM",
     graceMs: 10_000,
   };

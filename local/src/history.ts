@@ -87,6 +87,7 @@ export function historyChild(
     launch: postgresql.launch({ argv, ...user, binds: [layout.history, `${layout.pki}/history`] }),
     env: {},
     ready: /ready to accept connections/,
+    listens: ["history"],
     // Fast shutdown: sessions end, nothing is lost.
     stopSignal: "SIGINT",
     graceMs: 10_000,

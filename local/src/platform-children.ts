@@ -87,20 +87,16 @@ export function controllerSettings(parts: PlatformParts) {
 
 /** The controller, with the gateway in it. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
-  return nodeChild(
-    "controller",
-    join(parts.checkout, "controller", "src", "main.ts"),
-    parts.environment,
-    controllerSettings(parts),
-    controllerFlags,
-  );
+  const main = join(parts.checkout, "controller", "src", "main.ts");
+  const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), controllerFlags);
+  return { ...child, listens: ["api", "agents"] };
 }
 
 /** The DNS server. */
 export function dnsChild(parts: PlatformParts): ChildSpec {
   const { layout, installation, machineHost, reach } = parts;
   const { ports } = installation;
-  return nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts.environment, {
+  const child = nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts.environment, {
     HOLDFAST_INSTALLATION_ID: installation.id,
     HOLDFAST_DNS_LISTEN: listenersOf(machineHost.address, ports.dns, reach),
     // What the zone says of its own servers: clients that are elsewhere reach no other.
@@ -109,6 +105,7 @@ export function dnsChild(parts: PlatformParts): ChildSpec {
     HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
     HOLDFAST_CONTROLLERS: endpointText(machineHost.address, ports.agents),
   });
+  return { ...child, listens: ["dns"] };
 }
 
 /** Directory in which the controller leaves the certificate of the DNS server. */

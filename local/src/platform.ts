@@ -10,6 +10,7 @@ import { untilHealthy } from "./health.ts";
 import { historyChild, initHistory, isHistoryMade } from "./history.ts";
 import type { PlatformParts } from "./platform-children.ts";
 import { controllerChild, dnsChild, dnsIdentity, localUrlOf } from "./platform-children.ts";
+import { busyPorts, portsAreBusy } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
 
 export interface PlatformDeps {
@@ -24,7 +25,10 @@ export interface PlatformDeps {
 
 /** All processes of an installation. */
 export interface Platform {
-  /** Starts them, each as soon as what it needs is there; resolves when the API answers and admin.json is written. */
+  /**
+   * Starts them, each as soon as what it needs is there; resolves when the API answers and admin.json is written. Throws a
+   * UserError when one of them cannot start because somebody took its port since the ports were looked at.
+   */
   start(signal: AbortSignal): Promise<void>;
   /** Only etcd and history, to be filled before anybody reads them. */
   startStores(signal: AbortSignal): Promise<void>;
@@ -36,17 +40,44 @@ export interface Platform {
 /** A keeper gets this long to stop its engine in order. */
 export const machineGraceMs = 20_000;
 
+/** So many ends of a child during the start, and whoever has its port has not only tried it for a moment. */
+const endsInVain = 3;
+
 export function createPlatform(deps: PlatformDeps): Platform {
   const { parts, user, say } = deps;
-  const { layout, installation, secrets, pki, machineHost } = parts;
+  const { layout, installation, secrets, pki, machineHost, reach } = parts;
   const children = new Map<string, Child>();
+  const portTaken = Promise.withResolvers<never>();
+  // After the start nobody waits for it: then the child is started until its port is free.
+  portTaken.promise.catch(() => undefined);
 
   function launch(spec: ChildSpec, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, keep: 3 });
-    const child = startChild(spec, { log, say, now: deps.now });
+    let ends = 0;
+    const ended = () => {
+      ends += 1;
+      if (ends >= endsInVain) lookForTaken(spec).catch((error: unknown) => portTaken.reject(error));
+    };
+    const child = startChild(spec, { log, say, ended, now: deps.now });
     children.set(spec.name, child);
     return child.ready;
+  }
+
+  async function lookForTaken({ listens = [] }: ChildSpec): Promise<void> {
+    const busy = await busyPorts(installation.ports, reach?.listen, listens);
+    if (busy.length > 0) throw portsAreBusy(installation.ports, busy);
+  }
+
+  /** What works begins, given up as soon as it is known that a child cannot start. */
+  async function unlessTaken(signal: AbortSignal, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    const givenUp = new AbortController();
+    try {
+      await Promise.race([work(AbortSignal.any([signal, givenUp.signal])), portTaken.promise]);
+    } catch (error) {
+      givenUp.abort(error);
+      throw error;
+    }
   }
 
   async function startHistory(signal: AbortSignal): Promise<void> {
@@ -69,30 +100,30 @@ export function createPlatform(deps: PlatformDeps): Platform {
     if (daemon === undefined || children.has(daemon.name)) await machineHost.stopMachines(machineGraceMs);
   }
 
+  async function startAll(signal: AbortSignal): Promise<void> {
+    // The controller listens where machines find it, so that comes first.
+    await startMachineHost(signal);
+    // At the very first start the controller makes the identity that the DNS server shows; later it needs nobody.
+    const dnsIsKnown = existsSync(join(dnsIdentity(layout), "cert.pem"));
+    if (dnsIsKnown) await launch(dnsChild(parts), signal);
+    const etcd = startEtcd(signal);
+    const history = startHistory(signal);
+    // Both are quicker than a controller, which waits for the rest; only to make a history takes long.
+    if (!isHistoryMade(layout)) await history;
+    await launch(controllerChild(parts), signal);
+    await Promise.all([etcd, history]);
+    await untilHealthy(localUrlOf(installation), layout.authority, signal);
+    if (!dnsIsKnown) await launch(dnsChild(parts), signal);
+    writeAdminFile(parts);
+  }
+
   return {
-    async startStores(signal) {
-      await Promise.all([startEtcd(signal), startHistory(signal)]);
-    },
+    startStores: (signal) => unlessTaken(signal, (stop) => Promise.all([startEtcd(stop), startHistory(stop)])),
     async stopStores() {
       await Promise.all([stop("history"), stop("etcd")]);
     },
 
-    async start(signal) {
-      // The controller listens where machines find it, so that comes first.
-      await startMachineHost(signal);
-      // At the very first start the controller makes the identity that the DNS server shows; later it needs nobody.
-      const dnsIsKnown = existsSync(join(dnsIdentity(layout), "cert.pem"));
-      if (dnsIsKnown) await launch(dnsChild(parts), signal);
-      const etcd = startEtcd(signal);
-      const history = startHistory(signal);
-      // Both are quicker than a controller, which waits for the rest; only to make a history takes long.
-      if (!isHistoryMade(layout)) await history;
-      await launch(controllerChild(parts), signal);
-      await Promise.all([etcd, history]);
-      await untilHealthy(localUrlOf(installation), layout.authority, signal);
-      if (!dnsIsKnown) await launch(dnsChild(parts), signal);
-      writeAdminFile(parts);
-    },
+    start: (signal) => unlessTaken(signal, startAll),
 
     async stop() {
       rmSync(layout.admin, { force: true });

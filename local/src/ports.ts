@@ -51,20 +51,32 @@ export async function checkPorts(
   for (;;) {
     const busy = await busyPorts(ports, listen);
     if (busy.length === 0) return;
-    if (clock.now() > deadline) {
-      const list = busy.map(({ name, host }) => {
-        const where = host === loopback ? "" : ` on ${host}`;
-        return `port ${ports[name]} is busy${where}; choose another with --${portPlans[name].flag}`;
-      });
-      throw new UserError(list.join("\n"));
-    }
+    if (clock.now() > deadline) throw portsAreBusy(ports, busy);
     await clock.sleep(50);
   }
 }
 
-/** Those that somebody listens on now, and at which address. */
-export async function busyPorts(ports: Ports, listen = loopback): Promise<{ name: PortName; host: string }[]> {
-  const places = portNames.flatMap((name) => {
+/** Tells of each of them, and of the flag that chooses another one. */
+export function portsAreBusy(ports: Ports, busy: readonly BusyPort[]): UserError {
+  const list = busy.map(({ name, host }) => {
+    const where = host === loopback ? "" : ` on ${host}`;
+    return `port ${ports[name]} is busy${where}; choose another with --${portPlans[name].flag}`;
+  });
+  return new UserError(list.join("\n"));
+}
+
+export interface BusyPort {
+  readonly name: PortName;
+  readonly host: string;
+}
+
+/** Those of them that somebody listens on now, and at which address. */
+export async function busyPorts(
+  ports: Ports,
+  listen = loopback,
+  names: readonly PortName[] = portNames,
+): Promise<BusyPort[]> {
+  const places = names.flatMap((name) => {
     const hosts = reached.includes(name) ? new Set([loopback, listen]) : [loopback];
     return Array.from(hosts, (host) => ({ name, host }));
   });

@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,8 +9,10 @@ import pg from "pg";
 import { afterEach, expect, test } from "vitest";
 import { clean } from "./clean.ts";
 import { readJson } from "./files.ts";
+import { hostDeps } from "./host-deps.ts";
 import type { Installation } from "./installation.ts";
 import { up } from "./up.ts";
+import { withPlatform } from "./with-platform.ts";
 
 /** Stands in for the controller: says it is healthy once etcd answers to the certificate that it was given. */
 const controller = `
@@ -25,26 +29,25 @@ process.on("SIGTERM", () => process.exit(0));
 `;
 
 const running: { stop(): Promise<void> }[] = [];
+const checkouts: string[] = [];
 afterEach(async () => {
   for (const platform of running.splice(0)) await platform.stop();
+  for (const checkout of checkouts.splice(0)) rmSync(checkout, { recursive: true, force: true, maxRetries: 3 });
 });
 
 function makeDeps() {
   const checkout = mkdtempSync(join(tmpdir(), "holdfast-checkout-"));
+  checkouts.push(checkout);
   for (const name of ["controller", "dns"]) mkdirSync(join(checkout, name, "src"), { recursive: true });
   writeFileSync(join(checkout, "controller", "src", "main.ts"), controller);
   writeFileSync(join(checkout, "dns", "src", "main.ts"), "setInterval(() => {}, 1000);");
   const said: string[] = [];
   return {
+    // Claims are the host's: other installations start at the same time.
+    ...hostDeps(),
     said,
     checkout,
-    environment: Object.fromEntries(
-      Object.entries(process.env).filter((e): e is [string, string] => e[1] !== undefined),
-    ),
-    asRoot: process.getuid?.() === 0,
-    clock: { now: () => Date.now(), sleep: async (ms: number) => sleep(ms) },
     say: (line: string) => void said.push(line),
-    registryDir: join(checkout, "registry"),
   };
 }
 
@@ -118,12 +121,29 @@ test("a directory is run by one process, two directories share nothing, and clea
 
 test("a child that is killed is started again", async () => {
   const deps = makeDeps();
-  const platform = await start(deps);
+  await start(deps);
   const pid = execFileSync("pgrep", ["-f", join(deps.checkout, "dns", "src", "main.ts")], { encoding: "utf8" });
   process.kill(Number(pid), "SIGKILL");
   await expect.poll(() => deps.said.join("\n")).toContain("dns ended with SIGKILL and is started again");
-  await platform.stop();
-  rmSync(deps.checkout, { recursive: true });
+});
+
+test("a port that somebody took since the ports were looked at is named, with its flag", async () => {
+  const deps = makeDeps();
+  const { signal } = new AbortController();
+  const options = { dataDir: join(deps.checkout, "data"), ports: {} };
+  await withPlatform(options, deps, signal, async (platform, { installation }) => {
+    const port = installation.ports.etcd_peer;
+    const other = createServer().listen(port, "127.0.0.1");
+    await once(other, "listening");
+    try {
+      await expect(platform.start(signal)).rejects.toThrow(
+        `port ${port} is busy; choose another with --etcd-peer-port`,
+      );
+    } finally {
+      await platform.stop();
+      await new Promise((resolve) => other.close(resolve));
+    }
+  });
 });
 
 test("no secret is in the arguments or the environment of any child", async () => {
