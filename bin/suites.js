@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
+import { stripVTControlCharacters } from "node:util";
 import { checkout, progress } from "./set-up.js";
 
 /** Each file has an installation of its own, so two at a time do not meet; what breaks things has the machine to itself. */
@@ -32,8 +33,8 @@ async function runSuite({ name, args }, node, env) {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
   try {
     const startedAt = Date.now();
-    const code = await run(name, node, [vitest, "run", "--passWithNoTests", ...reporters, ...args], env);
-    const { passed, failures } = outcome(code, file);
+    const { code, unhandled } = await run(name, node, [vitest, "run", "--passWithNoTests", ...reporters, ...args], env);
+    const { passed, failures } = outcome(code, unhandled, file);
     const seconds = Math.round((Date.now() - startedAt) / 1_000);
     progress(`suite ${name}: ${passed} passed, ${failures.length} failed in ${seconds} s`);
     return { passed, failures: failures.map((failure) => `${name} | ${failure}`) };
@@ -42,17 +43,20 @@ async function runSuite({ name, args }, node, env) {
   }
 }
 
-/** A file that fails without a test that does, as when it cannot begin, counts as one failure; so does a vitest that breaks. */
-function outcome(code, file) {
+/**
+ * A file that fails without a test that does, as when it cannot begin or end, counts as one failure; so does a vitest that
+ * breaks, and an error that no test waited for.
+ */
+function outcome(code, unhandled, file) {
   let results;
   try {
     results = JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    return { passed: 0, failures: code === 0 ? [] : [`vitest ended with ${code} and no results`] };
+    return { passed: 0, failures: code === 0 ? [] : [`vitest ended with ${code} and no results\n${unhandled}`] };
   }
   const failures = results.testResults.filter(({ status }) => status === "failed").flatMap(failuresOf);
-  if (code !== 0 && failures.length === 0)
-    failures.push(`vitest ended with ${code}, after an error outside every test`);
+  if (code !== 0 && (failures.length === 0 || unhandled !== ""))
+    failures.push(`vitest ended with ${code}, after an error outside every test\n${unhandled}`);
   return { passed: results.numPassedTests, failures };
 }
 
@@ -75,16 +79,22 @@ function beginning(message) {
     .join("\n");
 }
 
+/** Answers how it ended, and the beginning of what it told of errors outside of tests, which no report has. */
 function run(name, command, args, env) {
+  const unhandled = [];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: checkout, env, stdio: ["ignore", "pipe", "pipe"] });
     for (const [from, to] of [
       [child.stdout, process.stdout],
       [child.stderr, process.stderr],
     ]) {
-      createInterface({ input: from }).on("line", (line) => to.write(line === "" ? "\n" : `${name} | ${line}\n`));
+      createInterface({ input: from }).on("line", (line) => {
+        to.write(line === "" ? "\n" : `${name} | ${line}\n`);
+        const text = stripVTControlCharacters(line);
+        if (unhandled.length > 0 || /Unhandled (Error|Rejection)/.test(text)) unhandled.push(text);
+      });
     }
     child.once("error", reject);
-    child.once("close", resolve);
+    child.once("close", (code) => resolve({ code, unhandled: beginning(unhandled.join("\n")) }));
   });
 }
