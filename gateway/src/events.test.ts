@@ -45,9 +45,14 @@ function follow(
 
 test("following gives what is there, then what comes, with cursors as ids", async () => {
   gateway.state.logs.push("one", "two");
-  const stream = follow(`/managed-services/${id}/logs?follow=true`, {}, (text) => text.includes("three"));
-  setTimeout(() => gateway.state.logs.push("three"), 100);
-  const { text, type } = await stream;
+  let waits = true;
+  const { text, type } = await follow(`/managed-services/${id}/logs?follow=true`, {}, (soFar) => {
+    if (waits && soFar.includes("two")) {
+      waits = false;
+      gateway.state.logs.push("three");
+    }
+    return soFar.includes("three") && soFar.endsWith("\n\n");
+  });
   expect(type).toBe("text/event-stream");
   const events = text.split("\n\n").filter((event) => event.includes("data: "));
   expect(events.map((event) => JSON.parse(event.slice(event.indexOf("data: ") + 6)).message)).toEqual([
@@ -59,8 +64,8 @@ test("following gives what is there, then what comes, with cursors as ids", asyn
 });
 
 test("Last-Event-ID resumes", async () => {
-  const { text } = await follow(`/managed-services/${id}/logs?follow=true`, { "last-event-id": "2" }, (text) =>
-    text.includes("data"),
+  const { text } = await follow(`/managed-services/${id}/logs?follow=true`, { "last-event-id": "2" }, (soFar) =>
+    soFar.includes("data: "),
   );
   expect(text).toContain("three");
   expect(text).not.toContain('"one"');

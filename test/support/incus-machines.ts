@@ -175,9 +175,16 @@ export async function startTestIncus(
       const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
       const monitor = statOf(pid)?.parent ?? 0;
       await kill(pid);
-      // It tidies up behind the machine, which shows as one state and then another; after a true reboot there is none. A
-      // virtual machine has no such program: its parent is the first process of the host.
-      if (monitor !== 1) await waitUntil("LXC has tidied up", () => !isAlive(monitor));
+      // A virtual machine has no such program: its parent is the first process of the host.
+      if (monitor === 1) return;
+      // It tidies up behind the machine, and then has the new daemon do so, which says until then that the machine runs;
+      // after a true reboot nobody does either.
+      await waitUntil("LXC has tidied up", () => !isAlive(monitor));
+      const path = `/1.0/instances/${instance}`;
+      await waitUntil(
+        "the daemon has tidied up",
+        async () => (await incus.call<{ status: string }>("GET", path, signal)).status === "Stopped",
+      );
     },
     async close() {
       await host.remove();

@@ -71,7 +71,7 @@ describe("the hand-over to another certificate authority", () => {
         trusted: [{ signs: true }, { signs: false }],
       });
       await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
-      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 200 });
+      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow("cannot be cancelled");
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
       const writtenThen = written;
