@@ -195,7 +195,9 @@ describe("agents that change places", () => {
     await open();
     await extended(3);
     await expect(onlooker.order({ op: "extend", name: "engine", number: 1e9, leftMs: 1 })).rejects.toThrow("in charge");
-    await expect(onlooker.order({ op: "stop", name: "engine", signal: "SIGKILL", graceMs: 0 })).rejects.toThrow();
+    await expect(onlooker.order({ op: "stop", name: "engine", signal: "SIGKILL", graceMs: 0 })).rejects.toThrow(
+      "in charge",
+    );
     await expect(onlooker.order({ op: "claim", run: "made up" })).rejects.toThrow("in charge");
     await expect(onlooker.order({ op: "offer", main: "good", controller: "" })).rejects.toThrow("not in charge");
     await expect(onlooker.order({ op: "yield", state: "" })).rejects.toThrow("not in charge");

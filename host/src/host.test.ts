@@ -104,7 +104,7 @@ describe("a host that joined", () => {
     expect(await remote.facts(signal)).toMatchObject({ provider: "test", addressBlock: "127.110" });
     await hosting.write("reached", (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
     await waitUntil("it is cut", () => !remote.connected);
-    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow();
+    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow("aborted due to timeout");
     const identity = await identityIn(served.stateDir);
     await expect(confirmHost(identity, hosting.controller.address)).rejects.toThrow("not good any more");
     remote.close();
@@ -116,7 +116,7 @@ describe("a host that joined", () => {
     await waitUntil("it is connected", () => remote.connected);
     await hosting.join(await hosting.invite("moved"), await hosting.newDirectory(), "127.111");
     await waitUntil("it is cut", () => !remote.connected);
-    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow();
+    await expect(remote.get("m", AbortSignal.timeout(500))).rejects.toThrow("aborted due to timeout");
     await old.close();
     remote.close();
   });

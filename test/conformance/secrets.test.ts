@@ -124,9 +124,9 @@ describe("secrets", () => {
     const path = `/managed-services/${service.id}/database-users`;
     expectStatus(await rest.post(path, { username: "second", role: "admin" }), 409);
     const wrongUser = openPostgresql(platform, connection, { user: "nobody", password });
-    await expect(wrongUser).rejects.toThrow();
+    await expect(wrongUser).rejects.toThrow("password authentication failed");
     const wrongDatabase = openPostgresql(platform, connection, { password, database: "none" });
-    await expect(wrongDatabase).rejects.toThrow();
+    await expect(wrongDatabase).rejects.toThrow('database "none" does not exist');
   }
 
   /** Names of the secrets that are in the text, plain or as basic credentials. */

@@ -61,9 +61,18 @@ export async function openValkey(platform: Platform, connection: ConnectionJson,
     connectTimeout: 10_000,
     commandTimeout: 10_000,
   });
-  // What goes wrong shows at the next command.
-  client.on("error", () => undefined);
-  await client.connect();
+  // A refusal is an event; of a connect that fails the client says only that the connection is closed.
+  let refusal: Error | undefined;
+  client.on("error", (error: Error) => {
+    refusal = error;
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    throw new Error(`valkey at ${host}:${connection.port} takes no client: ${refusal?.message ?? "it closed"}`, {
+      cause: refusal ?? error,
+    });
+  }
   return client;
 }
 

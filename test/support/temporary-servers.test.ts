@@ -14,7 +14,7 @@ test("a temporary etcd keeps its keys over a kill and a restart", async () => {
   const etcd = await startTestEtcd();
   await put(etcd.url, "planet", "mars");
   await etcd.kill();
-  await expect(fetch(`${etcd.url}/health`)).rejects.toThrow();
+  await expect(fetch(`${etcd.url}/health`)).rejects.toThrow("fetch failed");
   await etcd.start();
   const answer = await etcdCall(etcd.url, "range", { key: btoa("planet") });
   expect(answer.kvs?.map((entry) => atob(entry.value))).toEqual(["mars"]);

@@ -107,7 +107,7 @@ test("a snapshot that was tampered with or cut is not restored at all", async ()
   await writeFile(path, bytes.subarray(0, bytes.length - 30));
   await etcd.kill();
   await etcd.start({ empty: true });
-  await expect(restoreSnapshot(deps(), id)).rejects.toThrow();
+  await expect(restoreSnapshot(deps(), id)).rejects.toThrow("ends too early");
   expect((await store.list(root, { limit: 10 })).values).toEqual([]);
 });
 

@@ -30,16 +30,16 @@ test("what was changed, cut, swapped, added or renamed does not open", async () 
   const head = sealed.subarray(0, start);
   const changed = Buffer.from(sealed);
   changed.writeUInt8(changed.readUInt8(start + 100) ^ 1, start + 100);
-  const cases = [
-    changed,
-    sealed.subarray(0, -1),
-    Buffer.concat([head, part(0, 2)]),
-    Buffer.concat([head, part(1, 2), part(0, 1), part(2)]),
-    Buffer.concat([head, part(1)]),
-    Buffer.concat([sealed, Buffer.of(0)]),
-    Buffer.concat([head, part(0, 1), part(2)]),
-    Buffer.from("something else entirely"),
+  const cases: [Buffer, string][] = [
+    [changed, "unable to authenticate"],
+    [sealed.subarray(0, -1), "ends too early"],
+    [Buffer.concat([head, part(0, 2)]), "ends too early"],
+    [Buffer.concat([head, part(1, 2), part(0, 1), part(2)]), "unable to authenticate"],
+    [Buffer.concat([head, part(1)]), "unable to authenticate"],
+    [Buffer.concat([sealed, Buffer.of(0)]), "bytes follow the last frame"],
+    [Buffer.concat([head, part(0, 1), part(2)]), "unable to authenticate"],
+    [Buffer.from("something else entirely"), "not a sealed stream"],
   ];
-  for (const broken of cases) await expect(open(broken)).rejects.toThrow();
+  for (const [broken, why] of cases) await expect(open(broken)).rejects.toThrow(why);
   await expect(open(sealed, "test 2")).rejects.toThrow("test 1");
 });

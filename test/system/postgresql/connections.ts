@@ -59,7 +59,9 @@ export function connectionCases(its: PostgresqlUnderTest): void {
       await expect(openPostgresql(its.platform, connection, login("app_user", "wrong"))).rejects.toMatchObject({
         code: "28P01",
       });
-      await expect(openPostgresql(its.platform, connection, login("postgres", password))).rejects.toThrow();
+      await expect(openPostgresql(its.platform, connection, login("postgres", password))).rejects.toThrow(
+        "password authentication failed",
+      );
       const plain = new Client({
         host: address,
         port: connection.port,

@@ -15,8 +15,8 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       const closed = new Promise((resolve) => session.once("end", resolve));
       expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["192.0.2.0/24"] }), 200);
       await closed;
-      await expect(openPostgresql(its.platform, connection, { password })).rejects.toThrow();
-      await expect(openPostgresql(its.platform, inside(connection), { password })).rejects.toThrow();
+      await expect(openPostgresql(its.platform, connection, { password })).rejects.toThrow("pg_hba");
+      await expect(openPostgresql(its.platform, inside(connection), { password })).rejects.toThrow("pg_hba");
 
       expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: ["127.0.0.0/8"] }), 200);
       await waitUntil("the service lets loopback in", async () => {
@@ -43,7 +43,9 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
   describe("logs", () => {
     it("come in pages by cursor, by level and since a time", async () => {
       const { connection, password } = its.main;
-      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_log_test")).rejects.toThrow();
+      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_log_test")).rejects.toThrow(
+        "does not exist",
+      );
       const read = (query: string) => its.platform.rest.get<LogsJson>(its.path(`/logs?${query}`));
       const found = await waitUntil("the error is in the log", async () => {
         const lines: LogsJson["lines"][number][] = [];
@@ -77,7 +79,9 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       );
       follow.once("error", lines.reject);
       const { connection, password } = its.main;
-      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_follower")).rejects.toThrow();
+      await expect(queryOnce(its.platform, connection, { password }, "SELECT from_the_follower")).rejects.toThrow(
+        "does not exist",
+      );
       const text = await lines.promise;
       follow.destroy();
       expect(text).toMatch(/^id: ?\S+/m);
