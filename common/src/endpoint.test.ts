@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { endpointOf, endpointsOf, endpointText } from "./endpoint.ts";
+import { dialledEndpointOf, endpointOf, endpointsOf, endpointText } from "./endpoint.ts";
 
 describe("an endpoint", () => {
   it.each([
@@ -34,4 +34,18 @@ describe("an endpoint", () => {
   ])("is not %s", (text) => {
     expect(() => endpointOf(text)).toThrow("is not host:port");
   });
+
+  it.each(["host-2.example.test:8450", "second:1", "192.0.2.2:8450", "[2001:db8::2]:8450"])(
+    "is dialled at %s",
+    (text) => {
+      expect(dialledEndpointOf(text)).toEqual(endpointOf(text));
+    },
+  );
+
+  it.each([":8450", "192.0.2.2:0", "two words:1", "user@host:1", " host:1", "-host:1", "host-:1", "a..b:1"])(
+    "is not dialled at %s",
+    (text) => {
+      expect(() => dialledEndpointOf(text)).toThrow("host:port");
+    },
+  );
 });

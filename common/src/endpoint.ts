@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 /** Where something listens or is dialled. */
 export interface Endpoint {
   /** Name or address; an IPv6 address without its brackets. */
@@ -11,6 +13,15 @@ export function endpointOf(text: string): Endpoint {
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) throw new Error(`${text} is not host:port`);
   return { host: match[1] ?? match[2] ?? "", port };
+}
+
+const hostName = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*$/i;
+
+/** Reads one that others dial; throws besides for port 0 and for what is neither an address nor a name. */
+export function dialledEndpointOf(text: string): Endpoint {
+  const { host, port } = endpointOf(text);
+  if (port === 0 || (isIP(host) === 0 && !hostName.test(host))) throw new Error(`${text} is no host:port to dial`);
+  return { host, port };
 }
 
 /** Reads several, of which there must be one at least; the first one stands for all where only one can. */

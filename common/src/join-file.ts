@@ -1,4 +1,4 @@
-import { endpointOf } from "./endpoint.ts";
+import { dialledEndpointOf } from "./endpoint.ts";
 
 /** What an operator takes to a machine that is to become a host of the installation: whom to trust, and a token that works once. */
 export interface JoinFile {
@@ -49,6 +49,6 @@ export function parseJoinFile(text: string): JoinFile {
     taken_blocks: textsOf("taken_blocks"),
   };
   if (file.controllers.length === 0) throw new Error("it names no controllers");
-  for (const address of [file.address, ...file.controllers]) endpointOf(address);
+  for (const address of [file.address, ...file.controllers]) dialledEndpointOf(address);
   return file;
 }

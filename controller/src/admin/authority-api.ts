@@ -37,11 +37,18 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
     };
   }
 
-  async function change(call: Call, action: string, done: Promise<boolean>, otherwise: string) {
-    if (!(await done)) throw new HoldfastError("WRONG_STATE", otherwise);
-    const unit = begin();
-    unit.audit(auditOf(call, `authority.${action}`, "organization", ""));
-    await unit.commit(call.signal);
+  async function change(
+    call: Call,
+    action: string,
+    make: (audited: () => UnitOfWork) => Promise<boolean>,
+    otherwise: string,
+  ) {
+    const made = await make(() => {
+      const unit = begin();
+      unit.audit(auditOf(call, `authority.${action}`, "organization", ""));
+      return unit;
+    });
+    if (!made) throw new HoldfastError("WRONG_STATE", otherwise);
     return shown();
   }
 
@@ -52,21 +59,21 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
       change(
         call,
         "rotate",
-        authority.beginRotation(overlapHours * hourMs),
+        (audited) => authority.beginRotation(overlapHours * hourMs, audited),
         `A rotation is ${state()} already: wait for its end, or cancel it while it spreads.`,
       ),
     cancelAuthorityRotation: (_, call) =>
       change(
         call,
         "cancel-rotation",
-        authority.rotate("cancelled"),
+        (audited) => authority.rotate("cancelled", audited),
         `A rotation that is ${state()} cannot be cancelled.`,
       ),
     forceAuthorityRotation: (_, call) =>
       change(
         call,
         "force-rotation",
-        authority.rotate(state() === "renewing" ? "renewed" : "trusted"),
+        (audited) => authority.rotate(state() === "renewing" ? "renewed" : "trusted", audited),
         "There is no rotation to go on with.",
       ),
   };

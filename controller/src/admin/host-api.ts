@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { dialledEndpointOf } from "@holdfast/common/endpoint.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { auditOf } from "../access/caller.ts";
@@ -133,8 +133,12 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
 function requireEndpoint(address: string): void {
   try {
-    endpointOf(address);
+    dialledEndpointOf(address);
   } catch {
-    throw invalid({ field: "address", code: "invalid", detail: "must be host:port" });
+    throw invalid({
+      field: "address",
+      code: "invalid",
+      detail: "must be host:port, with a name or an address that controllers can dial",
+    });
   }
 }

@@ -8,6 +8,7 @@ import type { Cursors } from "../page/cursor.ts";
 import { adminPage } from "../page/admin-page.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import type { NewAudit } from "../outbox/outbox-entry.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { Stored } from "../store/resource.ts";
@@ -70,7 +71,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
 
   async function change(
     call: Call,
-    action: string,
+    audit: NewAudit,
     edit: (stored: Stored<AgentRollout>) => AgentRollout,
   ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
     await retryConflict(call.signal, async () => {
@@ -79,7 +80,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       if (stored === undefined) throw notOffered();
       const unit = deps.begin();
       unit.update("agent-rollout", stored, edit(stored));
-      unit.audit(auditOf(call, `agent-rollout.${action}`, "organization", ""));
+      unit.audit(audit);
       await rollouts.reached(await unit.commit(call.signal), 10_000);
     });
     return shown();
@@ -109,11 +110,12 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       });
       return { agents, nextCursor };
     },
-    pauseAgentRollout: (_, call) => change(call, "pause", move("pauseRequested", "there is nothing to pause.")),
+    pauseAgentRollout: (_, call) =>
+      change(call, audited(call, "pause"), move("pauseRequested", "there is nothing to pause.")),
     resumeAgentRollout: (_, call) =>
-      change(call, "resume", move("resumeRequested", "only one that is paused or halted goes on.")),
+      change(call, audited(call, "resume"), move("resumeRequested", "only one that is paused or halted goes on.")),
     retryAgentUpgrade: ({ machineId }, call) =>
-      change(call, "retry", ({ object }) => {
+      change(call, auditOf(call, "agent-rollout.retry", "machine", machineId), ({ object }) => {
         const trouble = object.status.troubles[machineId];
         if (trouble === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
@@ -122,12 +124,16 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         return { ...object, status: { ...object.status, troubles } };
       }),
     offerAgentRelease: async (_, call) => {
-      const record = (unit: UnitOfWork) => unit.audit(auditOf(call, "agent-rollout.offer", "organization", ""));
+      const record = (unit: UnitOfWork) => unit.audit(audited(call, "offer"));
       await deps.offerOwn(record, call.signal);
       return shown();
     },
   };
   return serve(AgentRolloutService, handlers);
+}
+
+function audited(call: Call, action: string): NewAudit {
+  return auditOf(call, `agent-rollout.${action}`, "agent-rollout", rolloutId);
 }
 
 function notOffered(): HoldfastError {

@@ -5,14 +5,26 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { newCertificateRequest, opensslText } from "../../../test/support/certificate-request.ts";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { newKeys } from "../../../test/support/test-agent.ts";
+import { type NewAudit, outboxKeyOf } from "../outbox/outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
 import { authorityKey } from "./authority-record.ts";
 import { createAuthority, type InstallationAuthority } from "./create-authority.ts";
 import { createRenewedIdentity } from "./renewed-identity.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 7)]]) });
+const audit: NewAudit = {
+  organizationId: "",
+  actor: "user:admin",
+  source: "127.0.0.1",
+  action: "authority.rotate",
+  objectKind: "organization",
+  objectId: "",
+  result: "ok",
+  requestId: "r-1",
+};
 const deps = { sealer, installationId: "inst", clock: systemClock, log: silentLog };
 let etcd: TestEtcd;
 let store: Store;
@@ -93,6 +105,29 @@ test("a rotation that is cancelled leaves the authority of before", async () => 
   expect(await authority.rotate("cancelled")).toBe(true);
   expect(authority.record.authorities).toHaveLength(1);
   expect(authority.fingerprint).toBe(fingerprint);
+});
+
+test("a rotation happens with what is to be recorded of it, or not at all", async () => {
+  const begin = (admit: () => void) => () => {
+    const unit = createUnitOfWork(store, { outbox: { admit }, sealer, clock: systemClock, ids: () => "audit-1" });
+    unit.audit(audit);
+    return unit;
+  };
+  const before = authority.record;
+  const full = begin(() => {
+    throw new Error("no room");
+  });
+  await expect(authority.beginRotation(60_000, full)).rejects.toThrow("no room");
+  expect(JSON.parse((await store.get(authorityKey))?.value ?? "")).toEqual(before);
+  expect(
+    await authority.beginRotation(
+      60_000,
+      begin(() => undefined),
+    ),
+  ).toBe(true);
+  const [record, entry] = [await store.get(authorityKey), await store.get(outboxKeyOf("audit-1"))];
+  expect(entry?.modRevision).toBe(record?.modRevision);
+  expect(await authority.rotate("cancelled")).toBe(true);
 });
 
 test("a listener's certificate is made anew before it ends", async () => {

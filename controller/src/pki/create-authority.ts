@@ -5,6 +5,7 @@ import "reflect-metadata";
 import { X509Certificate } from "@peculiar/x509";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Store, StoredValue } from "../store/store.ts";
+import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import type { Authority, IssuedCertificate, KeyWithCertificate } from "./authority.ts";
 import {
   type AuthorityRecord,
@@ -55,10 +56,13 @@ export function lifetimesOf(machineCertificateS: number): Pick<Lifetimes, "ident
 export interface InstallationAuthority extends Authority {
   /** What is known of it, sealed keys included. */
   readonly record: AuthorityRecord;
-  /** Makes a second authority, trusted from now on; it signs after the overlap. False while a rotation is under way. */
-  beginRotation(overlapMs: number): Promise<boolean>;
+  /**
+   * Makes a second authority, trusted from now on; it signs after the overlap. False while a rotation is under way. `begin` makes
+   * a unit of work for each attempt, in which the change is made with whatever is in it already.
+   */
+  beginRotation(overlapMs: number, begin?: () => UnitOfWork): Promise<boolean>;
   /** Goes on by one state; false when the event means nothing now. */
-  rotate(event: "trusted" | "renewed" | "cancelled"): Promise<boolean>;
+  rotate(event: "trusted" | "renewed" | "cancelled", begin?: () => UnitOfWork): Promise<boolean>;
   /** Calls back when the trust bundle or the signing authority changed, here or at another controller. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
@@ -92,6 +96,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
   /** Redoes a change of the record until nobody was in between; undefined changes nothing. */
   async function change(
     edit: (record: AuthorityRecord | undefined) => Promise<AuthorityRecord | undefined> | AuthorityRecord | undefined,
+    begin?: () => UnitOfWork,
   ): Promise<{ record: AuthorityRecord; modRevision: bigint; changed: boolean }> {
     for (;;) {
       const before = await store.get(authorityKey);
@@ -101,17 +106,27 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
         if (before === undefined || record === undefined) throw new Error("there is no authority");
         return { record, modRevision: before.modRevision, changed: false };
       }
-      const done = await store.commit({
-        conditions: [{ key: authorityKey, modRevision: before?.modRevision ?? 0n }],
-        puts: [{ key: authorityKey, value: JSON.stringify(after) }],
-        deletes: [],
-      });
-      if (done.committed) {
+      const modRevision = await write(before?.modRevision ?? 0n, JSON.stringify(after), begin?.());
+      if (modRevision !== undefined) {
         const { signing, authorities, rotation } = after;
         log.info("authorities changed", { signing, trusted: authorities.length, rotation: rotation.state });
-        return { record: after, modRevision: done.revision, changed: true };
+        return { record: after, modRevision, changed: true };
       }
     }
+  }
+
+  /** The revision of the write; undefined when somebody was in between. */
+  async function write(before: bigint, value: string, unit: UnitOfWork | undefined): Promise<bigint | undefined> {
+    if (unit === undefined) {
+      const conditions = [{ key: authorityKey, modRevision: before }];
+      const done = await store.commit({ conditions, puts: [{ key: authorityKey, value }], deletes: [] });
+      return done.committed ? done.revision : undefined;
+    }
+    unit.replace(authorityKey, before, value);
+    return unit.commit().catch((error: unknown) => {
+      if (error instanceof Conflict) return undefined;
+      throw error;
+    });
   }
 
   async function newAuthority(suffix: string): Promise<StoredAuthority> {
@@ -198,16 +213,16 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
         certificate: issued.chain.map(pemOf).join(""),
       };
     },
-    async beginRotation(overlapMs) {
+    async beginRotation(overlapMs, begin) {
       const now = clock.now();
       // Two authorities of one name could not be told apart by who builds chains by names.
       const added = await newAuthority(` ${now}`);
-      const { changed } = await change((before) => before && begun(before, added, now, now + overlapMs));
+      const { changed } = await change((before) => before && begun(before, added, now, now + overlapMs), begin);
       await adoptNow();
       return changed;
     },
-    async rotate(event) {
-      const { changed } = await change((before) => before && rotated(before, event, clock.now()));
+    async rotate(event, begin) {
+      const { changed } = await change((before) => before && rotated(before, event, clock.now()), begin);
       await adoptNow();
       return changed;
     },

@@ -31,6 +31,8 @@ export interface UnitOfWork {
   /** Compare-and-set on the revision that was read. */
   update<R extends Resource<unknown, unknown>>(kind: Kind, before: Stored<R>, after: R): void;
   remove<R extends Resource<unknown, unknown>>(kind: Kind, before: Stored<R>): void;
+  /** Compare-and-set of a key that is no object's, such as the authority's record; 0 for one that is not there. */
+  replace(key: string, modRevision: bigint, value: string): void;
   /** Claims a name; the commit throws NAME_TAKEN if another object has it. */
   claimName(kind: Kind, organizationId: string, name: string, id: string): void;
   releaseName(kind: Kind, organizationId: string, name: string): void;
@@ -104,6 +106,10 @@ export function createUnitOfWork(store: Store, { outbox, sealer, clock, ids }: U
       const key = keyOf(kind, object.metadata.id);
       conditions.push({ key, modRevision });
       deletes.push(key);
+    },
+    replace(key, modRevision, value) {
+      conditions.push({ key, modRevision });
+      puts.push({ key, value });
     },
     claimName(kind, organizationId, name, id) {
       const key = nameKeyOf(kind, organizationId, name);

@@ -6,6 +6,12 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** A factor of a flag, such as 1.5. */
+export function factor(text: string): number {
+  if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError("it is not a number such as 1.5");
+  return Number(text);
+}
+
 /** Collects name=value of a flag that may be repeated. */
 export function pair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const equals = text.indexOf("=");

@@ -150,10 +150,8 @@ function rawLxc(command: readonly string[]): string {
   return [
     `lxc.init.cmd=${command.join(" ")}`,
     "lxc.signal.halt=SIGTERM",
-    // LXC leaves them to an init like systemd; the agent reads there what the kernel ended for want of memory.
-    "lxc.mount.auto=cgroup:ro:force",
     ...mounts.map((mount) => `lxc.mount.entry=${mount} 0 0`),
-    // Its own groups, for reading: systemd would have mounted them.
+    // Its own groups, which an init like systemd would have mounted: the agent reads there what the kernel ended for want of memory.
     "lxc.mount.auto=cgroup:ro:force",
     "",
   ].join("\n");

@@ -1,6 +1,6 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import type { CliCommand } from "../command.ts";
-import { given, several, wholeNumber } from "../flag-values.ts";
+import { factor, given, several, wholeNumber } from "../flag-values.ts";
 import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const service = "HostService";
@@ -42,13 +42,15 @@ export function addAdminHosts(admin: CliCommand): void {
     .requiredOption("--zone <zone>", "that it is in")
     .requiredOption("--address <host:port>", "where controllers will find it")
     .requiredOption("--join-file <path>", "to write; take it to the machine, and remove it then")
-    .option("--memory-overcommit <factor>", "how many times its memory may be promised; 0 for without limit", Number)
-    .option("--disk-overcommit <factor>", "how many times its disk may be promised; 0 for without limit", Number)
-    .example("admin hosts add rack-2 --zone east --address 10.0.0.2:8445 --join-file rack-2.json")
+    .option("--memory-overcommit <factor>", "how many times its memory may be promised; 0 for without limit", factor)
+    .option("--disk-overcommit <factor>", "how many times its disk may be promised; 0 for without limit", factor)
+    .example("admin hosts add rack-2 --zone east --address 10.0.0.2:8450 --join-file rack-2.json")
     .does(async ({ person, output }, hostId: string, { joinFile: path, zone, address, ...factors }: AddFlags) => {
       const request = { hostId, zone, address, ...given(factors) };
       const { joinFile } = await (await person()).admin<{ joinFile: string }>(service, "AddHost", request);
-      await writeFile(path, joinFile, { mode: 0o600 });
+      // A new file: the mode of one that is there would stay as it is.
+      await rm(path, { force: true });
+      await writeFile(path, joinFile, { mode: 0o600, flag: "wx" });
       output.say(`${path} is good once, for ten minutes: on the machine, npm start -- host --join ${path}`);
     });
   noun

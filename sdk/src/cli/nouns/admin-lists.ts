@@ -42,7 +42,7 @@ export function addAdminLists(admin: CliCommand): void {
   }
 }
 
-/** Page by page up to the limit; in one answer where there is none. */
+/** Page by page up to the limit, past which it says that there is more; in one answer where there is none. */
 export async function showAdminList(
   { person, output }: Context,
   { service, method, plural, columns }: AdminList,
@@ -59,4 +59,6 @@ export async function showAdminList(
     cursor = (answer.nextCursor as string | undefined) || undefined;
   } while (cursor !== undefined && found.length < (limit ?? Infinity));
   output.list(found.slice(0, limit), columns);
+  if (limit !== undefined && (cursor !== undefined || found.length > limit))
+    output.say(`These are the first ${limit}; --limit shows more.`);
 }
