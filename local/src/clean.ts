@@ -28,13 +28,15 @@ export async function clean(dataDir: string, { clock, environment, say, registry
     process.kill(supervisor.pid, "SIGTERM");
     while (isRunning(supervisor)) await clock.sleep(50);
   }
-  await removeMachines(createMachineHost(layout, installation, environment), layout, clock);
+  const host = createMachineHost(layout, installation, environment);
+  await removeMachines(host, layout, clock);
   rmSync(layout.root, { recursive: true, force: true, maxRetries: 3 });
   createBlockRegistry(registryDir, clock.now).release({
     directory: layout.root,
     block: installation.loopback_block,
   });
   say(`${dataDir} is removed`);
+  if (host.remains !== undefined) say(host.remains);
 }
 
 /** Stops the machines and takes what is theirs from the host; a daemon of our own runs for that long. */

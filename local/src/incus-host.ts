@@ -79,6 +79,11 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
     estate,
     addressBlock,
     address,
+    network: `${addressBlock}.0.0/16`,
+    remains:
+      options.socket === undefined
+        ? "packages of Incus stay: `apt-get purge --autoremove incus-base` takes them away"
+        : undefined,
     settings: {
       HOLDFAST_PROVIDER: "incus",
       HOLDFAST_INCUS_SOCKET: socket,

@@ -23,6 +23,8 @@ export function readProvider<N extends ProviderName>(name: string, offered: read
 export interface MachineHost {
   /** Where machines find this host. */
   readonly address: string;
+  /** Network of its machines, to which others need a route; undefined where nobody else reaches them. */
+  readonly network: string | undefined;
   /** What a controller must be told of it. */
   readonly settings: Readonly<Record<string, string>>;
   /** Networks that a new service lets in when its request names none. */
@@ -39,6 +41,8 @@ export interface MachineHost {
   remove(): Promise<void>;
   /** Removes what the daemon kept, once it has ended. */
   forget(): void;
+  /** What was installed for it, belongs to the host and is there still, and how it goes; undefined when nothing is. */
+  readonly remains: string | undefined;
 }
 
 /** Of controllers whose machines are all on other hosts. */
@@ -46,6 +50,8 @@ export function createNoHost(): MachineHost {
   const nothing = async () => undefined;
   return {
     address: "127.0.0.1",
+    network: undefined,
+    remains: undefined,
     settings: { HOLDFAST_PROVIDER: "none" },
     allowedCidrs: ["127.0.0.0/8"],
     daemon: undefined,
@@ -62,6 +68,8 @@ export function createProcessHost(directory: string, loopbackBlock: string, publ
   const nothing = async () => undefined;
   return {
     address: "127.0.0.1",
+    network: undefined,
+    remains: undefined,
     settings: { HOLDFAST_PROVIDER: "process", HOLDFAST_LOOPBACK_BLOCK: loopbackBlock },
     allowedCidrs: ["127.0.0.0/8"],
     daemon: undefined,

@@ -2,15 +2,19 @@ import { join } from "node:path";
 import type { Options } from "./options.ts";
 import { baseUrlOf } from "./platform-children.ts";
 import { type UpDeps, withPlatform } from "./with-platform.ts";
+import { wayToServices } from "./way-to-services.ts";
 import { welcome } from "./welcome.ts";
 
 /** Runs the platform until the signal fires, and then stops it in order. */
 export async function up(options: Options, deps: UpDeps, signal: AbortSignal): Promise<void> {
   const { checkout, say } = deps;
-  await withPlatform(options, deps, signal, async (platform, { layout, installation }) => {
+  await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, reach }) => {
     try {
       await platform.start(signal);
-      say(welcome(baseUrlOf(installation), layout, options.dataDir === join(checkout, ".holdfast")));
+      const isDefault = options.dataDir === join(checkout, ".holdfast");
+      const { network } = machineHost;
+      const fromElsewhere = network === undefined || reach === undefined ? [] : wayToServices(network, reach.listen);
+      say(welcome(baseUrlOf(installation), layout, isDefault, fromElsewhere));
       await aborted(signal);
     } finally {
       say("stopping");

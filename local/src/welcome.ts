@@ -1,7 +1,12 @@
 import type { Layout } from "./layout.ts";
 
-/** What `npm start` ends with: where things are, and three lines to paste. */
-export function welcome(baseUrl: string, layout: Layout, isDefaultDirectory: boolean): string {
+/** What `npm start` ends with: where things are, three lines to paste, and how services are reached from elsewhere. */
+export function welcome(
+  baseUrl: string,
+  layout: Layout,
+  isDefaultDirectory: boolean,
+  fromElsewhere: readonly string[],
+): string {
   const holdfast = isDefaultDirectory ? "./bin/holdfast.js" : `HOLDFAST_DATA=${layout.root} ./bin/holdfast.js`;
   return [
     "",
@@ -14,5 +19,6 @@ export function welcome(baseUrl: string, layout: Layout, isDefaultDirectory: boo
     `  ${holdfast} services wait first`,
     `  psql "$(${holdfast} services connect first --conninfo)"`,
     "",
+    ...(fromElsewhere.length === 0 ? [] : [...fromElsewhere, ""]),
   ].join("\n");
 }

@@ -8,7 +8,7 @@ import type { Cursors } from "../page/cursor.ts";
 import { adminPage } from "../page/admin-page.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import type { NewAudit } from "../outbox/outbox-entry.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { Stored } from "../store/resource.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { newCertificateRequest, opensslText } from "../../../test/support/certificate-request.ts";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { newKeys } from "../../../test/support/test-agent.ts";
-import { type NewAudit, outboxKeyOf } from "../outbox/outbox-entry.ts";
+import { type NewAudit, outboxKeyOf } from "../store/outbox-entry.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
