@@ -1,6 +1,9 @@
 import type { RefusedCall } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
 import type { NewAudit } from "../store/outbox-entry.ts";
@@ -46,6 +49,16 @@ test("a refused change says who asked for what, and why not", () => {
       requestId: "r",
     },
   ]);
+});
+
+test.each([
+  [HostService.method.drainHost, { hostId: "second" }, "host", "second"],
+  [AgentRolloutService.method.retryAgentUpgrade, { machineId: "m-1" }, "agent-rollout", "m-1"],
+  [MaintenanceService.method.markImageUrgent, { image: "trixie-1" }, "node-image", "trixie-1"],
+])("a refused change of the fleet names its object: %o", (method, input, objectKind, objectId) => {
+  const { recorded, refuse } = setUp();
+  refuse({ method, input });
+  expect(recorded).toMatchObject([{ objectKind, objectId }]);
 });
 
 test("what anybody can cause is recorded a hundred times a minute", () => {

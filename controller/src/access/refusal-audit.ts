@@ -64,6 +64,10 @@ const kinds: Readonly<Record<string, NewAudit["objectKind"]>> = {
   "holdfast.v1.WebhookService": "webhook",
   "holdfast.admin.v1.OrganizationService": "organization",
   "holdfast.admin.v1.OperatorService": "user",
+  "holdfast.admin.v1.HostService": "host",
+  "holdfast.admin.v1.AgentRolloutService": "agent-rollout",
+  "holdfast.admin.v1.MaintenanceService": "node-image",
+  "holdfast.admin.v1.FleetService": "machine",
 };
 
 /** Wraps a service so that refused mutations are in the audit log beside the ones that were carried out. */
@@ -89,6 +93,7 @@ export function auditRefusals(served: ServedService, record: (entry: NewAudit) =
 }
 
 function objectIdOf(input: Readonly<Record<string, unknown>>): string {
-  const id = input.serviceId ?? input.id ?? input.userId ?? input.username ?? input.orgId;
+  const { serviceId, id: own, userId, username, orgId, hostId, machineId, image } = input;
+  const id = serviceId ?? own ?? userId ?? username ?? orgId ?? hostId ?? machineId ?? image;
   return typeof id === "string" ? id.slice(0, 64) : "";
 }

@@ -1,20 +1,18 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
-import type { HostObject } from "../host/host.ts";
+import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { type HostObject, holdsServices } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
 /** A host as operators see it, with what of it is promised to these machines. */
-export function hostMessage(
-  { metadata, spec, status }: HostObject,
-  machines: Iterable<MachineObject>,
-): MessageInitShape<typeof HostSchema> {
+export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
+  const { metadata, spec, status } = host;
   const here = Iterator.from(machines)
     .filter((machine) => machine.spec.hostId === metadata.id)
     .toArray();
   const owned = here.filter((machine) => machine.spec.owner !== null);
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
-  const { facts, drain, certificate, missingPaths: missing = [] } = status;
+  const { facts, certificate, missingPaths: missing = [] } = status;
   return {
     id: metadata.id,
     zone: spec.zone,
@@ -23,14 +21,7 @@ export function hostMessage(
     since: timestampFromMs(status.since),
     reason: status.reason || missing.map(({ problem }) => problem).join(" "),
     cordoned: spec.cordoned,
-    drain: {
-      state: drain.state,
-      ...(drain.state !== "none" && { since: timestampFromMs(drain.since) }),
-      stopSingleNodes: spec.drain?.stopSingleNodes === true,
-      machines: drain.machines,
-      left: drain.left,
-      waitsFor: [...drain.waitsFor],
-    },
+    drain: drainMessage(host),
     ...(facts !== null && {
       provider: facts.provider,
       memoryTotalBytes: BigInt(facts.memoryTotalBytes),
@@ -53,5 +44,24 @@ export function hostMessage(
     createdAt: timestampFromMs(metadata.createdAt),
     missingPaths: missing.map(({ hostId, problem }) => ({ hostId, reason: problem })),
     ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
+  };
+}
+
+/** What was asked for counts at once: how far it was before it was asked for, or with less consent, tells nothing any more. */
+function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema> {
+  const { drain: asked } = host.spec;
+  const { drain } = host.status;
+  if (asked === null) return { state: "none" };
+  const { stopSingleNodes } = asked;
+  if (drain.state === "none") return { state: "draining", since: timestampFromMs(asked.askedAt), stopSingleNodes };
+  const { since, machines, left, waitsFor } = drain;
+  const isOfBefore = drain.state === "blocked" && holdsServices(host);
+  return {
+    state: isOfBefore ? "draining" : drain.state,
+    since: timestampFromMs(since),
+    stopSingleNodes,
+    machines,
+    left,
+    waitsFor: isOfBefore ? [] : [...waitsFor],
   };
 }

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { readyHost } from "../../../test/support/ready-host.ts";
+import type { HostDrainState } from "../host/host-lifecycle.ts";
+import { hostMessage } from "./host-message.ts";
+
+const inTheWay = [{ serviceId: "s", reason: "It has its only node here." }];
+
+function drainShown(state: HostDrainState, consent: boolean | null) {
+  const drain = consent === null ? null : { askedAt: 1, stopSingleNodes: consent };
+  const status = { state, since: 2, machines: 1, left: 1, waitsFor: state === "blocked" ? inTheWay : [] };
+  const host = readyHost("h", { cordoned: consent !== null, drain }, {}, { drain: status });
+  return hostMessage(host, []).drain;
+}
+
+// biome-ignore format: a table
+test.each<[string, HostDrainState, boolean | null, string, number]>([
+  ["that was not asked for",                    "none",     null,  "none",     0],
+  ["that was asked for a moment ago",           "none",     false, "draining", 0],
+  ["that is hindered",                          "blocked",  false, "blocked",  1],
+  ["that got consent a moment ago",             "blocked",  true,  "draining", 0],
+  ["that is under way",                         "draining", true,  "draining", 0],
+  ["that is over",                              "drained",  true,  "drained",  0],
+  ["that was given up a moment ago",            "blocked",  null,  "none",     0],
+])("a drain %s is shown so", (_, state, consent, shown, waits) => {
+  const drain = drainShown(state, consent);
+  expect([drain?.state, drain?.waitsFor?.length ?? 0]).toEqual([shown, waits]);
+});
