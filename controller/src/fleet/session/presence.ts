@@ -113,10 +113,14 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
     return { facts, put: { key: `${prefix}${machineId}`, value: JSON.stringify(value), lease } };
   }
 
-  function note(session: Session, facts: SessionFacts, modRevision: bigint): void {
+  /** Notes what was written; false when another controller's stream was written after it, of which the watch may have told already. */
+  function note(session: Session, facts: SessionFacts, modRevision: bigint): boolean {
     session.presence = modRevision;
+    const known = entries.get(session.machineId);
+    if (known !== undefined && known.modRevision > modRevision) return known.facts.controllerId === controllerId;
     entries.set(session.machineId, { facts, holderStartedAt: startedAt, modRevision });
     onChange(session.machineId, undefined);
+    return true;
   }
 
   return {
@@ -131,20 +135,14 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       const { facts, put } = putOf(session, lease);
       const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
       if (!done.committed) throw new Error("a put without conditions was not committed");
-      session.presence = done.revision;
-      const known = entries.get(session.machineId);
-      if (known !== undefined && known.modRevision > done.revision) return known.facts.controllerId === controllerId;
-      note(session, facts, done.revision);
-      return true;
+      return note(session, facts, done.revision);
     },
     async renew(session, lease) {
       const { facts, put } = putOf(session, lease);
       // With its lease the key goes, maybe just now; until then it is as this stream wrote it. Anything else is another stream's.
       for (const modRevision of [0n, session.presence, 0n]) {
         const done = await store.commit({ conditions: [{ key: put.key, modRevision }], puts: [put], deletes: [] });
-        if (!done.committed) continue;
-        note(session, facts, done.revision);
-        return true;
+        if (done.committed) return note(session, facts, done.revision);
       }
       return false;
     },

@@ -261,7 +261,7 @@ test("a stream that was kept gives way to a newer one elsewhere", async () => {
   beating(newer);
   await lost;
   expect((await older.expect("goodbye")).reason).toContain("a newer stream is elsewhere");
-  await expect.poll(() => other.fleet.session("moved")?.controllerId).toBe("c-1");
+  await expect.poll(() => other.fleet.session("moved")?.controllerId, { timeout: 20_000 }).toBe("c-1");
   newer.close();
   await other.close();
 });
