@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openValkey, queryOnce } from "../support/clients.ts";
 import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
 import { createRest } from "../support/rest.ts";
 import type { ConnectionJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService } from "../support/services.ts";
@@ -86,6 +87,60 @@ describe("the hand-over to another certificate authority", () => {
     expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
     expect((await connectionOf(database)).ca_certificate).toBe(trusted());
     await expect(queryOnce(platform, database.connection, database, "SELECT 1")).rejects.toThrow(/certificate/);
+  });
+
+  it("comes to its end, and fails no new connection, when controller and agents are killed at each of its stages", async () => {
+    const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
+    const failures: string[] = [];
+    let written = 0;
+    const stop = new AbortController();
+    // Controllers are away for a moment: where the service is, is known already.
+    const here = ({ connection }: RunningService) => ({ ...connection, ca_certificate: trusted() });
+    const writing = (async () => {
+      while (!stop.signal.aborted) {
+        try {
+          await queryOnce(platform, here(database), database, "INSERT INTO written VALUES (now())");
+          const client = await openValkey(platform, here(cache), cache);
+          await client.incr("written");
+          client.disconnect();
+          written += 1;
+        } catch (error) {
+          failures.push(String(error));
+        }
+      }
+    })();
+    const state = () =>
+      withAuthority((rpcs) => rpcs.getAuthority({})).then(
+        ({ rotation }) => rotation,
+        () => undefined,
+      );
+    const killAll = () => {
+      const { controllers, machines } = platform.processes();
+      for (const pid of [...controllers, ...machines.flatMap(({ agents }) => agents)]) killAtOnce(pid);
+    };
+    const engines = () => {
+      const { machines } = platform.processes();
+      const nodes = [database, cache].map(({ service }) => service.nodes[0]?.id);
+      return nodes.map((node) => machines.find(({ id }) => id === node)?.engine);
+    };
+    const enginesBefore = engines();
+    try {
+      await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }));
+      killAll();
+      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 100 });
+      killAll();
+      await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
+      const writtenThen = written;
+      await waitUntil("writes go on", () => written >= writtenThen + 5);
+    } finally {
+      stop.abort();
+      await writing;
+    }
+    expect(failures).toEqual([]);
+    expect(engines()).toEqual(enginesBefore);
+    const after = await withAuthority((rpcs) => rpcs.getAuthority({}));
+    expect(after).toMatchObject({ trusted: [{ signs: true }], behindCount: 0 });
+    expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
   });
 
   it("is given up while the old one signs", async () => {
