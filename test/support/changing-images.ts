@@ -14,7 +14,7 @@ export interface ChangingImages {
   readonly good: string;
   /** As good as that one. */
   readonly equal: string;
-  /** The same without the program `postgres`; its manifest tells of another ICU than it has. */
+  /** The same without the programs of its engines; its manifest tells of another ICU than it has. */
   readonly broken: string;
   /** From now on whatever is made without a choice has this one. */
   choose(id: string): Promise<void>;
@@ -44,7 +44,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   execFileSync("cp", ["--archive", "--link", real.root, root]);
   rmSync(join(root, "etc"), { recursive: true });
   cpSync(join(real.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
-  rmSync(join(root, "usr/lib/postgresql/17/bin/postgres"));
+  for (const program of ["usr/lib/postgresql/17/bin/postgres", "usr/bin/valkey-server"]) rmSync(join(root, program));
   writeFileSync(newestPath(imagesDir, "trixie"), first);
   return {
     cache,

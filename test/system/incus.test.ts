@@ -328,27 +328,39 @@ describe.skipIf(missing !== undefined)(
       expect(await started()).toEqual(before);
     }, 180_000);
 
-    it("has an image taken back whose engine does not start, and keeps its data", async () => {
-      const path = `/managed-services/${main.service.id}/maintenance`;
+    describe("is given another image", () => {
       type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
-      const shown = async () => expectStatus(await platform.rest.get<Shown>(path), 200).json;
-      await images.choose(images.broken);
-      await waitUntil("it is pending", async () => (await shown()).updates.some(({ id }) => id === images.broken));
-      const { id } = expectStatus(await platform.rest.post<OperationJson>(`${path}/apply`), 202).json;
-      const ended = await waitUntil(
-        "it is taken back",
-        async () => {
+      const path = () => `/managed-services/${main.service.id}/maintenance`;
+      const shown = async () => expectStatus(await platform.rest.get<Shown>(path()), 200).json;
+      const kept = () => queryOnce(platform, main.connection, { password: main.password }, "SELECT value FROM kept");
+
+      /** Has the image applied, and answers how that ended. */
+      async function apply(image: string): Promise<OperationJson> {
+        await images.choose(image);
+        await waitUntil("it is pending", async () => (await shown()).updates.some(({ id }) => id === image));
+        const { id } = expectStatus(await platform.rest.post<OperationJson>(`${path()}/apply`), 202).json;
+        const ended = async () => {
           const { json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
           return json.finished_at !== null && json;
-        },
-        { withinMs: 180_000, describe: () => services.describe(main.service.id) },
-      );
-      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
-      await services.settled(main.service.id, "Running");
-      expect((await shown()).image).toBe(images.first);
-      const kept = await queryOnce(platform, main.connection, { password: main.password }, "SELECT value FROM kept");
-      expect(kept).toEqual([{ value: 42 }]);
-    }, 240_000);
+        };
+        const describe = () => services.describe(main.service.id);
+        const operation = await waitUntil("it is over", ended, { withinMs: 180_000, describe });
+        await services.settled(main.service.id, "Running");
+        return operation;
+      }
+
+      it("under its data, which it keeps", async () => {
+        expect(await apply(images.good)).toMatchObject({ status: "completed" });
+        expect(await shown()).toMatchObject({ image: images.good, updates: [] });
+        expect(await kept()).toEqual([{ value: 42 }]);
+      }, 240_000);
+
+      it("which is taken back when its engine does not start, and keeps its data", async () => {
+        expect((await apply(images.broken)).error).toMatchObject({ code: "taken_back_engine_failed" });
+        expect((await shown()).image).toBe(images.good);
+        expect(await kept()).toEqual([{ value: 42 }]);
+      }, 240_000);
+    });
 
     it("takes all that is its own from the daemon with clean, and nothing else", async () => {
       expect(await daemon.everything()).not.toEqual(before);
