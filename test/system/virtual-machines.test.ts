@@ -98,7 +98,7 @@ describe.skipIf(missing !== undefined)(
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
       type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
-      await ask("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 20000) AS n");
+      await ask("CREATE TABLE busy AS SELECT n, md5(n::text) FROM generate_series(1, 2000) AS n");
       const told = await waitUntil(
         "each metric has a value",
         async () => {

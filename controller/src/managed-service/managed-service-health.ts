@@ -98,6 +98,8 @@ function shownStatus(
   if (machine?.status.state === "stopped" && (service.spec.power === "off" || isHeld)) return "Stopped";
   if (connected && isCurrent && instance?.state === "running") return "Running";
   const wasUp = service.status.nodes.some((node) => node.id === machine?.metadata.id && node.status !== "Provisioning");
-  if (!connected && wasUp && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";
+  // One that fell silent while its engine was not ready yet is no less out of reach.
+  const isThere = wasUp || machine?.status.state === "running";
+  if (!connected && isThere && service.spec.power === "on" && service.status.state === "Running") return "Unreachable";
   return "Provisioning";
 }
