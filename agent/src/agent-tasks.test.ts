@@ -74,6 +74,32 @@ test("a task ends at its deadline and when it is cancelled, and holds no other l
   expect(quick.output.case).toBe("readLogs");
 });
 
+test("tasks that are withdrawn end at once, and never begin when they come later", async () => {
+  const durable = { ...taskHeader, class: TaskClass.DURABLE };
+  const slow = {
+    case: "convergeInstance" as const,
+    value: { instance: specOf({ parameters: { slow_start_ms: "60000" } }) },
+  };
+  controller.give({ ...durable, id: "withdrawn-running", input: slow });
+  const dropEngineUser = { case: "dropEngineUser" as const, value: { username: "u" } };
+  const withdrawnTasks = ["withdrawn-running", "withdrawn-coming"];
+  const settleEngineChange = { withdrawnTasks, change: dropEngineUser };
+  const settle = () =>
+    controller.perform({
+      ...taskHeader,
+      lane: Lane.QUERY,
+      input: { case: "settleEngineChange", value: settleEngineChange },
+    });
+  // Nothing was brought up: what the engine has is not known yet.
+  expect((await settle()).failure?.code).toBe("not_ready");
+  const ends = controller.results.filter(({ taskId }) => taskId === "withdrawn-running");
+  expect(ends.map(({ failure }) => failure?.code)).toEqual(["cancelled"]);
+  const late = await controller.perform({ ...durable, id: "withdrawn-coming", input: dropEngineUser });
+  expect(late.failure).toMatchObject({ code: "cancelled", message: "the task was withdrawn" });
+  await converge({ generation: 2n });
+  expect((await settle()).output.value).toMatchObject({ taken: true });
+});
+
 test("what was asked before a pause is done after it only when the stream outlived the pause", async () => {
   await converge();
   const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };

@@ -4,6 +4,7 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { measureChanges } from "./fleet/changes.ts";
 import { type BenchInstallation, createBenchInstallation } from "./fleet/installation.ts";
 import { type MessageCost, measureMessageCost } from "./fleet/message-cost.ts";
+import { measureOutage } from "./fleet/outage.ts";
 import { measureSteady } from "./fleet/steady.ts";
 import { measureStorm } from "./fleet/storm.ts";
 import { median, print, ratios, times } from "./support/figures.ts";
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     agents: { type: "string", default: "2000" },
     "steady-seconds": { type: "string", default: "30" },
     "change-seconds": { type: "string", default: "5" },
+    "outage-seconds": { type: "string", default: "30" },
     storms: { type: "string", default: "3" },
     passes: { type: "string", default: "3" },
     rounds: { type: "string", default: "10" },
@@ -61,6 +63,7 @@ async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): 
         "cost of the second, without agents",
         `${(100 * more).toFixed(1)} % of a core, ${two.rssMb[1]?.toFixed(0)} MB`,
       );
+      await measureOutage(etcd, [current, next], simulated, agents, Number(values["outage-seconds"]));
     }
     stormsMs.push(
       await measureStorm("a controller dies", { victim: current, survivor: next, agents: simulated }, agents, etcd.url),

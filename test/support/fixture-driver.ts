@@ -86,6 +86,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       },
       drop: async () => ({ existed: false }),
       check: async () => ({ exists: false, matches: false }),
+      settled: async () => ({ exists: false, matches: false, role: "" }),
     },
   };
 }

@@ -152,6 +152,14 @@ export interface UsersFacet {
     verifier: string,
     signal: AbortSignal,
   ): Promise<{ exists: boolean; matches: boolean }>;
+  /** The user once nothing of earlier changes of it is left in the engine; `verifier` says whether it has this one. */
+  settled(
+    instance: Instance,
+    username: string,
+    verifier: string,
+    signal: AbortSignal,
+    options?: ChangeOptions,
+  ): Promise<{ exists: boolean; matches: boolean; role: string }>;
 }
 
 export interface DatabasesFacet {
@@ -163,6 +171,14 @@ export interface DatabasesFacet {
     options?: ChangeOptions,
   ): Promise<{ created: boolean }>;
   drop(instance: Instance, name: string, signal: AbortSignal, options?: ChangeOptions): Promise<{ existed: boolean }>;
+  /** The database once nothing of earlier changes of it is left in the engine; `marked` says whether it was made with this mark. */
+  settled(
+    instance: Instance,
+    name: string,
+    mark: string,
+    signal: AbortSignal,
+    options?: ChangeOptions,
+  ): Promise<{ exists: boolean; marked: boolean }>;
 }
 
 export interface NewDatabase {

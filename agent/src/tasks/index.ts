@@ -9,6 +9,7 @@ import { listEngineUsers } from "./list-engine-users.ts";
 import { putEngineUser } from "./put-engine-user.ts";
 import { readLogs } from "./read-logs.ts";
 import { restartInstance } from "./restart-instance.ts";
+import { settleEngineChange } from "./settle-engine-change.ts";
 import type { TaskHandler, TaskKind } from "./task-handler.ts";
 import { upgradeAgent } from "./upgrade-agent.ts";
 
@@ -25,5 +26,6 @@ export const handlers = {
   dropEngineDatabase,
   readLogs,
   copyPayload,
+  settleEngineChange,
   upgradeAgent,
 } satisfies { [K in TaskKind]: TaskHandler<K> };

@@ -30,6 +30,8 @@ export interface TaskContext {
   engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
   /** A connection for payloads. */
   channel(): Promise<ControllerChannel>;
+  /** Has these tasks end here and now, and never begin if they come later; resolves when none of them runs. */
+  withdraw(taskIds: readonly string[]): Promise<void>;
   readonly signal: AbortSignal;
   /** Until shortly before the deadline: what ends by itself within it has an outcome that is known. */
   readonly withinMs: number;

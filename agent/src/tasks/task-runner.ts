@@ -47,7 +47,7 @@ const spareMs = 2_000;
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
   const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2) };
-  const underWay = new Map<string, AbortController>();
+  const underWay = new Map<string, { readonly cancel: AbortController; readonly done: Promise<void> }>();
   let waiting: { tasks: Task[]; acknowledged: string[] } | undefined;
 
   /** Throws for a task of a past that is over. */
@@ -73,6 +73,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       signal,
       withinMs: Math.max(1_000, Math.min(deadlineOf(task) - now() - spareMs, longestTaskMs)),
       progress: (step, pct) => sendProgress(task.id, step, pct),
+      withdraw,
     };
     const wasBegun = journal.outcome(task.id) === "begun";
     if (isDurable(task)) {
@@ -127,11 +128,25 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     if (typeof recorded === "object") return sendResult(recorded);
     if (underWay.has(task.id)) return;
     const cancel = new AbortController();
-    underWay.set(task.id, cancel);
-    settle(task, cancel)
+    const done = settle(task, cancel)
       // A journal that cannot be written: no result is told, so the task comes again.
       .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
       .finally(() => underWay.delete(task.id));
+    underWay.set(task.id, { cancel, done });
+  }
+
+  function stop(taskId: string): void {
+    underWay.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "the task was cancelled"));
+  }
+
+  async function withdraw(taskIds: readonly string[]): Promise<void> {
+    for (const id of taskIds) {
+      stop(id);
+      await underWay.get(id)?.done;
+      if (typeof journal.outcome(id) === "object") continue;
+      const { failure } = new TaskFailed("cancelled", "the task was withdrawn");
+      await journal.finish(create(TaskResultSchema, { taskId: id, failure }));
+    }
   }
 
   function acknowledged(taskId: string): void {
@@ -143,7 +158,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     accept,
     cancel(taskId) {
       if (waiting !== undefined) waiting.tasks = waiting.tasks.filter(({ id }) => id !== taskId);
-      underWay.get(taskId)?.abort(new TaskFailed("cancelled", "the task was cancelled"));
+      stop(taskId);
     },
     acknowledged,
     get running() {

@@ -1,13 +1,15 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { type DatabaseUserObject, type DatabaseUserSpec, databaseUserId } from "../database-user/database-user.ts";
 import { asManagedRole } from "../database-user/database-user-role.ts";
+import type { TaskState } from "../fleet/task/task.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { cancelled, completed, failed, type OperationObject } from "../operation/operation.ts";
+import { cancelled, completed, failed, isOver, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf, type Stored } from "../store/resource.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import type { EngineChangeObject } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
+import { taskIdOf } from "./engine-change-task.ts";
 
 export interface EndDeps {
   readonly users: Collection<DatabaseUserObject>;
@@ -17,19 +19,24 @@ export interface EndDeps {
 
 export type EndStep = Extract<EngineChangeStep, { kind: "taken" | "fail" | "cancel" }>;
 
-/** Ends the operation, forgets the change, and keeps of the user what the engine has, in one transaction. */
+/** Ends the operation unless it is over, forgets the change, and keeps of the user what the engine has, in one transaction. */
 export async function endEngineChange(
   step: EndStep,
   change: Stored<EngineChangeObject>,
-  operation: Stored<OperationObject>,
+  operation: Stored<OperationObject> | undefined,
   service: Stored<ManagedServiceObject> | undefined,
+  attempt: TaskState | undefined,
   { users, begin, clock }: EndDeps,
   signal: AbortSignal,
 ): Promise<bigint> {
   const now = clock.now();
   const unit = begin();
   unit.remove("engine-change", change);
-  unit.update("operation", operation, ended(operation.object, step, now));
+  if (operation !== undefined && !isOver(operation.object))
+    unit.update("operation", operation, ended(operation.object, step, now));
+  // Memory may not have an attempt yet that another controller recorded: nothing is ended past it.
+  if (step.kind === "fail" && attempt === undefined)
+    unit.onlyWhile({ key: keyOf("task", taskIdOf(change.object)), modRevision: 0n });
   // A service that is forgotten meanwhile takes its users with it; none may come after.
   if (service !== undefined)
     unit.onlyWhile({ key: keyOf("managed-service", service.object.metadata.id), modRevision: service.modRevision });

@@ -1,16 +1,17 @@
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import type { TaskInput } from "../fleet/task/task.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import { findOperation } from "../operation/find-operation.ts";
-import { type OperationObject, progressed } from "../operation/operation.ts";
+import { failed, isOver, type OperationObject, progressed } from "../operation/operation.ts";
 import { again, type Outcome, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import { keyOf, type Stored } from "../store/resource.ts";
 import type { EngineChangeObject } from "./engine-change.ts";
-import { type EndDeps, endEngineChange } from "./engine-change-end.ts";
-import { type EngineChangeStep, planEngineChange } from "./engine-change-plan.ts";
-import { taskIdOf, taskInputOf } from "./engine-change-task.ts";
+import { type EndDeps, endEngineChange, type EndStep } from "./engine-change-end.ts";
+import { leftOf, type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
+import { type SettledOutcome, settledOutcomeOf, settleInputOf, taskIdOf, taskInputOf } from "./engine-change-task.ts";
 
 export interface EngineChangeDeps extends EndDeps {
   readonly changes: Collection<EngineChangeObject>;
@@ -23,6 +24,9 @@ export interface EngineChangeDeps extends EndDeps {
 /** What ends sooner never shows as running: that saves a write. */
 const startedAfterMs = 1_000;
 const lookAgainMs = 15_000;
+/** An engine that is there says what it has within this time, and is asked again after that. */
+const settleWithinMs = 10_000;
+const settleAgainMs = 2_000;
 
 /** Brings one change to its engine and writes down what became of it. Key: change id. */
 export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
@@ -32,58 +36,94 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
     const change = changes.get(id);
     if (change === undefined) return settled;
     const { serviceId, operationId } = change.object.spec;
+    const { isGivenUp } = change.object.status;
     const operation = await findOperation(operations, operationId, signal);
-    if (operation === undefined) throw new Error(`the change ${id} has no operation`);
+    if (operation === undefined && !isGivenUp) throw new Error(`the change ${id} has no operation`);
     const service = services.get(serviceId) ?? (await services.fresh(serviceId, signal));
     const now = deps.clock.now();
-    const step = planEngineChange(change.object, observe(change.object, operation.object, service?.object), now);
+    const observed = observe(change.object, operation?.object, service?.object);
+    const end = async (step: EndStep) => {
+      const revision = await endEngineChange(step, change, operation, service, observed.task, deps, signal);
+      await changes.reached(revision, 1_000);
+      logEnd(change.object, step);
+      return settled;
+    };
+    const step = planEngineChange(change.object, observed, now);
     switch (step.kind) {
       case "submit":
         if (service === undefined) return settled;
-        await submit(change.object, service.object, step.deadlineMs, signal);
+        await submit(change, service.object, step.deadlineMs, signal);
         return again(startedAfterMs, "given to the machine");
       case "tryAgain":
-        return tryAgain(change, step.afterMs, signal);
+        return tryAgain(change, step, signal);
+      case "settle": {
+        if (service === undefined) return settled;
+        const next = planSettled(await settle(change.object, service.object, signal));
+        if (next.kind === "taken" || next.kind === "fail") return end(next);
+        return again(isGivenUp ? lookAgainMs : settleAgainMs, "the engine does not say what it has");
+      }
+      case "giveUp":
+        if (operation === undefined) return settled;
+        return giveUp(change, operation, step, signal);
       case "wait":
         return tellStep(operation, step.step, signal);
       default:
-        await changes.reached(await endEngineChange(step, change, operation, service, deps, signal), 1_000);
-        logEnd(change.object, step);
-        return settled;
+        return end(step);
     }
   }
 
   function observe(
     change: EngineChangeObject,
-    operation: OperationObject,
+    operation: OperationObject | undefined,
     service: ManagedServiceObject | undefined,
-  ): Parameters<typeof planEngineChange>[1] {
+  ): ObservedChange {
     const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
     const before = [...changes.values()].filter(
-      ({ object: { spec } }) => spec.serviceId === change.spec.serviceId && spec.operationId < change.spec.operationId,
+      ({ object: { spec, status } }) =>
+        spec.serviceId === change.spec.serviceId && spec.operationId < change.spec.operationId && !status.isGivenUp,
     ).length;
     return { operation, service, connected, before, task: fleet.task(taskIdOf(change)) };
   }
 
+  /** The task is recorded only while nobody has moved the change on: what was given up is never begun. */
   async function submit(
-    change: EngineChangeObject,
+    { object: change, modRevision }: Stored<EngineChangeObject>,
     service: ManagedServiceObject,
     deadlineMs: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const request = {
-      ownerId: service.metadata.id,
-      generation: service.spec.instanceGeneration,
-      term: service.status.term,
-      lane: "query",
-      input: taskInputOf(change),
-      deadlineMs,
-    } as const;
+    const onlyWhile = { key: keyOf("engine-change", change.metadata.id), modRevision };
+    const request = { ...requestOf(service, taskInputOf(change), deadlineMs), onlyWhile };
     await fleet.submit(primaryOf(service).id, taskIdOf(change), request, signal);
   }
 
+  async function settle(
+    change: EngineChangeObject,
+    service: ManagedServiceObject,
+    signal: AbortSignal,
+  ): Promise<SettledOutcome> {
+    const request = requestOf(service, settleInputOf(change), settleWithinMs);
+    try {
+      return settledOutcomeOf(await fleet.run(primaryOf(service).id, request, settleWithinMs, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
+      return { kind: "silent" };
+    }
+  }
+
+  function requestOf(service: ManagedServiceObject, input: TaskInput, deadlineMs: number) {
+    const { metadata, spec, status } = service;
+    const { instanceGeneration: generation } = spec;
+    return { ownerId: metadata.id, generation, term: status.term, lane: "query", input, deadlineMs } as const;
+  }
+
   /** The number of the attempt is written after the pause, so that a new leader waits at most once more. */
-  async function tryAgain(change: Stored<EngineChangeObject>, afterMs: number, signal: AbortSignal): Promise<Outcome> {
+  async function tryAgain(
+    change: Stored<EngineChangeObject>,
+    { afterMs, isUncertain }: { afterMs: number; isUncertain: boolean },
+    signal: AbortSignal,
+  ): Promise<Outcome> {
     const { object } = change;
     const waitedMs = deps.clock.now() - object.metadata.updatedAt;
     if (waitedMs < afterMs) return again(afterMs - waitedMs, "try again");
@@ -91,13 +131,34 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
     unit.update("engine-change", change, {
       ...object,
       metadata: { ...object.metadata, updatedAt: deps.clock.now() },
-      status: { attempt: object.status.attempt + 1 },
+      status: { attempt: object.status.attempt + 1, isUncertain, isGivenUp: false },
     });
     await changes.reached(await unit.commit(signal), 1_000);
     return again(0, "another attempt");
   }
 
-  async function tellStep(operation: Stored<OperationObject>, step: string, signal: AbortSignal): Promise<Outcome> {
+  async function giveUp(
+    change: Stored<EngineChangeObject>,
+    operation: Stored<OperationObject>,
+    error: { code: string; message: string },
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { object } = change;
+    const { code, message } = error;
+    const unit = deps.begin();
+    unit.update("operation", operation, failed(operation.object, { code, message }, deps.clock.now()));
+    unit.update("engine-change", change, { ...object, status: { ...object.status, isGivenUp: true } });
+    await changes.reached(await unit.commit(signal), 1_000);
+    deps.log.warn("engine change given up", { service: object.spec.serviceId, operation: object.spec.operationId });
+    return again(lookAgainMs, "given up");
+  }
+
+  async function tellStep(
+    operation: Stored<OperationObject> | undefined,
+    step: string,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    if (operation === undefined || isOver(operation.object)) return again(lookAgainMs, step);
     const now = deps.clock.now();
     const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
     if (youngMs > 0) return again(youngMs, step);
@@ -107,10 +168,11 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
       unit.update("operation", operation, progressed(operation.object, { step, progressPct: 0, mark: "" }, now));
       await operations.reached(await unit.commit(signal), 1_000);
     }
-    return again(lookAgainMs, step);
+    const leftMs = leftOf(operation.object, now);
+    return again(leftMs > 0 ? Math.min(lookAgainMs, leftMs) : startedAfterMs, step);
   }
 
-  function logEnd({ metadata, spec }: EngineChangeObject, step: EngineChangeStep): void {
+  function logEnd({ metadata, spec }: EngineChangeObject, step: EndStep): void {
     const { serviceId: service, operationId: operation, change } = spec;
     const reason = step.kind === "fail" ? { code: step.code } : {};
     deps.log.info("engine change ended", {

@@ -5,6 +5,8 @@ import {
   DropEngineUserSchema,
   ExpectedUser,
   PutEngineUserSchema,
+  type SettleEngineChange,
+  SettleEngineChangeSchema,
   type TaskResult,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { TaskInput } from "../fleet/task/task.ts";
@@ -16,10 +18,23 @@ export type EngineOutcome =
   | { readonly kind: "taken"; readonly role: string }
   /** It did not, and nothing of it is left. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  /** It did not, because of what others hold; it may later. */
-  | { readonly kind: "busy"; readonly message: string }
+  /** It did not, because of what others hold or because it is not there; it may later. */
+  | { readonly kind: "notYet"; readonly code: string; readonly message: string }
   /** It may have, or not. */
   | { readonly kind: "unknown"; readonly message: string };
+
+/** What an engine has of a change that is not tried any more. */
+export type SettledOutcome =
+  | { readonly kind: "taken"; readonly role: string }
+  /** It does not have it, and will not. */
+  | { readonly kind: "absent" }
+  /** Its agent is of a release that cannot say. */
+  | { readonly kind: "untold"; readonly message: string }
+  /** No answer, for now. */
+  | { readonly kind: "silent" };
+
+// Codes of failures after which nothing was changed, and the same may go well later.
+const delays: readonly string[] = ["engine_busy", "not_ready"];
 
 // Codes of failures after which nothing was changed, and nothing will be.
 // biome-ignore format: a table, aligned so that it reads as one
@@ -60,11 +75,29 @@ export function taskInputOf({ spec: { change, operationId } }: EngineChangeObjec
   }
 }
 
+/** Pure: the quick task that ends what earlier ones began, and asks what the engine has. */
+export function settleInputOf(change: EngineChangeObject): TaskInput {
+  const { spec, status } = change;
+  const withdrawnTasks = Array.from({ length: status.attempt }, (_, n) => `${spec.operationId}-${n + 1}`);
+  const input = taskInputOf(change) as SettleEngineChange["change"];
+  return { case: "settleEngineChange", value: create(SettleEngineChangeSchema, { withdrawnTasks, change: input }) };
+}
+
+/** Pure: what the answer to that says. */
+export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcome {
+  if (output.case === "settleEngineChange") {
+    const { taken, role } = output.value;
+    return taken ? { kind: "taken", role } : { kind: "absent" };
+  }
+  if (failure?.code !== "not_supported") return { kind: "silent" };
+  return { kind: "untold", message: `It is not known whether the engine took it: ${failure.message}` };
+}
+
 /** Pure: what the result of a task says about the engine. */
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
     const { code, message } = result.failure;
-    if (code === "engine_busy") return { kind: "busy", message };
+    if (delays.includes(code)) return { kind: "notYet", code, message };
     return refusals.includes(code) ? { kind: "refused", code, message } : { kind: "unknown", message };
   }
   const { name } = metadata;

@@ -4,7 +4,8 @@ import type { Resource } from "../store/resource.ts";
 
 /**
  * What an engine is to take of its users and databases. It is there from the request until the outcome is known, and its end
- * is the end of its operation, in one transaction with what is kept of a user: so store and engine agree once it is gone.
+ * is in one transaction with what is kept of a user: so store and engine agree once it is gone. Its operation ends with it, or
+ * before it, where the engine could not be asked in time.
  */
 export type EngineChangeObject = Resource<EngineChangeSpec, EngineChangeStatus>;
 
@@ -17,6 +18,10 @@ export interface EngineChangeSpec {
 export interface EngineChangeStatus {
   /** Which task is the newest; 1 is the first. */
   readonly attempt: number;
+  /** What came of an earlier task is not known. */
+  readonly isUncertain: boolean;
+  /** Its operation is over, and nothing is tried any more; what is left is to ask the engine what it has. */
+  readonly isGivenUp: boolean;
 }
 
 export type EngineChange = UserChange | DatabaseChange;
@@ -69,6 +74,6 @@ export function newEngineChange(args: {
   return {
     metadata: { id, name: target.name, organizationId, generation: 1, createdAt: now, updatedAt: now },
     spec: { serviceId, operationId, change },
-    status: { attempt: 1 },
+    status: { attempt: 1, isUncertain: false, isGivenUp: false },
   };
 }

@@ -118,7 +118,7 @@ async function end(serviceId: string, step: EndStep): Promise<void> {
   const service = await collections.services.fresh(serviceId);
   if (operation === undefined) throw new Error("the change has no operation");
   const deps = { users: collections.databaseUsers, begin, clock };
-  await endEngineChange(step, change, operation, service, deps, new AbortController().signal);
+  await endEngineChange(step, change, operation, service, undefined, deps, new AbortController().signal);
 }
 
 const taken: EndStep = { kind: "taken", role: "readwrite" };

@@ -79,9 +79,11 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
     const current = await changes.fresh(engineChangeId(serviceId, targetOf(change)), call.signal);
-    if (current !== undefined) return joined(service.object, current.object, change, call);
+    if (current !== undefined && !current.object.status.isGivenUp)
+      return joined(service.object, current.object, change, call);
     if (deps.fleet.session(primaryOf(service.object).id) === undefined)
       throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected.");
+    if (current !== undefined) await whenSettled(current.object, call);
     const now = deps.clock.now();
     const operationId = deps.newId();
     const { instanceGeneration } = service.object.spec;
@@ -96,6 +98,12 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     const revision = await unit.commit(call.signal);
     await Promise.all([changes.reached(revision, 1_000), operations.reached(revision, 1_000)]);
     return operationId;
+  }
+
+  /** What was given up is looked for as soon as the machine is back; what is asked now must not be taken for it. */
+  async function whenSettled({ metadata: { id } }: EngineChangeObject, { signal }: Call): Promise<void> {
+    const isSettled = await whenChanged(changes, id, () => changes.get(id) === undefined, deps.patienceMs, signal);
+    if (!isSettled) throw new HoldfastError("MACHINE_UNREACHABLE", "The engine does not say what it has.");
   }
 
   async function joined(
@@ -169,6 +177,8 @@ const refusals: Readonly<Record<string, ErrorKey>> = {
   engine_busy:             "ENGINE_REFUSED",
   invalid_task:            "NOT_SUPPORTED",
   not_supported:           "NOT_SUPPORTED",
+  machine_unreachable:     "MACHINE_UNREACHABLE",
+  outcome_unknown:         "MACHINE_UNREACHABLE",
   name_taken:              "NAME_TAKEN",
   database_user_not_found: "DATABASE_USER_NOT_FOUND",
   database_not_found:      "DATABASE_NOT_FOUND",

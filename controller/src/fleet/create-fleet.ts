@@ -15,7 +15,7 @@ import { createPace } from "./payload/pace.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
 import { createObservations } from "./session/observations.ts";
-import { createPeerCalls } from "./session/peer-calls.ts";
+import { createPeerCalls, type PeerCalls } from "./session/peer-calls.ts";
 import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type Session, unreachable } from "./session/session.ts";
@@ -63,6 +63,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const standing = createStanding({
     membership,
     graceMs: limits.withoutLeaseMs,
+    lookMs: limits.withoutLeaseMs / 4,
+    othersMayAct: () => mayAnyAct(controllers.others, peers, limits.withoutLeaseMs / 4),
+    monotonicMs: clock.monotonicMs,
     onLost() {
       log.warn("agent streams are kept without a lease", { count: sessions.size });
       sessions.greetAll();
@@ -208,6 +211,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     pace,
     sessions,
     sessionOf,
+    hasLease: acting,
     log,
   });
   for (const { definition, implementation } of deps.services ?? []) listener.addService(definition, implementation);
@@ -267,6 +271,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   };
 
   return fleet;
+}
+
+/** Who does not answer may have a lease. */
+async function mayAnyAct(addresses: readonly string[], peers: PeerCalls, timeoutMs: number): Promise<boolean> {
+  const answers = addresses.map((address) => peers.hasLease(address, timeoutMs).catch(() => true));
+  return (await Promise.all(answers)).includes(true);
 }
 
 /** A Goodbye that was just written needs a moment to leave. */

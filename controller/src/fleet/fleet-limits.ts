@@ -2,7 +2,10 @@ import type { SessionLimits } from "./session/session-limits.ts";
 
 /** What agents may ask of a controller, and how long anything may take. */
 export interface FleetLimits extends SessionLimits {
-  /** How long streams are kept that there is no lease for: this long nobody can be told what to do by them. */
+  /**
+   * How long streams are kept that there is no lease for, while another controller may have one. While none has, they are kept
+   * for as long as that takes.
+   */
   readonly withoutLeaseMs: number;
   /** Largest single message. */
   readonly messageBytes: number;

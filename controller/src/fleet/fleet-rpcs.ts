@@ -23,6 +23,8 @@ export interface FleetRpcsDeps {
   readonly sessions: Pick<Sessions, "accept">;
   /** The stream of a machine, if it is here and may be used. */
   readonly sessionOf: (machineId: string) => Session | undefined;
+  /** May this controller act on streams now? */
+  readonly hasLease: () => boolean;
   readonly log: Log;
 }
 
@@ -44,7 +46,7 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     log,
   });
   listener.addService(enrollmentDefinition, { enroll });
-  listener.addService(peerDefinition, { runTask: createPeerRpcs(installationId, log, sessionOf).runTask });
+  listener.addService(peerDefinition, createPeerRpcs(installationId, log, sessionOf, deps.hasLease));
   listener.addService(agentDefinition, {
     renewCertificate,
     issueServerCertificate,

@@ -11,8 +11,9 @@ export interface Fleet {
    */
   run(machineId: string, request: TaskRequest, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /**
-   * Records a durable task; the same id again changes nothing. Ids derive from (owner, generation, step), so that a new
-   * leader repeats nothing. It is delivered at least once, to whichever controller holds the stream.
+   * Records a durable task, unless its `onlyWhile` does not hold; the same id again changes nothing. Ids derive from (owner,
+   * generation, step), so that a new leader repeats nothing. It is delivered at least once, to whichever controller holds the
+   * stream.
    */
   submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
   /** What became of a durable task: undefined when it was never submitted or is over 24 h old. */

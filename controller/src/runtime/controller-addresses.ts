@@ -4,6 +4,8 @@ import type { Membership } from "./membership.ts";
 export interface ControllerAddresses {
   /** host:port of each that takes agents. */
   readonly all: readonly string[];
+  /** Of every other controller that listens, also of those that drain. */
+  readonly others: readonly string[];
   /** Of a controller that may only have calls passed to it; undefined when it is not there or does not listen yet. */
   of(controllerId: string): string | undefined;
   close(): void;
@@ -11,7 +13,7 @@ export interface ControllerAddresses {
 
 /** `onArrival` is called when a controller listens that did not before. */
 export function createControllerAddresses(
-  membership: Pick<Membership, "members" | "member" | "subscribe">,
+  membership: Pick<Membership, "id" | "members" | "member" | "subscribe">,
   onArrival: () => void,
 ): ControllerAddresses {
   let known = addressesOf(membership);
@@ -23,6 +25,10 @@ export function createControllerAddresses(
   return {
     get all() {
       return known;
+    },
+    get others() {
+      const listening = membership.members().filter(({ id, address }) => id !== membership.id && address !== "");
+      return listening.map(({ address }) => address);
     },
     of: (controllerId) => membership.member(controllerId)?.address || undefined,
     close: watch.close,

@@ -31,11 +31,7 @@ export const databases: DatabasesFacet = {
         return { created: true };
       } catch (error) {
         if (codeOf(error) !== "42P04") throw error;
-        const found = await session.rows("SELECT 1 FROM pg_database WHERE datname = $1 AND oid::bigint = $2", [
-          name,
-          oid ?? 0,
-        ]);
-        return { created: found.length > 0 };
+        return { created: oid !== undefined && (await numberOf(session, name)) === oid };
       }
     }),
 
@@ -52,7 +48,19 @@ export const databases: DatabasesFacet = {
         throw error;
       }
     }),
+
+  settled: (instance, name, mark, signal, options) =>
+    changing(instance, name, signal, options, async (session) => {
+      const oid = isReserved(name) ? undefined : await numberOf(session, name);
+      return { exists: oid !== undefined, marked: mark !== "" && oid === oidOf(mark) };
+    }),
 };
+
+/** The number of a database; undefined when there is none of the name. */
+async function numberOf(session: Session, name: string): Promise<number | undefined> {
+  const rows = await session.rows<{ oid: string }>("SELECT oid::bigint FROM pg_database WHERE datname = $1", [name]);
+  return rows[0] && Number(rows[0].oid);
+}
 
 async function changing<T>(
   instance: Instance,

@@ -41,6 +41,27 @@ describe.skipIf(!hasEngine("postgresql", "17"))("what is given up", () => {
     });
   });
 
+  it("is over before anybody is told what the engine has", async () => {
+    const { driver, instance, signal } = machine;
+    const { users } = driver;
+    if (users === undefined) throw new Error("the engine has no users");
+    const coming = user("coming", "readonly");
+    const settled = () => users.settled(instance, "coming", coming.verifier, signal);
+    await withSession(instance, signal, async (holder) => {
+      const waiting = async () => (await holder.rows("SELECT 1 FROM pg_locks WHERE NOT granted")).length;
+      await holder.rows("BEGIN; LOCK TABLE pg_authid IN EXCLUSIVE MODE");
+      const change = users.put(instance, coming, signal);
+      await waitUntil("the change waits for the lock", async () => (await waiting()) === 1);
+      const found = settled();
+      await waitUntil("the look waits for the change", async () => (await waiting()) === 2);
+      await holder.rows("COMMIT");
+      expect(await found).toEqual({ exists: true, matches: true, role: "readonly" });
+      await change;
+    });
+    await users.drop(instance, "coming", signal);
+    expect(await settled()).toEqual({ exists: false, matches: false, role: "" });
+  });
+
   it("is shown and can be done again when it is the removal of a user", async () => {
     const { driver, instance, signal } = machine;
     if (driver.users === undefined) throw new Error("the engine has no users");

@@ -34,6 +34,12 @@ export const users: UsersFacet = {
           );
       return { exists: role !== undefined, matches: role?.rolpassword === verifier };
     }),
+  settled: (instance, username, verifier, signal, options) =>
+    changing(instance, username, signal, options, async (session) => {
+      const [row] = isReserved(username) ? [] : await readRoles(session, "r.rolname = $1", [username]);
+      if (row === undefined) return { exists: false, matches: false, role: "" };
+      return { exists: true, matches: row.rolpassword === verifier, role: roleOf(row) };
+    }),
 };
 
 async function changing<T>(

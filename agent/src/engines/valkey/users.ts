@@ -46,6 +46,19 @@ export const users: UsersFacet = {
       const state = await stateOf(session, username);
       return { exists: state !== undefined, matches: state?.passwords.includes(verifier) ?? false };
     }),
+
+  /** Commands of sessions that are over were done before this one, or never. */
+  settled: (instance, username, verifier, signal) =>
+    withSession(instance, signal, async (session) => {
+      const state = await stateOf(session, username);
+      // What was done in memory holds over a restart from here on.
+      await session.call("ACL", "SAVE");
+      return {
+        exists: state !== undefined,
+        matches: state?.passwords.includes(verifier) ?? false,
+        role: state?.role ?? "",
+      };
+    }),
 };
 
 /** The role of a user that is to keep it. */

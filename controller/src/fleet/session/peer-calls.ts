@@ -4,6 +4,10 @@ import { createLastCall, type LastCall } from "@holdfast/common/last-call.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { unaryCall } from "@holdfast/common/unary-call.ts";
 import {
+  type GetStandingRequest,
+  GetStandingRequestSchema,
+  type GetStandingResponse,
+  GetStandingResponseSchema,
   type RunTaskRequest,
   RunTaskRequestSchema,
   type RunTaskResponse,
@@ -28,6 +32,8 @@ export interface PeerCallsDeps {
 export interface PeerCalls {
   /** Throws MACHINE_UNREACHABLE when that controller does not hold the stream, or no answer came in time. */
   run(address: string, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
+  /** Whether the controller there has a lease; throws when it does not answer in time, or is of a release that cannot. */
+  hasLease(address: string, timeoutMs: number): Promise<boolean>;
   close(): void;
 }
 
@@ -78,6 +84,16 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       }
       throw unreachable("The controller that holds the machine's stream did not answer.");
     },
+    async hasLease(address, timeoutMs) {
+      const { client, calls } = clientOf(address);
+      const end = calls.begin();
+      try {
+        const request = create(GetStandingRequestSchema);
+        return (await unaryCall(client, peerDefinition.getStanding, request, timeoutMs)).hasLease;
+      } finally {
+        end();
+      }
+    },
     close() {
       renewals.close();
       for (const { client } of clients.values()) client.close();
@@ -87,13 +103,18 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
 
 const longestMs = 600_000;
 
-/** PeerService: runs quick tasks for the other controllers on the streams that are here. */
+/** PeerService: runs quick tasks for the other controllers on the streams that are here, and says whether it may. */
 export function createPeerRpcs(
   installationId: string,
   log: Log,
   sessionOf: (machineId: string) => Session | undefined,
+  hasLease: () => boolean,
 ) {
   return {
+    getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
+      requirePeer(call, installationId, "controller");
+      return create(GetStandingResponseSchema, { hasLease: hasLease() });
+    }),
     runTask: unary<RunTaskRequest, RunTaskResponse>("RunTask", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
       const { machineId, task, timeoutMs } = request;

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { CreateEngineDatabaseSchema, ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../../test/support/etcd.ts";
+import { startTcpProxy } from "../../../../test/support/tcp-proxy.ts";
 import { dial, helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -227,26 +228,63 @@ test("a task and a cancellation of the time without a lease go down the stream t
   await other.close();
 });
 
-test("streams without a lease are ended when it stays away, and who dials meanwhile is refused", async () => {
+test("an outage of etcd ends no stream, however long it is: they are used again after it, and who dials meanwhile is refused", async () => {
   const lonely = await startTestEtcd();
   const alone = await newInstallation(lonely);
-  const other = await startController(alone, "c-alone", { limits: { ...limits, withoutLeaseMs: 500 }, leaseS: 2 });
-  const agent = await other.newAgent("lonely");
-  const session = openSession(other.dial(agent), helloOf("lonely"));
-  await session.expect("welcome");
-  beating(session);
+  const options = { limits: { ...limits, withoutLeaseMs: 300 }, leaseS: 2 };
+  const both = [await startController(alone, "c-left", options), await startController(alone, "c-right", options)];
+  const [left, right] = both as [TestController, TestController];
+  await expect.poll(() => both.map(({ fleet }) => fleet.controllers.length)).toEqual([2, 2]);
+  const agents = [await left.newAgent("on-left"), await right.newAgent("on-right")] as const;
+  const sessions = [
+    openSession(left.dial(agents[0]), helloOf("on-left")),
+    openSession(right.dial(agents[1]), helloOf("on-right")),
+  ];
+  for (const session of sessions) {
+    await session.expect("welcome");
+    beating(session);
+  }
   lonely.signal("SIGSTOP");
-  await session.expect("welcome", ({ withoutLease }) => withoutLease);
-  expect((await openSession(other.dial(agent), helloOf("lonely")).ended).details).toContain("no lease");
-  expect((await session.expect("goodbye")).reason).toContain("lost its lease");
+  for (const session of sessions) {
+    await session.expect("welcome", ({ withoutLease }) => withoutLease);
+    session.received.length = 0;
+  }
+  expect((await openSession(left.dial(agents[0]), helloOf("on-left")).ended).details).toContain("no lease");
+  // Ten heartbeats: ten times as long as a controller that alone has no lease keeps them.
+  const acks = (session: TestSession) => session.received.filter(({ frame }) => frame.case === "heartbeatAck").length;
+  for (const session of sessions) await expect.poll(() => acks(session), { timeout: 15_000 }).toBeGreaterThan(10);
   lonely.signal("SIGCONT");
-  await expect.poll(() => other.membership.lease(), { timeout: 20_000 }).toBeDefined();
-  const again = openSession(other.dial(agent), helloOf("lonely"));
-  await again.expect("welcome");
-  again.close();
-  await other.close();
+  for (const session of sessions) await session.expect("welcome", ({ withoutLease }) => !withoutLease);
+  await expect.poll(() => right.fleet.session("on-left")?.controllerId, { timeout: 20_000 }).toBe("c-left");
+  await expect.poll(() => left.fleet.session("on-right")?.controllerId, { timeout: 20_000 }).toBe("c-right");
+  await left.fleet.submit("on-right", "t-after", taskForLeased);
+  await sessions[1]?.expect("task", ({ id }) => id === "t-after");
+  expect(sessions.flatMap(({ received }) => received.filter(({ frame }) => frame.case === "goodbye"))).toEqual([]);
+  for (const session of sessions) session.close();
   await alone.close();
   await lonely.stop();
+});
+
+test("a controller that alone has no lease lets its agents go to the others", async () => {
+  const proxy = await startTcpProxy(etcd.port);
+  const cutOff = { ...installation, etcd: { ...etcd, url: `http://127.0.0.1:${proxy.port}` } };
+  const options = { limits: { ...limits, withoutLeaseMs: 500 }, leaseS: 2 };
+  const other = await startController(cutOff, "c-alone", options);
+  const agent = await other.newAgent("lonely");
+  const session = openSession(other.dial(agent), helloOf("lonely"));
+  await session.expect("welcome", ({ controllers }) => controllers.includes(controller.address));
+  beating(session);
+  proxy.cut();
+  await session.expect("welcome", ({ withoutLease }) => withoutLease);
+  const { reason, controllers } = await session.expect("goodbye");
+  expect(reason).toContain("lost its lease");
+  expect(controllers).toContain(controller.address);
+  const elsewhere = openSession(controller.dial(agent), helloOf("lonely"));
+  await elsewhere.expect("welcome");
+  elsewhere.close();
+  proxy.heal();
+  await other.close();
+  proxy.close();
 });
 
 test("a stream that was kept gives way to a newer one elsewhere", async () => {

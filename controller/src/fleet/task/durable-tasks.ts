@@ -113,10 +113,15 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     return undefined;
   }
 
-  async function write(task: TaskObject, modRevision: bigint, signal?: AbortSignal): Promise<boolean> {
+  async function write(
+    task: TaskObject,
+    modRevision: bigint,
+    signal?: AbortSignal,
+    onlyWhile?: TaskRequest["onlyWhile"],
+  ): Promise<boolean> {
     const { id } = task.metadata;
     const key = keyOf("task", id);
-    const conditions = [{ key, modRevision }];
+    const conditions = [{ key, modRevision }, ...(onlyWhile === undefined ? [] : [onlyWhile])];
     const done = await store.commit({ conditions, puts: [{ key, value: JSON.stringify(task) }], deletes: [] }, signal);
     if (!done.committed) return false;
     const known = tasks.get(id);
@@ -163,7 +168,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
         status: { state: "pending", progress: null, result: null, finishedAt: null, cancelRequestedAt: null },
       };
       submitted.set(task, message);
-      const first = await write(task, 0n, signal);
+      const first = await write(task, 0n, signal, request.onlyWhile);
       const stored = task.spec.task;
       if (!first && "payloadId" in stored) await payloads.remove(machineId, stored.payloadId, signal);
     },

@@ -13,6 +13,8 @@ export interface TaskRequest {
   readonly input: TaskInput;
   /** From when it is submitted. */
   readonly deadlineMs: number;
+  /** A durable task is recorded only while this key of the store has this revision. */
+  readonly onlyWhile?: { readonly key: string; readonly modRevision: bigint };
 }
 
 /** What became of a durable task so far. */

@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/task.proto.
  */
 export const file_holdfast_agent_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLYBwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEjgKDXVwZ3JhZGVfYWdlbnQYKCABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRIAEIHCgVpbnB1dCJFChBDb252ZXJnZUluc3RhbmNlEjEKCGluc3RhbmNlGAEgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjIvgDCgxJbnN0YW5jZVNwZWMSEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg4KBmVuZ2luZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgJEhIKCmdlbmVyYXRpb24YBSABKAMSDAoEdGVybRgGIAEoAxIPCgdydW5uaW5nGAcgASgIEgwKBHZjcHUYCCABKAUSFAoMbWVtb3J5X2J5dGVzGAkgASgDEhUKDXN0b3JhZ2VfYnl0ZXMYCiABKAMSQwoKcGFyYW1ldGVycxgLIAMoCzIvLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlU3BlYy5QYXJhbWV0ZXJzRW50cnkSFQoNYWxsb3dlZF9jaWRycxgMIAMoCRIPCgdhZGRyZXNzGA0gASgJEgwKBHBvcnQYDiABKAUSLAoFdXNlcnMYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyEhUKDXJlc3RhcnRfY291bnQYECABKAMSEQoJZGF0YWJhc2VzGBEgAygJEi4KCWxpc3RlbmVycxgeIAMoCzIbLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RlbmVyGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkkKCExpc3RlbmVyEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIMCgRwb3J0GAMgASgFEhAKCGF1ZGllbmNlGAQgASgJIkYKCkVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCgh2ZXJpZmllchgDIAEoCUIGsrsYAggBIjkKD1Jlc3RhcnRJbnN0YW5jZRIPCgdub2RlX2lkGAEgASgJEhUKDXJlc3RhcnRfY291bnQYAiABKAMiEQoPTGlzdEVuZ2luZVVzZXJzIm8KDVB1dEVuZ2luZVVzZXISKwoEdXNlchgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISMQoIZXhwZWN0ZWQYAiABKA4yHy5ob2xkZmFzdC5hZ2VudC52MS5FeHBlY3RlZFVzZXIiIgoORHJvcEVuZ2luZVVzZXISEAoIdXNlcm5hbWUYASABKAkiQQoTQ2hlY2tFbmdpbmVQYXNzd29yZBIQCgh1c2VybmFtZRgBIAEoCRIYCgh2ZXJpZmllchgCIAEoCUIGsrsYAggBIhUKE0xpc3RFbmdpbmVEYXRhYmFzZXMiQQoUQ3JlYXRlRW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRIMCgRtYXJrGAMgASgJIiIKEkRyb3BFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSI8CgpQYXlsb2FkUmVmEgoKAmlkGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSDgoGc2hhMjU2GAMgASgJIqcHCgpUYXNrUmVzdWx0Eg8KB3Rhc2tfaWQYASABKAkSLwoHZmFpbHVyZRgCIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tGYWlsdXJlEkYKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMikuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdEgAEkQKEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VSZXN1bHRIABJFChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc1Jlc3VsdEgAEkEKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJSZXN1bHRIABJDChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMicuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJSZXN1bHRIABJNChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0SAASTQoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdEgAEk8KFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyLS5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEksKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0SAASNgoJcmVhZF9sb2dzGBMgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NSZXN1bHRIABI8Cgxjb3B5X3BheWxvYWQYFCABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZFJlc3VsdEgAEj4KDXVwZ3JhZGVfYWdlbnQYKCABKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5VcGdyYWRlQWdlbnRSZXN1bHRIAEIICgZvdXRwdXQiPwoLVGFza0ZhaWx1cmUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhEKCXJldHJ5YWJsZRgDIAEoCCKtAQoWQ29udmVyZ2VJbnN0YW5jZVJlc3VsdBIXCg9wZW5kaW5nX3Jlc3RhcnQYASADKAkSSQoIcmVqZWN0ZWQYAiADKAsyNy5ob2xkZmFzdC5hZ2VudC52MS5Db252ZXJnZUluc3RhbmNlUmVzdWx0LlJlamVjdGVkRW50cnkaLwoNUmVqZWN0ZWRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhcKFVJlc3RhcnRJbnN0YW5jZVJlc3VsdCJKChVMaXN0RW5naW5lVXNlcnNSZXN1bHQSMQoFdXNlcnMYASADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVVc2VyU3RhdGUiMQoPRW5naW5lVXNlclN0YXRlEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkiNAoTUHV0RW5naW5lVXNlclJlc3VsdBIPCgdjaGFuZ2VkGAEgASgIEgwKBHJvbGUYAiABKAkiJwoURHJvcEVuZ2luZVVzZXJSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI8ChlDaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0Eg4KBmV4aXN0cxgBIAEoCBIPCgdtYXRjaGVzGAIgASgIIlEKGUxpc3RFbmdpbmVEYXRhYmFzZXNSZXN1bHQSNAoJZGF0YWJhc2VzGAEgAygLMiEuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lRGF0YWJhc2UiQQoORW5naW5lRGF0YWJhc2USDAoEbmFtZRgBIAEoCRINCgVvd25lchgCIAEoCRISCgpzaXplX2J5dGVzGAMgASgDIi0KGkNyZWF0ZUVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2NyZWF0ZWQYASABKAgiKwoYRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0Eg8KB2V4aXN0ZWQYASABKAgiaAoOUmVhZExvZ3NSZXN1bHQSLwoFbGluZXMYASADKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVMb2dMaW5lEhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIImwKDUVuZ2luZUxvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJY29tcG9uZW50GAIgASgJEg0KBWxldmVsGAMgASgJEg8KB21lc3NhZ2UYBCABKAkiQwoRQ29weVBheWxvYWRSZXN1bHQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYiNAoSVXBncmFkZUFnZW50UmVzdWx0Eg4KBmRpZ2VzdBgBIAEoCRIOCgZnYXBfbXMYAiABKAUqTQoETGFuZRIUChBMQU5FX1VOU1BFQ0lGSUVEEAASEAoMTEFORV9DT05UUk9MEAESDgoKTEFORV9RVUVSWRACEg0KCUxBTkVfQlVMSxADKlUKCVRhc2tDbGFzcxIaChZUQVNLX0NMQVNTX1VOU1BFQ0lGSUVEEAASFgoSVEFTS19DTEFTU19EVVJBQkxFEAESFAoQVEFTS19DTEFTU19RVUlDSxACKmIKDEV4cGVjdGVkVXNlchIdChlFWFBFQ1RFRF9VU0VSX1VOU1BFQ0lGSUVEEAASGAoURVhQRUNURURfVVNFUl9BQlNFTlQQARIZChVFWFBFQ1RFRF9VU0VSX1BSRVNFTlQQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSKfCAoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEkUKFHNldHRsZV9lbmdpbmVfY2hhbmdlGBUgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuU2V0dGxlRW5naW5lQ2hhbmdlSAASOAoNdXBncmFkZV9hZ2VudBgoIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVBZ2VudEgAQgcKBWlucHV0IkUKEENvbnZlcmdlSW5zdGFuY2USMQoIaW5zdGFuY2UYASABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZVNwZWMi+AMKDEluc3RhbmNlU3BlYxISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDgoGZW5naW5lGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSEgoKZ2VuZXJhdGlvbhgFIAEoAxIMCgR0ZXJtGAYgASgDEg8KB3J1bm5pbmcYByABKAgSDAoEdmNwdRgIIAEoBRIUCgxtZW1vcnlfYnl0ZXMYCSABKAMSFQoNc3RvcmFnZV9ieXRlcxgKIAEoAxJDCgpwYXJhbWV0ZXJzGAsgAygLMi8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjLlBhcmFtZXRlcnNFbnRyeRIVCg1hbGxvd2VkX2NpZHJzGAwgAygJEg8KB2FkZHJlc3MYDSABKAkSDAoEcG9ydBgOIAEoBRIsCgV1c2VycxgPIAMoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISFQoNcmVzdGFydF9jb3VudBgQIAEoAxIRCglkYXRhYmFzZXMYESADKAkSLgoJbGlzdGVuZXJzGB4gAygLMhsuaG9sZGZhc3QuYWdlbnQudjEuTGlzdGVuZXIaMQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiSQoITGlzdGVuZXISDAoEbmFtZRgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEgwKBHBvcnQYAyABKAUSEAoIYXVkaWVuY2UYBCABKAkiRgoKRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCRIMCgRyb2xlGAIgASgJEhgKCHZlcmlmaWVyGAMgASgJQgayuxgCCAEiOQoPUmVzdGFydEluc3RhbmNlEg8KB25vZGVfaWQYASABKAkSFQoNcmVzdGFydF9jb3VudBgCIAEoAyIRCg9MaXN0RW5naW5lVXNlcnMibwoNUHV0RW5naW5lVXNlchIrCgR1c2VyGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlchIxCghleHBlY3RlZBgCIAEoDjIfLmhvbGRmYXN0LmFnZW50LnYxLkV4cGVjdGVkVXNlciIiCg5Ecm9wRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCSJBChNDaGVja0VuZ2luZVBhc3N3b3JkEhAKCHVzZXJuYW1lGAEgASgJEhgKCHZlcmlmaWVyGAIgASgJQgayuxgCCAEiFQoTTGlzdEVuZ2luZURhdGFiYXNlcyJBChRDcmVhdGVFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEgwKBG1hcmsYAyABKAkiIgoSRHJvcEVuZ2luZURhdGFiYXNlEgwKBG5hbWUYASABKAkixQIKElNldHRsZUVuZ2luZUNoYW5nZRIXCg93aXRoZHJhd25fdGFza3MYASADKAkSOwoPcHV0X2VuZ2luZV91c2VyGAIgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUHV0RW5naW5lVXNlckgAEj0KEGRyb3BfZW5naW5lX3VzZXIYAyABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5Ecm9wRW5naW5lVXNlckgAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYBCABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGAUgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSABCCAoGY2hhbmdlImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSI8CgpQYXlsb2FkUmVmEgoKAmlkGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSDgoGc2hhMjU2GAMgASgJIvQHCgpUYXNrUmVzdWx0Eg8KB3Rhc2tfaWQYASABKAkSLwoHZmFpbHVyZRgCIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tGYWlsdXJlEkYKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMikuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdEgAEkQKEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VSZXN1bHRIABJFChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc1Jlc3VsdEgAEkEKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJSZXN1bHRIABJDChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMicuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJSZXN1bHRIABJNChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0SAASTQoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdEgAEk8KFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyLS5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEksKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0SAASNgoJcmVhZF9sb2dzGBMgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NSZXN1bHRIABI8Cgxjb3B5X3BheWxvYWQYFCABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZFJlc3VsdEgAEksKFHNldHRsZV9lbmdpbmVfY2hhbmdlGBUgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuU2V0dGxlRW5naW5lQ2hhbmdlUmVzdWx0SAASPgoNdXBncmFkZV9hZ2VudBgoIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVBZ2VudFJlc3VsdEgAQggKBm91dHB1dCI/CgtUYXNrRmFpbHVyZRIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEQoJcmV0cnlhYmxlGAMgASgIIq0BChZDb252ZXJnZUluc3RhbmNlUmVzdWx0EhcKD3BlbmRpbmdfcmVzdGFydBgBIAMoCRJJCghyZWplY3RlZBgCIAMoCzI3LmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VSZXN1bHQuUmVqZWN0ZWRFbnRyeRovCg1SZWplY3RlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiFwoVUmVzdGFydEluc3RhbmNlUmVzdWx0IkoKFUxpc3RFbmdpbmVVc2Vyc1Jlc3VsdBIxCgV1c2VycxgBIAMoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXJTdGF0ZSIxCg9FbmdpbmVVc2VyU3RhdGUSEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCSI0ChNQdXRFbmdpbmVVc2VyUmVzdWx0Eg8KB2NoYW5nZWQYASABKAgSDAoEcm9sZRgCIAEoCSInChREcm9wRW5naW5lVXNlclJlc3VsdBIPCgdleGlzdGVkGAEgASgIIjwKGUNoZWNrRW5naW5lUGFzc3dvcmRSZXN1bHQSDgoGZXhpc3RzGAEgASgIEg8KB21hdGNoZXMYAiABKAgiUQoZTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdBI0CglkYXRhYmFzZXMYASADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVEYXRhYmFzZSJBCg5FbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAMiLQoaQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHY3JlYXRlZBgBIAEoCCIrChhEcm9wRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI3ChhTZXR0bGVFbmdpbmVDaGFuZ2VSZXN1bHQSDQoFdGFrZW4YASABKAgSDAoEcm9sZRgCIAEoCSJoCg5SZWFkTG9nc1Jlc3VsdBIvCgVsaW5lcxgBIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZUxvZ0xpbmUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgibAoNRW5naW5lTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb21wb25lbnQYAiABKAkSDQoFbGV2ZWwYAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJDChFDb3B5UGF5bG9hZFJlc3VsdBIuCgdwYXlsb2FkGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZiI0ChJVcGdyYWRlQWdlbnRSZXN1bHQSDgoGZGlnZXN0GAEgASgJEg4KBmdhcF9tcxgCIAEoBSpNCgRMYW5lEhQKEExBTkVfVU5TUEVDSUZJRUQQABIQCgxMQU5FX0NPTlRST0wQARIOCgpMQU5FX1FVRVJZEAISDQoJTEFORV9CVUxLEAMqVQoJVGFza0NsYXNzEhoKFlRBU0tfQ0xBU1NfVU5TUEVDSUZJRUQQABIWChJUQVNLX0NMQVNTX0RVUkFCTEUQARIUChBUQVNLX0NMQVNTX1FVSUNLEAIqYgoMRXhwZWN0ZWRVc2VyEh0KGUVYUEVDVEVEX1VTRVJfVU5TUEVDSUZJRUQQABIYChRFWFBFQ1RFRF9VU0VSX0FCU0VOVBABEhkKFUVYUEVDVEVEX1VTRVJfUFJFU0VOVBACYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.agent.v1.Task
@@ -131,6 +131,12 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
     case: "copyPayload";
   } | {
     /**
+     * @generated from field: holdfast.agent.v1.SettleEngineChange settle_engine_change = 21;
+     */
+    value: SettleEngineChange;
+    case: "settleEngineChange";
+  } | {
+    /**
      * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
      */
     value: UpgradeAgent;
@@ -235,6 +241,11 @@ export type TaskJson = {
    * @generated from field: holdfast.agent.v1.CopyPayload copy_payload = 20;
    */
   copyPayload?: CopyPayloadJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SettleEngineChange settle_engine_change = 21;
+   */
+  settleEngineChange?: SettleEngineChangeJson;
 
   /**
    * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
@@ -892,6 +903,88 @@ export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType:
   messageDesc(file_holdfast_agent_v1_task, 12);
 
 /**
+ * What came of a change whose tasks have no known end: withdraws these, waits until nothing of them is left in the engine, and
+ * looks. It changes nothing.
+ *
+ * @generated from message holdfast.agent.v1.SettleEngineChange
+ */
+export type SettleEngineChange = Message<"holdfast.agent.v1.SettleEngineChange"> & {
+  /**
+   * @generated from field: repeated string withdrawn_tasks = 1;
+   */
+  withdrawnTasks: string[];
+
+  /**
+   * @generated from oneof holdfast.agent.v1.SettleEngineChange.change
+   */
+  change: {
+    /**
+     * @generated from field: holdfast.agent.v1.PutEngineUser put_engine_user = 2;
+     */
+    value: PutEngineUser;
+    case: "putEngineUser";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineUser drop_engine_user = 3;
+     */
+    value: DropEngineUser;
+    case: "dropEngineUser";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CreateEngineDatabase create_engine_database = 4;
+     */
+    value: CreateEngineDatabase;
+    case: "createEngineDatabase";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.DropEngineDatabase drop_engine_database = 5;
+     */
+    value: DropEngineDatabase;
+    case: "dropEngineDatabase";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * What came of a change whose tasks have no known end: withdraws these, waits until nothing of them is left in the engine, and
+ * looks. It changes nothing.
+ *
+ * @generated from message holdfast.agent.v1.SettleEngineChange
+ */
+export type SettleEngineChangeJson = {
+  /**
+   * @generated from field: repeated string withdrawn_tasks = 1;
+   */
+  withdrawnTasks?: string[];
+
+  /**
+   * @generated from field: holdfast.agent.v1.PutEngineUser put_engine_user = 2;
+   */
+  putEngineUser?: PutEngineUserJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineUser drop_engine_user = 3;
+   */
+  dropEngineUser?: DropEngineUserJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CreateEngineDatabase create_engine_database = 4;
+   */
+  createEngineDatabase?: CreateEngineDatabaseJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.DropEngineDatabase drop_engine_database = 5;
+   */
+  dropEngineDatabase?: DropEngineDatabaseJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SettleEngineChange.
+ * Use `create(SettleEngineChangeSchema)` to create a new message.
+ */
+export const SettleEngineChangeSchema: GenMessage<SettleEngineChange, {jsonType: SettleEngineChangeJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 13);
+
+/**
  * @generated from message holdfast.agent.v1.ReadLogs
  */
 export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
@@ -958,7 +1051,7 @@ export type ReadLogsJson = {
  * Use `create(ReadLogsSchema)` to create a new message.
  */
 export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 13);
+  messageDesc(file_holdfast_agent_v1_task, 14);
 
 /**
  * Reads a payload by reference and stores it again: proves the bulk lane.
@@ -989,7 +1082,7 @@ export type CopyPayloadJson = {
  * Use `create(CopyPayloadSchema)` to create a new message.
  */
 export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 14);
+  messageDesc(file_holdfast_agent_v1_task, 15);
 
 /**
  * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
@@ -1064,7 +1157,7 @@ export type UpgradeAgentJson = {
  * Use `create(UpgradeAgentSchema)` to create a new message.
  */
 export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 15);
+  messageDesc(file_holdfast_agent_v1_task, 16);
 
 /**
  * Bytes over 64 KiB live in the object store; tasks carry this.
@@ -1115,7 +1208,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 16);
+  messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -1202,6 +1295,12 @@ export type TaskResult = Message<"holdfast.agent.v1.TaskResult"> & {
     case: "copyPayload";
   } | {
     /**
+     * @generated from field: holdfast.agent.v1.SettleEngineChangeResult settle_engine_change = 21;
+     */
+    value: SettleEngineChangeResult;
+    case: "settleEngineChange";
+  } | {
+    /**
      * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
      */
     value: UpgradeAgentResult;
@@ -1279,6 +1378,11 @@ export type TaskResultJson = {
   copyPayload?: CopyPayloadResultJson;
 
   /**
+   * @generated from field: holdfast.agent.v1.SettleEngineChangeResult settle_engine_change = 21;
+   */
+  settleEngineChange?: SettleEngineChangeResultJson;
+
+  /**
    * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
    */
   upgradeAgent?: UpgradeAgentResultJson;
@@ -1289,7 +1393,7 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 17);
+  messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
@@ -1340,7 +1444,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 18);
+  messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -1385,7 +1489,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstanceResult
@@ -1404,7 +1508,7 @@ export type RestartInstanceResultJson = {
  * Use `create(RestartInstanceResultSchema)` to create a new message.
  */
 export const RestartInstanceResultSchema: GenMessage<RestartInstanceResult, {jsonType: RestartInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 21);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -1431,7 +1535,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 22);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -1472,7 +1576,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 23);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -1517,7 +1621,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 24);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -1544,7 +1648,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 25);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -1581,7 +1685,7 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -1608,7 +1712,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -1655,7 +1759,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -1682,7 +1786,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -1709,7 +1813,52 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 30);
+
+/**
+ * @generated from message holdfast.agent.v1.SettleEngineChangeResult
+ */
+export type SettleEngineChangeResult = Message<"holdfast.agent.v1.SettleEngineChangeResult"> & {
+  /**
+   * The engine is as the change wanted it.
+   *
+   * @generated from field: bool taken = 1;
+   */
+  taken: boolean;
+
+  /**
+   * That a user has now; empty for what is no user, or is not there.
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.SettleEngineChangeResult
+ */
+export type SettleEngineChangeResultJson = {
+  /**
+   * The engine is as the change wanted it.
+   *
+   * @generated from field: bool taken = 1;
+   */
+  taken?: boolean;
+
+  /**
+   * That a user has now; empty for what is no user, or is not there.
+   *
+   * @generated from field: string role = 2;
+   */
+  role?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SettleEngineChangeResult.
+ * Use `create(SettleEngineChangeResultSchema)` to create a new message.
+ */
+export const SettleEngineChangeResultSchema: GenMessage<SettleEngineChangeResult, {jsonType: SettleEngineChangeResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -1756,7 +1905,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -1813,7 +1962,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 31);
+  messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -1840,7 +1989,7 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 32);
+  messageDesc(file_holdfast_agent_v1_task, 34);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeAgentResult
@@ -1881,7 +2030,7 @@ export type UpgradeAgentResultJson = {
  * Use `create(UpgradeAgentResultSchema)` to create a new message.
  */
 export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 33);
+  messageDesc(file_holdfast_agent_v1_task, 35);
 
 /**
  * A lane never waits for another.

@@ -14,7 +14,53 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/control/v1/peer.proto.
  */
 export const file_holdfast_control_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiXwoOUnVuVGFza1JlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIlCgR0YXNrGAIgASgLMhcuaG9sZGZhc3QuYWdlbnQudjEuVGFzaxISCgp0aW1lb3V0X21zGAMgASgFIkAKD1J1blRhc2tSZXNwb25zZRItCgZyZXN1bHQYASABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5UYXNrUmVzdWx0MmMKC1BlZXJTZXJ2aWNlElQKB1J1blRhc2sSIy5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXF1ZXN0GiQuaG9sZGZhc3QuY29udHJvbC52MS5SdW5UYXNrUmVzcG9uc2ViBnByb3RvMw", [file_holdfast_agent_v1_task]);
+  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiFAoSR2V0U3RhbmRpbmdSZXF1ZXN0IigKE0dldFN0YW5kaW5nUmVzcG9uc2USEQoJaGFzX2xlYXNlGAEgASgIIl8KDlJ1blRhc2tSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSJQoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2sSEgoKdGltZW91dF9tcxgDIAEoBSJACg9SdW5UYXNrUmVzcG9uc2USLQoGcmVzdWx0GAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdDLFAQoLUGVlclNlcnZpY2USVAoHUnVuVGFzaxIjLmhvbGRmYXN0LmNvbnRyb2wudjEuUnVuVGFza1JlcXVlc3QaJC5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXNwb25zZRJgCgtHZXRTdGFuZGluZxInLmhvbGRmYXN0LmNvbnRyb2wudjEuR2V0U3RhbmRpbmdSZXF1ZXN0GiguaG9sZGZhc3QuY29udHJvbC52MS5HZXRTdGFuZGluZ1Jlc3BvbnNlYgZwcm90bzM", [file_holdfast_agent_v1_task]);
+
+/**
+ * @generated from message holdfast.control.v1.GetStandingRequest
+ */
+export type GetStandingRequest = Message<"holdfast.control.v1.GetStandingRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.control.v1.GetStandingRequest
+ */
+export type GetStandingRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.control.v1.GetStandingRequest.
+ * Use `create(GetStandingRequestSchema)` to create a new message.
+ */
+export const GetStandingRequestSchema: GenMessage<GetStandingRequest, {jsonType: GetStandingRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 0);
+
+/**
+ * @generated from message holdfast.control.v1.GetStandingResponse
+ */
+export type GetStandingResponse = Message<"holdfast.control.v1.GetStandingResponse"> & {
+  /**
+   * @generated from field: bool has_lease = 1;
+   */
+  hasLease: boolean;
+};
+
+/**
+ * @generated from message holdfast.control.v1.GetStandingResponse
+ */
+export type GetStandingResponseJson = {
+  /**
+   * @generated from field: bool has_lease = 1;
+   */
+  hasLease?: boolean;
+};
+
+/**
+ * Describes the message holdfast.control.v1.GetStandingResponse.
+ * Use `create(GetStandingResponseSchema)` to create a new message.
+ */
+export const GetStandingResponseSchema: GenMessage<GetStandingResponse, {jsonType: GetStandingResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 1);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskRequest
@@ -61,7 +107,7 @@ export type RunTaskRequestJson = {
  * Use `create(RunTaskRequestSchema)` to create a new message.
  */
 export const RunTaskRequestSchema: GenMessage<RunTaskRequest, {jsonType: RunTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 0);
+  messageDesc(file_holdfast_control_v1_peer, 2);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskResponse
@@ -88,7 +134,7 @@ export type RunTaskResponseJson = {
  * Use `create(RunTaskResponseSchema)` to create a new message.
  */
 export const RunTaskResponseSchema: GenMessage<RunTaskResponse, {jsonType: RunTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 1);
+  messageDesc(file_holdfast_control_v1_peer, 3);
 
 /**
  * @generated from service holdfast.control.v1.PeerService
@@ -103,6 +149,16 @@ export const PeerService: GenService<{
     methodKind: "unary";
     input: typeof RunTaskRequestSchema;
     output: typeof RunTaskResponseSchema;
+  },
+  /**
+   * Whether the asked controller may act on its agents' streams now.
+   *
+   * @generated from rpc holdfast.control.v1.PeerService.GetStanding
+   */
+  getStanding: {
+    methodKind: "unary";
+    input: typeof GetStandingRequestSchema;
+    output: typeof GetStandingResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_control_v1_peer, 0);

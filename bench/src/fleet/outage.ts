@@ -1,0 +1,40 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { TestEtcd } from "@holdfast/test/support/etcd.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { print } from "../support/figures.ts";
+import type { PeerProcess } from "../support/peer-process.ts";
+import { effortOf } from "./etcd-effort.ts";
+
+/** Stops etcd for so long, and tells how many agents dialled anew for it and when all their streams were in use again. */
+export async function measureOutage(
+  etcd: TestEtcd,
+  controllers: readonly PeerProcess[],
+  agents: PeerProcess,
+  count: number,
+  seconds: number,
+): Promise<void> {
+  const what = `etcd stopped for ${seconds} s`;
+  const before = await effortOf(etcd.url);
+  const sinceMs = performance.timeOrigin + performance.now();
+  etcd.signal("SIGSTOP");
+  await delay(seconds * 1_000);
+  etcd.signal("SIGCONT");
+  const backMs = performance.now();
+  const held = async () => {
+    const each = await Promise.all(controllers.map((controller) => controller.ask<number>({ ask: "held" })));
+    return each.reduce((sum, one) => sum + one, 0);
+  };
+  const puts = async () => (await effortOf(etcd.url)).puts - before.puts;
+  await waitUntil(
+    "every stream is written down anew",
+    async () => (await puts()) >= count && (await held()) === count,
+    {
+      withinMs: 120_000,
+      everyMs: 100,
+      describe: async () => `${await held()} held, ${await puts()} puts`,
+    },
+  );
+  const anew = await agents.ask<{ count: number }>({ ask: "opened", sinceMs });
+  print(`${what}: agents that dialled anew`, `${anew.count} of ${count}`, "0");
+  print(`${what}: all streams in use again`, `${((performance.now() - backMs) / 1_000).toFixed(2)} s after it`);
+}
