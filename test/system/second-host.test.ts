@@ -4,7 +4,9 @@ import { addressNetworkOf, overlap } from "@holdfast/controller/compute/host/add
 import { parseJoinFile } from "@holdfast/common/join-file.ts";
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { type ChangingImages, createChangingImages } from "../support/changing-images.ts";
+import { openValkey, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
@@ -13,7 +15,9 @@ import { isAlive, killAtOnce } from "../support/platform-processes.ts";
 import type { RestAnswer } from "../support/rest-answer.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
 import { newSecondHost, type SecondHost } from "../support/second-host.ts";
-import { createServices, type RunningService } from "../support/services.ts";
+import { asOperator } from "../support/organizations.ts";
+import type { OperationJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "../support/services.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -25,10 +29,14 @@ describe("a second host that joined by a file", () => {
   /** Asked for while no host had joined. */
   let early: RestAnswer<unknown>;
   let network = "";
+  let images: ChangingImages;
+  let environment: Record<string, string> = {};
 
   beforeAll(async () => {
+    images = createChangingImages({ looksOlder: false });
+    environment = { HOLDFAST_CACHE: images.cache };
     // The controllers make no machines themselves.
-    platform = await startPlatform({ flags: ["--provider", "none"] });
+    platform = await startPlatform({ flags: ["--provider", "none"], environment });
     host = newSecondHost();
     const [port] = await freePorts(1);
     const added = { hostId: "second", zone: "east", address: `127.0.0.1:${port}` };
@@ -37,13 +45,14 @@ describe("a second host that joined by a file", () => {
     const request = { name: "early", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
     early = await platform.rest.post("/managed-services", request);
     network = await testPublicNetwork();
-    await host.start(joinFile, ["--public-addresses", network]);
+    await host.start(joinFile, ["--public-addresses", network], environment);
     await hostIs(({ state }) => state === "ready");
     database = await createServices(platform).createRunning("far");
   });
   afterAll(async () => {
     await host?.remove();
     await platform?.remove();
+    images?.close();
   });
 
   const hosts = <T>(run: (rpcs: GrpcCalls<typeof HostService>) => Promise<T>) => {
@@ -109,9 +118,101 @@ describe("a second host that joined by a file", () => {
   it("goes on where it was after it was stopped, without a token", async () => {
     await host.stop();
     expect(host.processes().machines).toEqual([]);
-    await host.start();
+    await host.start(undefined, [], environment);
     await waitUntil("the service answers", count, { everyMs: 200, describe: () => lastLogLines(host.directory, 20) });
     expect(await count()).toBe(4);
+  });
+
+  describe("with services to maintain there", () => {
+    let cache: RunningService;
+    const services = () => createServices(platform);
+    beforeAll(async () => {
+      cache = await services().createRunning("cache", { database_type: "valkey" });
+    });
+    afterAll(() => services().delete(cache.service.id));
+
+    interface Shown {
+      readonly image: string;
+      readonly updates: readonly { readonly id: string }[];
+    }
+    const path = ({ service }: RunningService, rest = "") => `/managed-services/${service.id}${rest}`;
+    const shown = async (service: RunningService) =>
+      expectStatus(await platform.rest.get<Shown>(path(service, "/maintenance")), 200).json;
+    const pending = (service: RunningService, update: string) =>
+      waitUntil(`${update} is pending`, async () => (await shown(service)).updates.some(({ id }) => id === update), {
+        describe: async () => JSON.stringify(await shown(service)),
+      });
+    async function ask(command: string, ...args: string[]): Promise<unknown> {
+      const client = await openValkey(platform, cache.connection, { password: cache.password });
+      try {
+        return await client.call(command, ...args);
+      } finally {
+        client.disconnect();
+      }
+    }
+
+    it("brings an urgent image to all of them by itself, with data and parameters that wait, though the host's program is killed", async () => {
+      expect(await ask("SET", "kept", "before")).toBe("OK");
+      const rows = await count();
+      const change = { parameters: { "io-threads": "2" } };
+      expectStatus(await platform.rest.patch(path(cache, "/configuration"), change), 200);
+      await images.choose(images.good);
+      for (const service of [cache, database]) await pending(service, images.good);
+      await pending(cache, "restart");
+      await asOperator(platform, MaintenanceService, (rpcs) =>
+        rpcs.markImageUrgent({ image: images.good, noticeHours: 0, reason: "it must go" }),
+      );
+      await waitUntil("one of them is at it", async () => {
+        const both = [await services().get(cache.service.id), await services().get(database.service.id)];
+        return both.some(({ operation }) => operation?.type === "maintenance");
+      });
+      const program = host.program();
+      if (program === undefined) throw new Error("the host's program does not run");
+      killAtOnce(program);
+      for (const service of [cache, database]) {
+        const { id } = service.service;
+        await waitUntil(
+          `${service.service.name} has the image`,
+          async () => (await shown(service)).updates.length === 0,
+          {
+            withinMs: 180_000,
+            describe: () => services().describe(id),
+          },
+        );
+        await services().settled(id, "Running");
+        expect((await shown(service)).image).toBe(images.good);
+        const last = (await services().operations(id)).filter(({ type }) => type === "maintenance");
+        expect(last).toMatchObject([{ status: "completed" }]);
+      }
+      expect(await ask("GET", "kept")).toBe("before");
+      expect(await count()).toBe((rows ?? 0) + 1);
+      type Parameters = { parameters: Record<string, { value: string; status: string }> };
+      const { json } = await platform.rest.get<Parameters>(path(cache, "/configuration"));
+      expect(json.parameters["io-threads"]).toMatchObject({ value: "2", status: "applied" });
+    }, 300_000);
+
+    it("takes an image back that has no engine, with all its data, and leaves it alone", async () => {
+      await images.choose(images.broken);
+      await pending(cache, images.broken);
+      const asked = await platform.rest.post<OperationJson>(path(cache, "/maintenance/apply"));
+      const { id } = expectStatus(asked, 202).json;
+      const ended = await waitUntil(
+        "it is taken back",
+        async () => {
+          const { json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
+          return json.finished_at !== null && json;
+        },
+        { withinMs: 180_000, describe: () => services().describe(cache.service.id) },
+      );
+      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
+      await services().settled(cache.service.id, "Running");
+      expect(await shown(cache)).toMatchObject({
+        image: images.good,
+        updates: [{ id: images.broken, apply_at: null }],
+      });
+      expect(await ask("GET", "kept")).toBe("before");
+      expect(await ask("SET", "kept", "after")).toBe("OK");
+    }, 240_000);
   });
 
   it("stops what has its only node there with consent alone, and starts it again when the host is uncordoned", async () => {
@@ -119,7 +220,7 @@ describe("a second host that joined by a file", () => {
     const { id } = database.service;
     await hosts((rpcs) => rpcs.drainHost(second));
     await hostIs(({ drain }) => drain?.state === "blocked" && drain.waitsFor[0]?.serviceId === id);
-    expect(await count()).toBe(5);
+    const rows = (await count()) ?? 0;
     await expect(hosts((rpcs) => rpcs.removeHost(second))).rejects.toThrow(new RegExp(`Delete the services ${id}`));
     const unplaced = await services.create("nowhere", { zone: "east" });
     await services.settled(unplaced.id, "Error");
@@ -142,7 +243,7 @@ describe("a second host that joined by a file", () => {
 
     await hosts((rpcs) => rpcs.uncordonHost(second));
     await services.settled(id, "Running");
-    expect(await count()).toBe(6);
+    expect(await count()).toBe(rows + 1);
     await hostIs(({ drain, cordoned }) => drain?.state === "none" && !cordoned);
   });
 
