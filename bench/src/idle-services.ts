@@ -35,7 +35,7 @@ const etcd = await startTestEtcd();
 const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
 const collections = createCollections(store);
 await collections.ready;
-const { services, operations, organizations, machines, nodeImages } = collections;
+const { services, operations, organizations, machines, hosts, nodeImages } = collections;
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const { cert, key } = await createTestCertificate();
 const server = createApiServer({ key, cert, handler: (request, response) => handler(request, response) });
@@ -133,6 +133,7 @@ function openGateway() {
     operations,
     organizations,
     machines,
+    hosts,
     nodeImages,
     quotas: { usage: unused, claim: unused },
     access: createServiceAccess({ services, operations }),

@@ -158,6 +158,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     operations,
     records,
     users,
+    changes: collections.engineChanges,
     names,
     nodeImages,
     brake: createMaintenanceBrake({ ...deps, services, operations, brakeRecords, now: deps.clock.now }),

@@ -86,7 +86,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
   const trustBundle = () => deps.authority.trustBundle;
   const auditNow = outbox.auditNow;
   const sessions = () => fleet.sessions();
-  const maintenance = { nodeImages: collections.nodeImages, machines };
+  const maintenance = { nodeImages: collections.nodeImages, machines, hosts: collections.hosts };
   const auditLog = createAuditLog({ history, cursors: deps.cursors });
   return [
     createCatalogApi(deps),

@@ -34,6 +34,8 @@ export interface PendingUpdate extends PendingUpdateSummary {
   readonly changes_text_order: boolean;
   /** What stands against it now. */
   readonly blocked_reason: string | null;
+  /** Why only the image can be taken back and not the data; null when both can, and where nothing would change the data. */
+  readonly no_snapshot_reason: string | null;
 }
 
 /** What waits to be done to a service, and when. */

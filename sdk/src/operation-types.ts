@@ -28,4 +28,14 @@ export interface Operation {
   readonly deadline: string | null;
   readonly finished_at: string | null;
   readonly error: Fault | null;
+  /** Of maintenance that changes the image: the data as they were before; null until that is known. */
+  readonly snapshot: DataSnapshot | null;
+}
+
+/** What became of a snapshot of the data. */
+export interface DataSnapshot {
+  /** "restored": the data were put back to it. */
+  readonly state: "taken" | "none" | "restored";
+  /** Why there is none, or why the data were not put back though the image was. */
+  readonly reason: string | null;
 }

@@ -8,18 +8,26 @@ import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
 /** Steps of an image's replacement at which something is killed, in their order. */
 export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
+/** The same where the image damages the data, and is taken back. */
+export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "TakeImageBack"] as const;
 export const imageVictims = ["controller", "agent", "keeper", "machine", "engine"] as const;
 
 export interface ImageKill {
-  readonly step: (typeof imageSteps)[number];
+  readonly step: (typeof imageSteps | typeof spoilingSteps)[number];
   readonly victim: (typeof imageVictims)[number];
 }
+
+const order: readonly string[] = [...imageSteps, "TakeImageBack"];
 
 export interface ImageKillGround {
   readonly platform: Platform;
   readonly services: Services;
   readonly service: RunningService;
-  readonly images: Pick<ChangingImages, "choose"> & { readonly both: readonly [string, string] };
+  /** `spoiling`: the one that is tried in vain instead. */
+  readonly images: Pick<ChangingImages, "choose"> & {
+    readonly both: readonly [string, string];
+    readonly spoiling?: string;
+  };
   readonly writer: AcknowledgedWriter;
 }
 
@@ -39,15 +47,14 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
   const shown = async () => expectStatus(await rest.get<Shown>(path), 200).json;
   const { image: from } = await shown();
   const [one, other] = images.both;
-  const to = from === one ? other : one;
+  const to = images.spoiling ?? (from === one ? other : one);
   await images.choose(to);
   await waitUntil(`${to} is pending`, async () => (await shown()).updates.some((update) => update.id === to));
   const begun = expectStatus(await rest.post<OperationJson>(`${path}/apply`), 202).json;
   // A controller that is killed answers nothing.
   const operation = async () =>
     (await rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
-  const isAt = (now: OperationJson) =>
-    now.finished_at !== null || imageSteps.indexOf(now.step as never) >= imageSteps.indexOf(step);
+  const isAt = (now: OperationJson) => now.finished_at !== null || order.indexOf(now.step ?? "") >= order.indexOf(step);
   await waitUntil(`it is at ${step}`, async () => isAt(await operation()), { withinMs: endsWithinMs, everyMs: 5 });
   await waitUntil(
     `there is a ${victim} to kill`,
@@ -76,7 +83,10 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
   });
   const { machines } = platform.processes();
   if (machines.length !== 1) throw new Error(`${machines.length} machines run: ${JSON.stringify(machines)}`);
-  return `${step} ${victim} (it was at ${killedAt}): ${ended.status} ${ended.error?.message ?? ""}`;
+  const { state = "unknown", reason } = ended.snapshot ?? {};
+  if (images.spoiling !== undefined && state !== "restored")
+    throw new Error(`the data stayed as they were spoilt: ${state} ${reason ?? ""}`);
+  return `${step} ${victim} (it was at ${killedAt}): ${ended.status} ${ended.error?.message ?? ""} snapshot ${state} ${reason ?? ""}`;
 }
 
 function pidsOf(victim: ImageKill["victim"], platform: Platform): number[] {

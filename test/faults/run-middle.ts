@@ -1,9 +1,10 @@
 // Kills at each step of an image's replacement and of an agent's upgrade:
-// npm run faults -- --middle [--seed N] [--only images|agents] [--rounds N]
+// npm run faults -- --middle [--seed N] [--only images|spoiling|agents] [--rounds N]
 import { parseArgs } from "node:util";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { createChangingImages } from "../support/changing-images.ts";
+import { cloneTierMissing, openCloneTier } from "../support/clone-tier.ts";
 import { asOperator } from "../support/organizations.ts";
 import { startPlatform } from "../support/platform.ts";
 import { crashesOf, lastLogLines } from "../support/platform-logs.ts";
@@ -14,7 +15,7 @@ import { createServices } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { writeRows } from "./acknowledged-writer.ts";
 import { agentVictims, killAtHandOver } from "./agent-kills.ts";
-import { imageSteps, imageVictims, killAtImageStep } from "./image-kills.ts";
+import { imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
 
 const { values } = parseArgs({
   options: { seed: { type: "string" }, only: { type: "string" }, rounds: { type: "string", default: "4" } },
@@ -34,6 +35,9 @@ const environment: Record<string, string> = {
   HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
 };
 releases.put("1.0.0");
+const tier = (await cloneTierMissing()) === undefined ? await openCloneTier() : undefined;
+if (tier === undefined) say("no file system here shares blocks between files: there are no snapshots");
+else environment["HOLDFAST_STORAGE_TIERS"] = `maxiops=${tier.directory},standard`;
 const platform = await startPlatform({ environment });
 const stop = new AbortController();
 try {
@@ -42,11 +46,17 @@ try {
   const writer = await writeRows(platform, service, stop.signal);
   const both = [images.first, images.good] as const;
   const ground = { platform, services, service, images: { both, choose: images.choose }, writer };
-  if (values.only !== "agents")
+  if (values.only === undefined || values.only === "images")
     for (const step of imageSteps)
       for (const victim of imageVictims) say(await killAtImageStep(ground, { step, victim }));
 
-  if (values.only !== "images") {
+  if (tier !== undefined && (values.only === undefined || values.only === "spoiling")) {
+    const spoilt = { ...ground, images: { both, choose: images.choose, spoiling: images.spoiling } };
+    for (const step of spoilingSteps)
+      for (const victim of imageVictims) say(await killAtImageStep(spoilt, { step, victim }));
+  }
+
+  if (values.only === undefined || values.only === "agents") {
     await platform.killControlPlane();
     environment["HOLDFAST_AGENT_UPGRADE"] = "on";
     await platform.start();
@@ -79,6 +89,8 @@ try {
   if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
   const { orphans } = await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }));
   if (orphans.length > 0) throw new Error(`${orphans.length} orphans are left`);
+  const left = async () => ((await tier?.disks()) ?? []).filter((name) => /snapshot|draft/.test(name));
+  await waitUntil("no snapshot is left", async () => (await left()).length === 0);
   say(`all converged, ${writer.acknowledged} rows are there`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
@@ -88,6 +100,7 @@ try {
 } finally {
   stop.abort();
   await platform.remove();
+  await tier?.close();
   images.close();
   releases.remove();
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type ImageManifest, manifestPath } from "@holdfast/image/image-manifest.ts";
 import { cacheDirectory, findImage, imagesDirectory, newestPath, setNewest } from "@holdfast/image/node-image.ts";
@@ -16,6 +16,11 @@ export interface ChangingImages {
   readonly equal: string;
   /** The same without the programs of its engines; its manifest tells of another ICU than it has. */
   readonly broken: string;
+  /**
+   * Its engines come up, run for four seconds, end, and leave damaged data; from then on they do not come up. Its
+   * manifest tells of newer versions than they have, so none of them is ever what it was to be.
+   */
+  readonly spoiling: string;
   /** From now on whatever is made without a choice has this one. */
   choose(id: string): Promise<void>;
   close(): void;
@@ -26,6 +31,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
   const real = findImage(imagesDirectory(process.env), "trixie");
   const manifest = real && readManifest(imagesDirectory(process.env), real.id);
   if (real === undefined || manifest === undefined) throw new Error("no image: run ./bin/holdfast.js images make");
+  const source = real;
   // Links lead to files of one file system only.
   const cache = mkdtempSync(join(cacheDirectory(process.env), "changing-images-"));
   const imagesDir = imagesDirectory({ HOLDFAST_CACHE: cache });
@@ -35,16 +41,30 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     writeFileSync(manifestPath(imagesDir, id), JSON.stringify(change({ ...manifest, id } as ImageManifest)));
     return join(imagesDir, id);
   }
-  const ids = ["a", "b", "c", "d"].map((digit) => `trixie-${digit.repeat(16)}`);
-  const [first = "", good = "", broken = "", equal = ""] = ids;
+  /** Whole, or its machine would not start where the image is all that a machine has; what is linked must not be written to. */
+  function addCopy(id: string, change: (manifest: ImageManifest) => ImageManifest): string {
+    const root = add(id, change);
+    execFileSync("cp", ["--archive", "--link", source.root, root]);
+    rmSync(join(root, "etc"), { recursive: true });
+    cpSync(join(source.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
+    return root;
+  }
+
+  const ids = ["a", "b", "c", "d", "e"].map((digit) => `trixie-${digit.repeat(16)}`);
+  const [first = "", good = "", broken = "", equal = "", spoiling = ""] = ids;
   symlinkSync(real.root, looksOlder ? add(first, olderPostgresql) : add(first));
   for (const id of [good, equal]) symlinkSync(real.root, add(id));
-  const root = add(broken, otherIcu);
-  // Whole, or its machine would not start where the image is all that a machine has; what is linked must not be written to.
-  execFileSync("cp", ["--archive", "--link", real.root, root]);
-  rmSync(join(root, "etc"), { recursive: true });
-  cpSync(join(real.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
+  const root = addCopy(broken, otherIcu);
   for (const program of ["usr/lib/postgresql/17/bin/postgres", "usr/bin/valkey-server"]) rmSync(join(root, program));
+  const spoilt = addCopy(spoiling, newerEngines);
+  spoil(join(spoilt, "usr/lib/postgresql/17/bin/postgres"), "-D", {
+    files: "base/*/1[6-9]*",
+    ready: "grep -q ready postmaster.pid 2>/dev/null",
+  });
+  spoil(join(spoilt, "usr/bin/valkey-server"), "*.conf", {
+    files: "appendonlydir/*",
+    ready: "[ -e appendonlydir ]",
+  });
   writeFileSync(newestPath(imagesDir, "trixie"), first);
   return {
     cache,
@@ -52,6 +72,7 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     good,
     equal,
     broken,
+    spoiling,
     choose: (id) => setNewest(imagesDir, "trixie", id),
     close: () => rmSync(cache, { recursive: true, force: true }),
   };
@@ -63,6 +84,31 @@ function readManifest(imagesDir: string, id: string): ImageManifest {
 
 function olderPostgresql(manifest: ImageManifest): ImageManifest {
   return withVersion(manifest, /^postgresql-17$/, "17.0-1");
+}
+
+function newerEngines(manifest: ImageManifest): ImageManifest {
+  return withVersion(withVersion(manifest, /^postgresql-17$/, "17.99-1"), /^valkey-server$/, "8.1.99-1");
+}
+
+/** `start`: pattern of the first word with which the program is to serve data; `files`: what it leaves damaged of them. */
+function spoil(program: string, start: string, { files, ready }: { files: string; ready: string }): void {
+  renameSync(program, `${program}.sound`);
+  const script = [
+    "#!/bin/sh",
+    `case "$1" in ${start}) ;; *) exec "$0.sound" "$@" ;; esac`,
+    "if [ ! -e spoilt ]; then",
+    '  "$0.sound" "$@" &',
+    `  until ${ready} || ! kill -0 $!; do sleep 0.1; done`,
+    "  sleep 4",
+    "  kill -9 $!",
+    "  wait",
+    `  for file in ${files}; do printf spoilt >"$file"; done`,
+    "  : >spoilt",
+    "fi",
+    'echo "FATAL: this image spoils data" >&2',
+    "exit 1",
+  ];
+  writeFileSync(program, `${script.join("\n")}\n`, { mode: 0o755 });
 }
 
 function otherIcu(manifest: ImageManifest): ImageManifest {

@@ -46,6 +46,7 @@ export interface OperationJson {
   readonly deadline: string | null;
   readonly finished_at: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
+  readonly snapshot: { readonly state: string; readonly reason: string | null } | null;
 }
 
 export interface ConnectionJson {

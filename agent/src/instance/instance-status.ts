@@ -17,6 +17,8 @@ export interface InstanceStatus {
   become(state: InstanceState, reason?: string): void;
   /** The settings that the machine is held to now. */
   heldTo(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
+  /** The newest settings that are on the disk. */
+  kept(generation: bigint): void;
   /** One check; each has its own source. */
   checked(check: EngineCheck): void;
   /** Which libraries of the image the data depends on for the order of texts, and whether they are those of then. */
@@ -47,6 +49,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let failingSince: number | undefined;
   let spec: InstanceSpec | undefined;
   let rejected: Readonly<Record<string, string>> = {};
+  let keptGeneration = 0n;
   let engine: EngineObservation | undefined;
   let looks = 0;
   let newestLook = 0;
@@ -63,6 +66,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       state,
       reason,
       String(spec?.generation),
+      String(keptGeneration),
       String(spec?.term),
       String(spec?.restartCount),
       rejected,
@@ -99,6 +103,11 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     heldTo(next, refusals) {
       spec = next;
       rejected = refusals;
+      settle();
+    },
+    kept(generation) {
+      if (generation <= keptGeneration) return;
+      keptGeneration = generation;
       settle();
     },
     checked(check) {
@@ -161,6 +170,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         certificateGeneration: BigInt(certificateGeneration),
         absentMetrics: { ...absentMetrics },
         textLibraries: [...textLibraries],
+        keptGeneration,
       });
     },
   };

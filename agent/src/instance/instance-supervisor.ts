@@ -58,6 +58,8 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   const { files, keeper, round, certificate, status, hurryProbes, clock, log } = deps;
   let wanted: InstanceSpec | undefined;
   let loaded: Promise<void> | undefined;
+  /** Ends when the newest settings are on the disk, or cannot be. */
+  let saved: Promise<unknown> = Promise.resolve();
   let changed = new AbortController();
   let urgent = new AbortController();
   let poked = new AbortController();
@@ -68,6 +70,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   function load(): Promise<void> {
     loaded ??= files.loadSpec().then((spec) => {
       wanted = spec;
+      if (spec !== undefined) status.kept(spec.generation);
     });
     return loaded;
   }
@@ -89,7 +92,10 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     failures = 0;
     const done = new Promise<void>((resolve, reject) => void waiters.push({ spec, resolve, reject }));
     done.catch(() => undefined);
-    await files.saveSpec(spec);
+    const saving = saved.then(() => files.saveSpec(spec));
+    saved = saving.catch(() => undefined);
+    await saving;
+    status.kept(spec.generation);
     changed.abort();
     if (!spec.running) urgent.abort();
     poked.abort();
@@ -175,6 +181,9 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       while (!signal.aborted) {
         poked = new AbortController();
         const spec = wanted;
+        // What is told of an engine is told of settings that a restart of the machine finds again.
+        await saved;
+        if (wanted !== spec) continue;
         const waitMs = spec === undefined ? idleMs : await once(spec, signal);
         looked.resolve();
         if (wanted !== spec || waitMs === 0) continue;

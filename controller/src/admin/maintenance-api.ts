@@ -12,7 +12,7 @@ import { auditOf } from "../access/caller.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "../maintenance/maintenance-world.ts";
 import type { NodeImageObject, NodeImageSpec } from "../maintenance/node-image.ts";
 import { pendingUpdates } from "../maintenance/pending-updates.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
 import { adminPage } from "../page/admin-page.ts";
 import type { Cursors } from "../page/cursor.ts";
@@ -93,6 +93,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         step: operation.status.step ?? "",
         progressPct: operation.status.progressPct,
       }),
+      snapshot: snapshotOf(service),
       ...(refused && { takenBack: refused.image, takenBackReason: refused.message }),
     };
   }
@@ -100,6 +101,12 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
   function maintenanceOf({ status }: ManagedServiceObject): OperationObject | undefined {
     const operation = deps.operations.get(status.operationId ?? "")?.object;
     return operation?.spec.type === "maintenance" && !isOver(operation) ? operation : undefined;
+  }
+
+  function snapshotOf(service: ManagedServiceObject): string {
+    const { spec, status } = deps.machines.get(primaryOf(service).id)?.object ?? {};
+    const { name, outcome = "none" } = status?.snapshot ?? {};
+    return name !== undefined && name === spec?.snapshot?.name && outcome !== "none" ? name : "";
   }
 
   const handlers: Handlers<typeof MaintenanceService> = {
@@ -118,6 +125,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       const isOfNote = (service: ManagedServiceObject) =>
         service.status.maintenance.refused !== null ||
         maintenanceOf(service) !== undefined ||
+        snapshotOf(service) !== "" ||
         pendingUpdates(service, maintenanceWorld(service, deps, now)).length > 0;
       const { items, nextCursor } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
       return { services: items.map((service) => shownService(service, now)), nextCursor };

@@ -21,6 +21,7 @@ function change(of: EngineChange = drop, status: Partial<EngineChangeStatus> = {
 
 const service = { metadata: {}, spec: { power: "on" } } as unknown as ManagedServiceObject;
 const leaving = { ...service, metadata: { deletionRequestedAt: now } } as ManagedServiceObject;
+const tried = { ...service, spec: { power: "on", trial: {} } } as ManagedServiceObject;
 const off = { ...service, spec: { power: "off" } } as ManagedServiceObject;
 
 function observed(over: Partial<ObservedChange> = {}): ObservedChange {
@@ -43,6 +44,7 @@ describe("a change of what is in an engine", () => {
     ["fails when its engine stays stopped", { service: off }, late, { kind: "fail", code: "engine_stopped" }],
     ["fails when its turn never came", { before: 4 }, late, { kind: "fail", code: "engine_busy" }],
     ["waits for an engine that was stopped", { service: off }, now, { kind: "wait", step: "WaitForEngine" }],
+    ["waits while another image is tried", { service: tried }, now, { kind: "wait", step: "WaitForEngine" }],
     ["waits while four others are at work", { before: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
     ["waits for its task", { task: running }, late, { kind: "wait", step: "WaitForEngine" }],
     ["ends when the engine has it", { task: existed(true) }, now, { kind: "taken", role: "" }],

@@ -97,7 +97,8 @@ function obstacleOf(
   connected: boolean,
   before: number,
 ): { readonly kind: "wait"; readonly step: WaitStep } | undefined {
-  if (spec.power === "off") return { kind: "wait", step: "WaitForEngine" };
+  // What an image that is tried does to the data may be undone with it.
+  if (spec.power === "off" || spec.trial !== undefined) return { kind: "wait", step: "WaitForEngine" };
   if (!connected) return { kind: "wait", step: "WaitForMachine" };
   return before >= atOnce ? { kind: "wait", step: "WaitForTurn" } : undefined;
 }

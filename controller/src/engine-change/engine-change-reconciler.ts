@@ -52,6 +52,9 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
     switch (step.kind) {
       case "submit":
         if (service === undefined) return settled;
+        // From when an image is tried nothing may come to the engine that was not there: memory may be behind.
+        if ((await services.fresh(serviceId, signal))?.object.spec.trial !== undefined)
+          return tellStep(operation, "WaitForEngine", signal);
         await submit(change, service.object, step.deadlineMs, signal);
         return again(startedAfterMs, "given to the machine");
       case "tryAgain":

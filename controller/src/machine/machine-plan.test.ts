@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
+import { mayNote } from "./machine-snapshot.ts";
 import { lostAfterMs, type ObservedMachine, planMachine, restartDelayMs, silentTooLongMs } from "./machine-plan.ts";
 
 const now = 1_000_000;
@@ -158,4 +159,60 @@ it("waits longer after each death, at most a minute", () => {
   );
   expect(delays).toEqual([0, 0, 1_000, 2_000, 4_000, 60_000]);
   expect(restartDelayMs([0, 0], 5_000)).toBe(0);
+});
+
+describe("a snapshot of the data", () => {
+  const wanted = (restore: boolean, noted?: "taken" | "none" | "restored", name = "op-1"): MachineObject => {
+    const { spec, status, ...rest } = machine("on");
+    return {
+      ...rest,
+      spec: { ...spec, image: "trixie-2", snapshot: { name: "op-1", restore } },
+      status: { ...status, ...(noted && { snapshot: { name, outcome: noted, reason: "" } }) },
+    };
+  };
+  const kindsOf = (object: MachineObject, facts: MachineFacts) =>
+    planMachine(object, observed(facts)).steps.map(({ kind }) => kind);
+  const kept = { ...stopped, snapshots: ["op-1"] };
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each<[string, MachineObject, MachineFacts, string[]]>([
+    ["is taken before the other image comes under it", wanted(false),                stopped, ["takeSnapshot", "replaceImage", "start"]],
+    ["is not taken again of what came after",          wanted(false, "taken"),       kept,    ["replaceImage", "start"]],
+    ["that could not be taken is done without",        wanted(true, "none"),         stopped, ["replaceImage", "start"]],
+    ["is gone back to before the start",               wanted(true, "taken"),        kept,    ["restoreSnapshot", "replaceImage", "start"]],
+    ["is gone back to once",                           wanted(true, "restored"),     kept,    ["replaceImage", "start"]],
+    ["that is gone keeps nothing from starting",       wanted(true, "taken"),        stopped, ["missSnapshot", "replaceImage", "start"]],
+    ["is not needed where nothing was started since",  wanted(true),                 stopped, ["replaceImage", "start"]],
+    ["of another time is none",                        wanted(false, "taken", "op-0"), stopped, ["takeSnapshot", "replaceImage", "start"]],
+    ["has no meaning while the machine runs",          wanted(true, "taken"),        { ...running, image: "trixie-1", snapshots: ["op-1"] }, []],
+  ])("%s", (_name, object, facts, kinds) => {
+    expect(kindsOf(object, facts)).toEqual(kinds);
+  });
+
+  it("that nobody wants goes, and one that is wanted stays, while the machine runs as well", () => {
+    const facts = { ...running, image: "trixie-2", snapshots: ["op-0", "op-1"] };
+    expect(planMachine(wanted(false, "taken"), observed(facts)).steps).toEqual([
+      { kind: "removeSnapshot", name: "op-0" },
+    ]);
+  });
+
+  it("that nobody wants goes after everything else", () => {
+    expect(kindsOf(machine("on"), { ...stopped, snapshots: ["op-0"] })).toEqual(["start", "removeSnapshot"]);
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each<[string, MachineObject, "taken" | "none" | "restored", boolean]>([
+    ["taken",                                        wanted(false),             "taken",    true],
+    ["that there is none",                           wanted(false),             "none",     true],
+    ["taken, too late for who went on without",      wanted(false, "none"),     "taken",    false],
+    ["that there is none, where another has it",     wanted(false, "taken"),    "none",     false],
+    ["taken, when the data are to go back already",  wanted(true),              "taken",    false],
+    ["restored",                                     wanted(true, "taken"),     "restored", true],
+    ["restored, where nobody asked for it",          wanted(false, "taken"),    "restored", false],
+    ["taken, after they went back",                  wanted(true, "restored"),  "taken",    false],
+    ["restored, twice",                              wanted(true, "restored"),  "restored", false],
+  ])("is noted as %s: %#", (_name, object, outcome, may) => {
+    expect(mayNote(object, { name: "op-1", outcome, reason: "" })).toBe(may);
+    expect(mayNote(object, { name: "op-9", outcome, reason: "" })).toBe(false);
+  });
 });

@@ -1,5 +1,6 @@
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
+import { planRemovals, planSnapshot, type SnapshotStep } from "./machine-snapshot.ts";
 
 /** What the world is like for one machine. */
 export interface ObservedMachine {
@@ -25,6 +26,7 @@ export type MachineStep =
   | { readonly kind: "create" }
   | { readonly kind: "growDisk"; readonly diskBytes: number }
   | { readonly kind: "resize" }
+  | SnapshotStep
   /** Acts at the start that follows. */
   | { readonly kind: "replaceImage"; readonly image: string }
   /** Notes which image the provider chose. */
@@ -58,6 +60,15 @@ export const deathsMax = 5;
 /** Pure: what to do next so that the machine becomes what was asked for. */
 export function planMachine(machine: MachineObject, observed: ObservedMachine): MachinePlanned {
   const { facts } = observed;
+  const { steps, lookAgainMs } = planRun(machine, observed);
+  const isStaying = machine.metadata.deletionRequestedAt === undefined && machine.spec.hostId !== null;
+  if (facts === undefined || !isStaying) return { steps, lookAgainMs };
+  // Last: what cannot be removed must not keep the machine from running.
+  return { steps: [...steps, ...planRemovals(machine, facts)], lookAgainMs };
+}
+
+function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlanned {
+  const { facts } = observed;
   if (machine.metadata.deletionRequestedAt !== undefined) {
     return only(facts === undefined ? [{ kind: "forget" }] : [{ kind: "destroy" }, { kind: "forget" }]);
   }
@@ -67,7 +78,7 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   if (machine.spec.hostId === null) return only([{ kind: "place" }]);
   // A provider shows a machine that is half made by its missing address.
   const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
-  if (facts !== undefined && make.length === 0) make.push(...fit(machine, facts));
+  if (facts !== undefined && make.length === 0) make.push(...planSnapshot(machine, facts), ...fit(machine, facts));
   if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
   if (!isRunning) {
     const waitMs = restartDelayMs(observed.deaths, observed.now);

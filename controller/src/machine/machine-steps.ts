@@ -11,6 +11,7 @@ import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
+import { performSnapshotStep } from "./machine-snapshot.ts";
 import type { MachineObject, MachineStatus } from "./machine.ts";
 
 export interface MachineStepDeps {
@@ -58,6 +59,11 @@ export async function performMachineStep(
     }
     case "resize":
       return provider.resize(id, providerSpec(machine, deps.installationId).plan, signal);
+    case "takeSnapshot":
+    case "restoreSnapshot":
+    case "missSnapshot":
+    case "removeSnapshot":
+      return performSnapshotStep(id, step, deps, signal);
     case "replaceImage":
       return provider.replaceImage(id, step.image, signal);
     case "keepImage":

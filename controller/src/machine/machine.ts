@@ -1,6 +1,7 @@
 import { firstStorageTier } from "../catalog/catalog.ts";
 import type { InstanceKind } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
+import type { DataSnapshot } from "../maintenance/way-back.ts";
 import type { EnrolledStatus } from "../pki/enrolled-status.ts";
 import type { Resource } from "../store/resource.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
@@ -26,6 +27,11 @@ export interface MachineSpecObject {
   readonly apart: "preferred" | "required";
   /** The host that it is on, written before anything is made there; null as long as it was not placed. */
   readonly hostId: string | null;
+  /**
+   * A snapshot of the data disk that is to be there, taken before the next start; `restore`: the data go back to it once,
+   * before the next start. Absent or null: no snapshot is to be there.
+   */
+  readonly snapshot?: { readonly name: string; readonly restore: boolean } | null;
   /** What its owner wants; deletion is metadata.deletionRequestedAt. */
   readonly power: "on" | "off";
   /** DNS names that the engine's certificate carries. */
@@ -40,6 +46,8 @@ export interface MachineStatus extends EnrolledStatus {
   readonly address: string;
   /** Of clients elsewhere; the private one where it has no other. */
   readonly publicAddress: string;
+  /** What became of the snapshot that was asked for last: `none` has a reason. Noted before the start that follows. */
+  readonly snapshot?: DataSnapshot & { readonly name: string };
 }
 
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */

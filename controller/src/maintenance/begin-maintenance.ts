@@ -33,7 +33,10 @@ export function beginMaintenance(
     maintenance: work,
   });
   // An engine that comes up from another image has been restarted.
-  const change = image === null ? { restartCount: spec.restartCount + 1 } : { image: image.to };
+  const change =
+    image === null
+      ? { restartCount: spec.restartCount + 1 }
+      : { image: image.to, trial: { operationId, generation: spec.instanceGeneration + 1 } };
   const after = {
     ...service,
     metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },

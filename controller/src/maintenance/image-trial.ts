@@ -2,6 +2,7 @@ import { faultOf, type ObservedService } from "../managed-service/managed-servic
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { imageChangeOf, type OperationObject, stuckAfterMs } from "../operation/operation.ts";
 import type { RefusedImage } from "./maintenance-memory.ts";
+import { whyDataStay } from "./way-back.ts";
 
 const minuteMs = 60_000;
 /** Clients wait: an engine that does not come up from another image is given up sooner than one that was well before. */
@@ -39,7 +40,10 @@ function orderFault(observed: ObservedService): Fault | undefined {
   return undefined;
 }
 
-/** Pure: the service is to run from its old image again, over the same data. The same steps lead there. */
+/**
+ * Pure: the service is to run from its old image again, over the data as they were before it was tried where nobody can have
+ * written since, and over the same data elsewhere. The same steps lead there.
+ */
 export function takeBack(
   service: ManagedServiceObject,
   operation: OperationObject,
@@ -49,17 +53,57 @@ export function takeBack(
   const change = imageChangeOf(operation);
   if (change === undefined) return { after: service, operation };
   const { metadata, spec } = service;
+  const dataStay = whyDataStay(spec.trial);
+  // What was not certain while the machines could be asked never is.
+  const trial = spec.trial && { ...spec.trial, sealed: spec.trial.sealed === true };
+  const back = dataStay === undefined ? { dataBack: true as const } : {};
   return {
     after: {
       ...service,
       metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
-      spec: { ...spec, image: change.from, instanceGeneration: spec.instanceGeneration + generationsOfChange },
+      spec: {
+        ...spec,
+        ...(trial && { trial: { ...trial, ...back } }),
+        image: change.from,
+        instanceGeneration: spec.instanceGeneration + generationsOfChange,
+      },
     },
     operation: {
       ...operation,
-      status: { ...operation.status, takenBack: fault, deadline: now + stuckAfterMs },
+      status: {
+        ...operation.status,
+        takenBack: fault,
+        ...(dataStay !== undefined && { dataStay }),
+        deadline: now + stuckAfterMs,
+      },
     },
   };
+}
+
+/** Pure: clients are let in; from now on the data hold what no snapshot has. */
+export function letIn(service: ManagedServiceObject, now: number): ManagedServiceObject {
+  const { metadata, spec } = service;
+  const { trial: _, ...kept } = spec;
+  return {
+    ...service,
+    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    spec: { ...kept, instanceGeneration: spec.instanceGeneration + 1 },
+  };
+}
+
+/** Pure: the operation with what became of the snapshots, once that is known of every node. */
+export function withSnapshot(operation: OperationObject, { nodes }: ObservedService): OperationObject {
+  if (imageChangeOf(operation) === undefined) return operation;
+  const found = nodes.flatMap(({ machine }) => {
+    const snapshot = machine?.status.snapshot;
+    return snapshot?.name === operation.metadata.id ? [snapshot] : [];
+  });
+  const told =
+    found.find(({ outcome }) => outcome === "none") ?? found.find(({ outcome }) => outcome === "taken") ?? found[0];
+  if (told === undefined || found.length < nodes.length) return operation;
+  const { outcome, reason } = told;
+  const stays = outcome === "taken" ? (operation.status.dataStay ?? reason) : reason;
+  return { ...operation, status: { ...operation.status, snapshot: { outcome, reason: stays } } };
 }
 
 /** One for the stop of the engine, one for its start under the other image. */
@@ -79,12 +123,14 @@ export function refusedAfter(
 
 /** Pure: what the operation tells of an image that was taken back. */
 export function takenBackError(operation: OperationObject): Fault | undefined {
-  const { takenBack } = operation.status;
+  const { takenBack, snapshot } = operation.status;
   const change = operation.spec.maintenance?.image;
   if (takenBack === undefined || change == null) return undefined;
   const { code, message } = takenBack;
   return {
     code: `taken_back_${code}`,
-    message: `${message} The service runs from ${change.fromVersion || change.from} again, with all its data.`,
+    message: `${message} The service runs from ${change.fromVersion || change.from} again, with all its data${
+      snapshot?.outcome === "restored" ? " as they were before" : ""
+    }.`,
   };
 }

@@ -28,7 +28,8 @@ export function windowMessage({ day, hour }: MaintenanceWindow): MessageInitShap
 }
 
 export function updateMessage(update: PendingUpdate): MessageInitShape<typeof PendingUpdateSchema> {
-  const { title, description, from, to, requiresRestart, changesTextOrder, blocked, availableSince } = update;
+  const { title, description, from, to, requiresRestart, changesTextOrder, blocked, noSnapshot, availableSince } =
+    update;
   return {
     ...summaryMessage(update),
     title,
@@ -39,6 +40,7 @@ export function updateMessage(update: PendingUpdate): MessageInitShape<typeof Pe
     ...(from === null ? {} : { from }),
     ...(to === null ? {} : { to }),
     ...(blocked === null ? {} : { blockedReason: blocked }),
+    ...(noSnapshot === null ? {} : { noSnapshotReason: noSnapshot }),
   };
 }
 

@@ -62,7 +62,7 @@ function world(
   instance: MessageInitShape<typeof InstanceObservationSchema> | undefined = {},
 ): MaintenanceWorld {
   const told = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
-  return { images, image: "trixie-1", instance: create(InstanceObservationSchema, told), now };
+  return { images, image: "trixie-1", instance: create(InstanceObservationSchema, told), noSnapshots: "", now };
 }
 
 describe("pending updates", () => {

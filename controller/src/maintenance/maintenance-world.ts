@@ -1,4 +1,5 @@
 import type { Fleet } from "../fleet/fleet.ts";
+import type { HostObject } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import type { Collection } from "../store/collection.ts";
@@ -8,21 +9,25 @@ import type { MaintenanceWorld } from "./pending-updates.ts";
 export interface MaintenanceWorldDeps {
   readonly nodeImages: Collection<NodeImageObject>;
   readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly fleet: Pick<Fleet, "observation" | "session">;
 }
 
 /** What a service's pending updates are worked out from, out of memory. */
 export function maintenanceWorld(
   service: ManagedServiceObject,
-  { nodeImages, machines, fleet }: MaintenanceWorldDeps,
+  { nodeImages, machines, hosts, fleet }: MaintenanceWorldDeps,
   now: number,
 ): MaintenanceWorld {
   const { id } = primaryOf(service);
   const observation = fleet.observation(id);
   const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
+  const machine = machines.get(id)?.object;
+  const tiers = hosts.get(machine?.spec.hostId ?? "")?.object.status.facts?.tiers ?? [];
   return {
     images: [...nodeImages.values()].map(({ object }) => object),
-    image: machines.get(id)?.object.spec.image ?? "",
+    image: machine?.spec.image ?? "",
+    noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",
     instance: isCurrent ? observation.instance : undefined,
     now,
   };

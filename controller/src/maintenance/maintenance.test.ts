@@ -100,7 +100,7 @@ const unheld = () => ({ key: `${holdPrefix}maintenance`, modRevision: 0n });
 
 /** What a controller has, with a memory of its own where that is given. */
 function deps(memory = collections) {
-  const { services, operations, machines, nodeImages, brakeRecords } = memory;
+  const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
   const access = createServiceAccess({ services, operations });
   const hold = {
     list: () => holds,
@@ -113,6 +113,7 @@ function deps(memory = collections) {
     services,
     operations,
     machines,
+    hosts,
     nodeImages,
     access,
     fleet,

@@ -32,6 +32,8 @@ export interface PendingUpdate {
   readonly changesTextOrder: boolean;
   /** What stands against it now, in words that a user can act on. */
   readonly blocked: string | null;
+  /** Why the data cannot be taken back with it; null when they can, and where nothing would change them. */
+  readonly noSnapshot: string | null;
 }
 
 /** What updates are worked out from, besides the service. */
@@ -41,6 +43,8 @@ export interface MaintenanceWorld {
   readonly image: string;
   /** What the primary's agent last told since its machine's start. */
   readonly instance: InstanceObservation | undefined;
+  /** Why the tier that its data are in has no snapshots; empty where it has, and where that is not known. */
+  readonly noSnapshots: string;
   readonly now: number;
 }
 
@@ -92,6 +96,7 @@ function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): Pe
     requiresRestart: true,
     changesTextOrder,
     blocked: blocked ?? null,
+    noSnapshot: world.noSnapshots === "" ? null : world.noSnapshots,
   };
 }
 
@@ -112,6 +117,7 @@ function restartUpdate(service: ManagedServiceObject, world: MaintenanceWorld): 
     requiresRestart: true,
     changesTextOrder: false,
     blocked: obstacleOf(service, world) ?? null,
+    noSnapshot: null,
   };
 }
 

@@ -33,7 +33,7 @@ export function instanceSpecOf(args: {
     memoryBytes: BigInt(plan.memoryGb * gib),
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
-    allowedCidrs: [...spec.allowedCidrs],
+    allowedCidrs: spec.trial ? [] : [...spec.allowedCidrs],
     address: addresses.address,
     port: spec.port,
     listeners: [

@@ -4,7 +4,10 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { MachineFacts } from "../compute/compute-provider.ts";
+import { mayNote, planRemovals, planSnapshot } from "../machine/machine-snapshot.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import { snapshotFor } from "../maintenance/trial-seal.ts";
 import { beginMaintenance } from "../maintenance/begin-maintenance.ts";
 import { noMaintenance } from "../maintenance/maintenance-memory.ts";
 import type { NodeImageObject } from "../maintenance/node-image.ts";
@@ -81,8 +84,18 @@ interface Broken {
   readonly machine: boolean;
   readonly silent: boolean;
   /** What the newer image does not do; it does all where this is absent. */
-  readonly image?: "start the machine" | "start the engine" | "bring its version" | "order texts alike" | "connect";
+  readonly image?: NonNullable<(typeof faultsOfImages)[number]>;
 }
+
+const faultsOfImages = [
+  undefined,
+  "start the machine",
+  "start the engine",
+  "bring its version",
+  "order texts alike",
+  "connect",
+  "keep the data",
+] as const;
 
 const images: NodeImageObject[] = ["old", "new"].map((id, index) => ({
   metadata: { id, name: id, organizationId: "", generation: 1, createdAt: index, updatedAt: 0 },
@@ -103,14 +116,50 @@ function createWorld(broken: Broken) {
   let isHeld = false;
   /** What its agent was told last, and goes by when its machine starts. */
   let engineWanted = false;
+  let letsIn = false;
+  /** Writes of clients: as they were told, and as they are in the data, which the engine of an image may damage. */
+  let acknowledged = 0;
+  let data = { writes: 0, spoilt: false };
+  const snapshots = new Map<string, typeof data>();
+  let isSilent = broken.silent;
+  /** Users or databases are being changed. */
+  let isChanging = false;
 
   /** Image that the machine runs from, as its provider has it. */
   let placed = "old";
   const fails = (what: Broken["image"]) => placed === "new" && broken.image === what;
   const observed = (): ObservedService => {
-    const connected = machine?.status.state === "running" && !broken.silent && !fails("connect");
-    return { nodes: [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }], names };
+    const connected = machine?.status.state === "running" && !isSilent && !fails("connect");
+    const nodes = [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }];
+    return { nodes, names, isChanging };
   };
+  /** The engine comes up, and is what came of that. */
+  function launch(): "running" | "failed" {
+    if (fails("keep the data")) data = { ...data, spoilt: true };
+    return broken.engine || data.spoilt || fails("start the engine") ? "failed" : "running";
+  }
+  function clientsWrite(): void {
+    if (machine?.status.state !== "running" || instance?.state !== "running" || !letsIn) return;
+    acknowledged += 1;
+    data = { ...data, writes: data.writes + 1 };
+  }
+  /** As the machine's reconciler does before a start. */
+  function secureData(of: MachineObject): MachineObject {
+    const names = () => [...snapshots.keys()];
+    const facts = () => ({ snapshots: names(), starts: 0, state: of.status.state }) as unknown as MachineFacts;
+    for (const { name } of planRemovals(of, facts())) snapshots.delete(name);
+    if (of.status.state !== "stopped") return of;
+    let after = of;
+    for (const { kind, name } of planSnapshot(of, facts())) {
+      if (kind === "takeSnapshot") snapshots.set(name, data);
+      if (kind === "restoreSnapshot") data = snapshots.get(name) ?? data;
+      const outcome = kind === "takeSnapshot" ? "taken" : "restored";
+      const noted = { name, outcome, reason: "" } as const;
+      expect(mayNote(after, noted)).toBe(true);
+      after = { ...after, status: { ...after.status, snapshot: noted } };
+    }
+    return after;
+  }
 
   function perform(step: ServiceStep): void {
     const current = service;
@@ -132,7 +181,10 @@ function createWorld(broken: Broken) {
       machine = { ...machine, spec: { ...machine.spec, power: step.power } };
     else if (step.kind === "placeImage" && machine) {
       expect(machine.status.state).toBe("stopped");
-      machine = { ...machine, spec: { ...machine.spec, power: "on", image: current.spec.image } };
+      const snapshot = snapshotFor(current, machine);
+      machine = { ...machine, spec: { ...machine.spec, power: "on", image: current.spec.image, snapshot } };
+    } else if (step.kind === "dropSnapshot" && machine) {
+      machine = { ...machine, spec: { ...machine.spec, snapshot: null } };
     } else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
     else if (step.kind === "publishNames") names = "published";
     else if (step.kind === "verifyNames") names = "verified";
@@ -140,9 +192,11 @@ function createWorld(broken: Broken) {
     else if (step.kind === "forget") service = undefined;
     else if (step.kind === "converge") {
       engineWanted = step.running;
+      letsIn = current.spec.trial === undefined;
+      const state = step.running ? launch() : "stopped";
       instance = create(InstanceObservationSchema, {
-        state: step.running ? (broken.engine || fails("start the engine") ? "failed" : "running") : "stopped",
-        reason: broken.engine ? "the engine refused" : "",
+        state,
+        reason: state === "failed" ? "the engine refused" : "",
         engineVersion: placed === "new" && !fails("bring its version") ? "17.1" : "17.0",
         checks: [
           { name: "liveness", status: "healthy", reason: "" },
@@ -150,6 +204,7 @@ function createWorld(broken: Broken) {
         ],
         since: timestampFromMs(now),
         generation: BigInt(step.generation),
+        keptGeneration: BigInt(step.generation),
         restartCount: BigInt(current.spec.restartCount),
       });
     }
@@ -157,14 +212,17 @@ function createWorld(broken: Broken) {
 
   function machineMoves(): void {
     if (machine === undefined) return;
+    machine = secureData(machine);
     const { power } = machine.spec;
     // As machines do it: another image comes under one that is stopped, and acts at its start.
     if (machine.status.state === "stopped") placed = machine.spec.image;
     const isBroken = broken.machine || (power === "on" && fails("start the machine"));
     const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
     const starts = machine.status.state === "stopped" && state === "running";
-    if (starts && instance && engineWanted && !broken.engine && placed === "old")
-      instance = { ...instance, state: "running" };
+    if (starts && instance && engineWanted) {
+      const launched = launch();
+      instance = { ...instance, state: launched, reason: launched === "failed" ? "the engine refused" : "" };
+    }
     // A machine that was stopped tells of no engine that runs.
     if (state === "stopped" && instance) instance = { ...instance, state: "stopped" };
     machine = { ...machine, status: { ...machine.status, state, reason: isBroken ? "the disk is full" : "" } };
@@ -196,7 +254,7 @@ function createWorld(broken: Broken) {
     /** As the API does it; what it refuses changes nothing. */
     maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
-      const world: MaintenanceWorld = { images, image: machine?.spec.image ?? "", instance, now };
+      const world: MaintenanceWorld = { images, image: machine?.spec.image ?? "", instance, noSnapshots: "", now };
       const updates = pendingUpdates(service, world);
       if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
       try {
@@ -206,6 +264,15 @@ function createWorld(broken: Broken) {
       }
       const asked = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
       ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
+    },
+    get data() {
+      return { ...data, acknowledged, snapshots: snapshots.size };
+    },
+    silence(silent: boolean): void {
+      isSilent = silent;
+    },
+    change(changing: boolean): void {
+      isChanging = changing;
     },
     hold(held: boolean): void {
       isHeld = held;
@@ -217,6 +284,7 @@ function createWorld(broken: Broken) {
     round(elapsedMs: number, machineWaits = false): void {
       now += elapsedMs;
       if (!machineWaits) machineMoves();
+      clientsWrite();
       if (service === undefined) return;
       for (const step of planManagedService(service, observed())) perform(step);
       if (!machineWaits) machineMoves();
@@ -234,14 +302,7 @@ function createWorld(broken: Broken) {
 
 type Asked = Verb | "maintain";
 const verbs = fc.constantFrom<Asked>("start", "stop", "restart", "delete", "maintain");
-const imageFaults = fc.constantFrom(
-  undefined,
-  "start the machine",
-  "start the engine",
-  "bring its version",
-  "order texts alike",
-  "connect",
-);
+const imageFaults = fc.constantFrom(...faultsOfImages);
 
 test("whatever is asked when, every operation ends, in the state that was asked for or in Error with a reason", () => {
   const worlds = fc
@@ -297,7 +358,7 @@ describe("another image", () => {
     expect([placed, operation.status.state]).toEqual(["new", "completed"]);
   });
 
-  test.each(["start the machine", "start the engine", "bring its version", "order texts alike", "connect"] as const)(
+  test.each(faultsOfImages.filter((fault) => fault !== undefined))(
     "that does not %s is taken back, and remembered",
     (fault) => {
       const { placed, operation, service } = afterMaintenance(fault);
@@ -307,11 +368,51 @@ describe("another image", () => {
     },
   );
 
+  test("that damages the data is taken back with the data as they were, and nothing that clients wrote is lost", () => {
+    const { data, operation } = afterMaintenance("keep the data");
+    expect(data).toMatchObject({ spoilt: false, writes: data.acknowledged });
+    expect(data.writes).toBeGreaterThan(0);
+    expect(operation.status.snapshot).toEqual({ outcome: "restored", reason: "" });
+    expect(operation.status.error?.message).toContain("as they were before");
+  });
+
+  test("lets clients in again at the end, and leaves no snapshot", () => {
+    for (const fault of faultsOfImages) {
+      const world = afterMaintenance(fault);
+      const { acknowledged } = world.data;
+      for (let i = 0; i < 4; i++) world.round(1_000);
+      expect(world.data.acknowledged).toBeGreaterThan(acknowledged);
+      expect(world.data).toMatchObject({ writes: world.data.acknowledged, snapshots: 0 });
+    }
+  });
+
   test("that keeps a machine from starting is taken back, however long the machine tells of that", () => {
     const { placed, operation } = afterMaintenance("start the machine", { machineIsSlow: true });
     expect([placed, operation.status.state]).toEqual(["old", "failed"]);
     expect(operation.status.error?.code).toBe("taken_back_machine_failed");
   });
+});
+
+test("no write that was acknowledged is lost, whoever is silent when, and whatever image is tried", () => {
+  const rounds = fc.array(fc.tuple(fc.constantFrom(200, 5_000, 120_000), fc.boolean(), fc.boolean(), fc.nat(9)), {
+    minLength: 20,
+    maxLength: 120,
+  });
+  fc.assert(
+    fc.property(imageFaults, fc.boolean(), rounds, (image, isChanging, all) => {
+      const world = createWorld({ engine: false, machine: false, silent: false, ...(image && { image }) });
+      for (let i = 0; i < 8; i++) world.round(1_000);
+      for (const [elapsedMs, silent, waits, ask] of all) {
+        if (ask === 0) world.maintain();
+        if (ask === 1) world.command("start");
+        world.silence(silent && ask < 6);
+        world.change(isChanging && ask < 4);
+        world.round(elapsedMs, waits);
+        expect(world.data.writes).toBe(world.data.acknowledged);
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("a deletion ends with nothing, from every state", () => {
@@ -376,6 +477,7 @@ test("a deletion waits for a host that does not answer, whatever that takes, and
   const seen = (silentHost: string | undefined): ObservedService => ({
     nodes: [{ node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost }],
     names: "absent",
+    isChanging: false,
   });
   let { after: service, operation } = asked;
   const look = (silentHost: string | undefined, now: number) => {

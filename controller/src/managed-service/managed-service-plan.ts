@@ -1,15 +1,19 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { versionNumber } from "../maintenance/node-image.ts";
+import { awaitsSeal } from "../maintenance/trial-seal.ts";
 import { imageChangeOf, type OperationObject, stuckFault } from "../operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
+import { hasOtherImage } from "./other-image.ts";
 
 /** What the world is like for one service, read fresh at each reconcile. */
 export interface ObservedService {
   readonly nodes: readonly ObservedNode[];
   /** Of the service's DNS names: are they as they should be in the store, and do the servers answer so? */
   readonly names: "absent" | "outdated" | "published" | "verified";
+  /** Users or databases in its engine are being changed. */
+  readonly isChanging: boolean;
 }
 
 export interface ObservedNode {
@@ -32,8 +36,10 @@ export type ServiceStep =
   | { readonly kind: "powerMachine"; readonly node: NodeSpec; readonly power: "on" | "off" }
   /** The generation before the service's own is that of a stop that a start follows. */
   | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean; readonly generation: number }
-  /** The service's image comes under the data of a machine that is stopped, and the machine is started. */
+  /** The service's image comes under the data of a machine that is stopped, and the machine is started; a snapshot comes first. */
   | { readonly kind: "placeImage"; readonly node: NodeSpec }
+  /** Nobody needs the snapshot of the machine's data any more. */
+  | { readonly kind: "dropSnapshot"; readonly node: NodeSpec }
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }
   | { readonly kind: "publishNames" }
   | { readonly kind: "verifyNames" }
@@ -46,7 +52,8 @@ export const engineFailedForMs = 30_000;
 /** Pure: what to do next so that the world becomes what was asked for. Empty when it is so, or when only waiting helps. */
 export function planManagedService(service: ManagedServiceObject, observed: ObservedService): ServiceStep[] {
   if (service.metadata.deletionRequestedAt !== undefined) return planDeletion(observed);
-  return [...observed.nodes.flatMap((node) => planNode(service, node)), ...planNames(observed)];
+  const waits = awaitsSeal(service, observed);
+  return [...observed.nodes.flatMap((node) => planNode(service, node, waits)), ...planNames(observed)];
 }
 
 function planDeletion(observed: ObservedService): ServiceStep[] {
@@ -58,7 +65,8 @@ function planDeletion(observed: ObservedService): ServiceStep[] {
     .map(({ node }) => ({ kind: "deleteMachine", node }));
 }
 
-function planNode(service: ManagedServiceObject, observed: ObservedNode): ServiceStep[] {
+/** `waits`: that clients are kept out is written before the machine is stopped. */
+function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: boolean): ServiceStep[] {
   const { node, machine, connected, instance } = observed;
   const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
@@ -67,10 +75,13 @@ function planNode(service: ManagedServiceObject, observed: ObservedNode): Servic
     return machine.spec.power === "off" ? [] : [{ kind: "powerMachine", node, power: "off" }];
   if (power === "off") return machine.spec.power === "off" ? [] : planShutdown(observed, generation);
   if (hasOtherImage(service, machine)) {
-    if (machine.spec.power === "on") return planShutdown(observed, generation - 1);
+    if (machine.spec.power === "on") return waits ? [] : planShutdown(observed, generation - 1);
     return machine.status.state === "stopped" ? [{ kind: "placeImage", node }] : [];
   }
   if (machine.spec.power === "off") return [{ kind: "powerMachine", node, power: "on" }];
+  // One that failed keeps it: whoever mends the service may want it.
+  if (machine.spec.snapshot != null && service.status.operationId === null && service.status.state === "Running")
+    return [{ kind: "dropSnapshot", node }];
   return connected && !isHeldTo(generation, instance) ? [{ kind: "converge", node, running: true, generation }] : [];
 }
 
@@ -79,11 +90,6 @@ function planShutdown({ node, connected, instance }: ObservedNode, generation: n
   const engineUp = connected && instance !== undefined && instance.state !== "stopped" && instance.state !== "absent";
   if (!engineUp) return [{ kind: "powerMachine", node, power: "off" }];
   return isHeldTo(generation, instance) ? [] : [{ kind: "converge", node, running: false, generation }];
-}
-
-/** Does the machine run from another image than the service is to have? */
-export function hasOtherImage({ spec: { image } }: ManagedServiceObject, machine: MachineObject): boolean {
-  return image !== "" && machine.spec.image !== "" && machine.spec.image !== image;
 }
 
 function planNames({ nodes, names }: ObservedService): ServiceStep[] {
@@ -114,10 +120,10 @@ function nodeIsHealthy(
 }
 
 /**
- * Is every node up with the version that the operation brings, or any version when it brings none? An engine that has been
- * given up for the old image is well with what it had.
+ * Is every node up, whoever is let in, with the version that the operation brings, or any version when it brings none? An
+ * engine that has been given up for the old image is well with what it had.
  */
-function isUpgraded(
+export function isWellUnderImage(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject | undefined,
@@ -127,6 +133,15 @@ function isUpgraded(
   return (
     wanted === "" || observed.nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === wanted)
   );
+}
+
+/** The same, and clients are let in. */
+function isUpgraded(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+): boolean {
+  return service.spec.trial === undefined && isWellUnderImage(service, observed, operation);
 }
 
 /** Is the service stopped for maintenance of a host? */

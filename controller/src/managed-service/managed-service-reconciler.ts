@@ -5,7 +5,8 @@ import { type MaintenanceDeps, settleMaintenance } from "../maintenance/settle-m
 import { cancelled } from "../operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import { keyOf, type Stored } from "../store/resource.ts";
+import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { engineFailedForMs, type ObservedService, planManagedService } from "./managed-service-plan.ts";
 import { advance } from "./service-advance.ts";
@@ -122,6 +123,8 @@ async function writeStatus(
   const stored = await findOperation(deps.operations, before.status.operationId, signal);
   const { after, operation, events } = advance(before, observed, stored?.object, now, deps.log);
   const unit = deps.begin();
+  if (after.spec.trial?.sealed === true && before.spec.trial?.sealed !== true)
+    await holdStill(service, observed, unit, deps);
   const operationChanged =
     stored !== undefined && operation !== undefined && !same(stored.object.status, operation.status);
   if (operationChanged) unit.update("operation", stored, operation);
@@ -135,6 +138,26 @@ async function writeStatus(
   if (refused !== null && !same(refused, before.status.maintenance.refused))
     await deps.brake.failed(refused.image, before.metadata.id, refused.message, signal);
   await unit.commit(signal);
+}
+
+/**
+ * What is written of the seal is true of the machines as they were looked at, and of all changes in the engine that were asked
+ * for before the image was tried.
+ */
+async function holdStill(
+  { object, modRevision }: Stored<ManagedServiceObject>,
+  { nodes }: ObservedService,
+  unit: UnitOfWork,
+  deps: ManagedServiceReconcilerDeps,
+): Promise<void> {
+  const { machines } = deps;
+  await deps.changes.reached(modRevision, 1_000);
+  if (observeService(object, deps).isChanging) throw new Conflict();
+  for (const { node, machine } of nodes) {
+    const stored = machines.get(node.id);
+    if (stored === undefined || stored.object !== machine) throw new Conflict();
+    unit.onlyWhile({ key: keyOf("machine", node.id), modRevision: stored.modRevision });
+  }
 }
 
 function same(a: unknown, b: unknown): boolean {

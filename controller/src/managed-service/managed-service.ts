@@ -1,5 +1,6 @@
 import { type MaintenanceMemory, noMaintenance } from "../maintenance/maintenance-memory.ts";
 import type { MaintenanceWindow } from "../maintenance/maintenance-window.ts";
+import type { ImageTrial } from "../maintenance/way-back.ts";
 import type { Resource } from "../store/resource.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 
@@ -32,6 +33,8 @@ export interface ManagedServiceSpec {
   readonly restartCount: number;
   /** Raised by one when anything changes that an agent must act on. */
   readonly instanceGeneration: number;
+  /** Nobody is let in, whatever the allow-list: another image is tried under the data. */
+  readonly trial?: ImageTrial;
 }
 
 /** A node's machine has the node's id. */

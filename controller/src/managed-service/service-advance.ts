@@ -1,15 +1,33 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
-import { refusedAfter, takeBack, takenBackError, trialFault } from "../maintenance/image-trial.ts";
+import { letIn, refusedAfter, takeBack, takenBackError, trialFault, withSnapshot } from "../maintenance/image-trial.ts";
 import { endedEvent } from "../maintenance/maintenance-events.ts";
-import { completed, failed, isOver, type OperationObject, progressed, stuckFault } from "../operation/operation.ts";
+import { withSeal } from "../maintenance/trial-seal.ts";
+import { adviceOf } from "../maintenance/way-back.ts";
+import {
+  completed,
+  failed,
+  imageChangeOf,
+  isOver,
+  type OperationObject,
+  progressed,
+  stuckFault,
+} from "../operation/operation.ts";
 import type { NewEvent } from "../store/outbox-entry.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "./managed-service.ts";
 import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
-import { faultOf, isHealthy, managedServiceEvent, type ObservedService } from "./managed-service-plan.ts";
+import {
+  faultOf,
+  isHealthy,
+  isWellUnderImage,
+  managedServiceEvent,
+  type ObservedService,
+} from "./managed-service-plan.ts";
 import { progressOf } from "./managed-service-progress.ts";
 import { announcementOf, serviceEvent } from "./service-events.ts";
+
+type Fault = { readonly code: string; readonly message: string };
 
 /** Pure: the service as it is now, its operation, and what there is to announce. */
 export function advance(
@@ -25,13 +43,20 @@ export function advance(
     nodes: nodeStatusesOf(before, observed),
     observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
   });
-  let current = operation && progressed(operation, progressOf(before, observed, operation), now);
+  after = withSeal(after, observed);
+  let current =
+    operation && withSnapshot(progressed(operation, progressOf(before, observed, operation), now), observed);
   const unfit = trialFault(observed, current, now);
   if (current !== undefined && unfit !== undefined) {
     ({ after, operation: current } = takeBack(after, current, unfit, now));
     log.warn("image taken back", { service: before.metadata.id, image: before.spec.image, reason: unfit.message });
     // The old image is under nothing yet: what is observed is still of the one that was tried.
     return { after, operation: current, events };
+  }
+  // Written before anybody is let in, so that whoever decides on the way back knows of it.
+  if (after.spec.trial !== undefined && mayLetIn(after, observed, current)) {
+    log.info("clients let in", { service: before.metadata.id, image: after.spec.image });
+    return { after: letIn(after, now), operation: current, events };
   }
   for (;;) {
     const event = managedServiceEvent(
@@ -43,7 +68,7 @@ export function advance(
     const row = event === undefined ? undefined : next(managedServiceLifecycle, after.status.state, event);
     if (row === undefined) break;
     const [from, name, to, effect] = row;
-    const error = to === "Error" ? (faultOf(observed, operation, now) ?? null) : null;
+    const error = to === "Error" ? advised(faultOf(observed, operation, now), current) : null;
     after = withStatus(after, { state: to, error });
     log.info("service moved", { service: before.metadata.id, from, event: name, to });
     const type = announcementOf(effect);
@@ -68,6 +93,22 @@ export function advance(
     if (ended !== undefined) events.push(ended);
   }
   return { after, operation: current, events };
+}
+
+/** While an image is tried, once it is well; afterwards nobody has a reason to keep clients out. */
+function mayLetIn(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject | undefined,
+): boolean {
+  if (service.metadata.deletionRequestedAt !== undefined) return false;
+  return imageChangeOf(operation) === undefined || isWellUnderImage(service, observed, operation);
+}
+
+function advised(fault: Fault | undefined, operation: OperationObject | undefined): Fault | null {
+  if (fault === undefined) return null;
+  const isBack = imageChangeOf(operation) !== undefined && operation?.status.takenBack !== undefined;
+  return isBack ? { ...fault, message: `${fault.message} ${adviceOf(operation.status.snapshot)}` } : fault;
 }
 
 /** The life cycle reads an operation's state as it was stored: one that waits has not begun. */

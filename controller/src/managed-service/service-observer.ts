@@ -1,3 +1,4 @@
+import type { EngineChangeObject } from "../engine-change/engine-change.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, holdsServices, isSilent } from "../host/host.ts";
 import { isUp, type MachineObject } from "../machine/machine.ts";
@@ -12,6 +13,7 @@ export interface ObserverDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly records: Collection<DnsRecordObject>;
+  readonly changes: Pick<Collection<EngineChangeObject>, "values" | "reached">;
   readonly fleet: Fleet;
   readonly names: NameVerification;
 }
@@ -36,7 +38,12 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
   });
-  return { nodes, names: observeNames(service, nodes, deps) };
+  return { nodes, names: observeNames(service, nodes, deps), isChanging: isChanging(service, deps) };
+}
+
+function isChanging({ metadata }: ManagedServiceObject, { changes }: ObserverDeps): boolean {
+  for (const { object } of changes.values()) if (object.spec.serviceId === metadata.id) return true;
+  return false;
 }
 
 function observeNames(

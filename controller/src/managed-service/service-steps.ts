@@ -2,10 +2,11 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import { snapshotFor } from "../maintenance/trial-seal.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import { keyOf, type Stored } from "../store/resource.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ZoneRecords } from "../zone/zone-records.ts";
@@ -54,8 +55,22 @@ export async function performServiceStep(
         withSpec(machine, { power: step.power }, deps.clock.now()),
       );
     case "placeImage":
+      return changeMachine(
+        step.node.id,
+        deps,
+        signal,
+        (machine) =>
+          withSpec(
+            machine,
+            { image: object.spec.image, power: "on", snapshot: snapshotFor(object, machine) },
+            deps.clock.now(),
+          ),
+        // What was decided on the data holds for this service, not for one that goes another way by now.
+        { key: keyOf("managed-service", id), modRevision: service.modRevision },
+      );
+    case "dropSnapshot":
       return changeMachine(step.node.id, deps, signal, (machine) =>
-        withSpec(machine, { image: object.spec.image, power: "on" }, deps.clock.now()),
+        withSpec(machine, { snapshot: null }, deps.clock.now()),
       );
     case "deleteMachine":
       return changeMachine(step.node.id, deps, signal, (machine) => {
@@ -103,10 +118,12 @@ async function changeMachine(
   deps: StepDeps,
   signal: AbortSignal,
   change: (machine: MachineObject) => MachineObject,
+  onlyWhile?: Parameters<UnitOfWork["onlyWhile"]>[0],
 ): Promise<void> {
   const machine = deps.machines.get(id);
   if (machine === undefined) return;
   const unit = deps.begin();
+  if (onlyWhile !== undefined) unit.onlyWhile(onlyWhile);
   unit.update("machine", machine, change(machine.object));
   await settle(unit, deps.machines, signal);
 }

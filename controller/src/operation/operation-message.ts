@@ -1,6 +1,13 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Operation, OperationSchema, OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import {
+  type DataSnapshotSchema,
+  DataSnapshotState,
+  type Operation,
+  OperationSchema,
+  OperationStatus,
+} from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import type { DataSnapshot } from "../maintenance/way-back.ts";
 import type { OperationObject } from "./operation.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -10,6 +17,13 @@ const statuses: Record<OperationObject["status"]["state"], OperationStatus> = {
   completed: OperationStatus.COMPLETED,
   failed:    OperationStatus.FAILED,
   cancelled: OperationStatus.CANCELLED,
+};
+
+// biome-ignore format: a table, aligned so that it reads as one
+const snapshotStates: Record<DataSnapshot["outcome"], DataSnapshotState> = {
+  taken:    DataSnapshotState.TAKEN,
+  none:     DataSnapshotState.NONE,
+  restored: DataSnapshotState.RESTORED,
 };
 
 /** The operation as users see it. */
@@ -26,5 +40,10 @@ export function operationMessage({ metadata, spec, status }: OperationObject): O
     ...(status.deadline === null ? {} : { deadline: timestampFromMs(status.deadline) }),
     ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
     ...(status.error === null ? {} : { error: status.error }),
+    ...(status.snapshot === undefined ? {} : { snapshot: snapshotMessage(status.snapshot) }),
   });
+}
+
+function snapshotMessage({ outcome, reason }: DataSnapshot): MessageInitShape<typeof DataSnapshotSchema> {
+  return { state: snapshotStates[outcome], ...(reason === "" ? {} : { reason }) };
 }

@@ -1,4 +1,5 @@
 import type { ImageChange, MaintenanceWork } from "../maintenance/maintenance-work.ts";
+import type { DataSnapshot } from "../maintenance/way-back.ts";
 import type { Resource } from "../store/resource.ts";
 
 /** What is being done. */
@@ -43,6 +44,10 @@ export interface OperationStatus {
   readonly mark: string;
   /** Why the image that was tried is being taken back; absent as long as it is not. */
   readonly takenBack?: { readonly code: string; readonly message: string };
+  /** Why the data stay as they are though that image is taken back; absent when they go back with it. */
+  readonly dataStay?: string;
+  /** Of the data as they were before another image; absent until that is known. */
+  readonly snapshot?: DataSnapshot;
 }
 
 /** No progress for so long means stuck (spec 1, Limits). */

@@ -60,8 +60,14 @@ function eventOf(objectId: string) {
 
 test("a control plane that lost everything is as it was at its snapshot, held, with terms far above", async () => {
   const service = keyOf("managed-service", "s1");
-  await put(service, JSON.stringify({ metadata: { id: "s1" }, status: { term: 7, later: ["kept"] } }));
-  for (let i = 0; i < 620; i += 1)
+  const trial = { operationId: "op-1", generation: 4, sealed: true, dataBack: true };
+  await put(
+    service,
+    JSON.stringify({ metadata: { id: "s1" }, spec: { port: 1, trial }, status: { term: 7, later: ["kept"] } }),
+  );
+  const disk = { spec: { image: "i", snapshot: { name: "op-1", restore: true } } };
+  await put(`${root}/machine/m0`, JSON.stringify(disk));
+  for (let i = 1; i < 620; i += 1)
     await put(`${root}/machine/m${i}`, `{"n":${i},"text":"sécret ${"x".repeat(3_000)}"}`);
   const lease = await store.lease(5);
   const leased = { key: `${root}/controller/c1`, value: "{}", lease };
@@ -86,7 +92,12 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   const found = await store.get(service);
   expect(JSON.parse(found?.value ?? "")).toEqual({
     metadata: { id: "s1" },
+    // Clients may have been let in since: nothing of theirs is undone.
+    spec: { port: 1, trial: { operationId: "op-1", generation: 4, sealed: false } },
     status: { term: 1_007, later: ["kept"] },
+  });
+  expect(JSON.parse((await store.get(`${root}/machine/m0`))?.value ?? "")).toEqual({
+    spec: { image: "i", snapshot: { name: "op-1", restore: false } },
   });
   expect((await store.get(`${root}/machine/m619`))?.value).toContain('"n":619');
   expect(await store.get(leased.key)).toBeUndefined();

@@ -4,6 +4,8 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type Hold, holdPrefix } from "../clock/holds.ts";
 import type { History } from "../history/history.ts";
 import { type HistoryRow, loadHistory, resumeSequence } from "../history/history-dump.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { ImageTrial } from "../maintenance/way-back.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import type { Keyring } from "../secrets/sealer.ts";
 import { prefixOf, root } from "../store/resource.ts";
@@ -64,7 +66,7 @@ export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: Ab
     signal?.throwIfAborted();
     if (line.line === "row") rows.push(line);
     if (line.line === "key" && line.key !== restoredKey) {
-      const put = { key: line.key, value: withRaisedTerm(line.key, line.value) };
+      const put = { key: line.key, value: withoutWayBack(line.key, withRaisedTerm(line.key, line.value)) };
       if (bytes + put.value.length > batchBytes) await flush();
       puts.push(put);
       bytes += put.value.length;
@@ -116,4 +118,22 @@ function withRaisedTerm(key: string, value: string): string {
   const service: { status?: { term?: number } } = JSON.parse(value);
   if (typeof service.status?.term !== "number") return value;
   return JSON.stringify({ ...service, status: { ...service.status, term: service.status.term + termStep } });
+}
+
+/**
+ * Clients may have been let in since to what an image was tried on, and have written: what a service's data were then is
+ * nothing to go back to.
+ */
+function withoutWayBack(key: string, value: string): string {
+  if (key.startsWith(prefixOf("managed-service"))) {
+    const service: { spec?: { trial?: ImageTrial } } = JSON.parse(value);
+    if (service.spec?.trial === undefined) return value;
+    const { operationId, generation } = service.spec.trial;
+    return JSON.stringify({ ...service, spec: { ...service.spec, trial: { operationId, generation, sealed: false } } });
+  }
+  if (!key.startsWith(prefixOf("machine"))) return value;
+  const machine: Pick<MachineObject, "spec"> = JSON.parse(value);
+  if (machine.spec?.snapshot?.restore !== true) return value;
+  const snapshot = { ...machine.spec.snapshot, restore: false };
+  return JSON.stringify({ ...machine, spec: { ...machine.spec, snapshot } });
 }

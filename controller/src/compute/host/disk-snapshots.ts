@@ -34,10 +34,10 @@ export async function restoreSnapshot(diskFile: string, name: string): Promise<v
   await replaceByClone(place + mark + name, place, place, size);
 }
 
-/** Nothing happens when there is none of the name. */
+/** Removes it, and what a killed writer left half written. Nothing happens when there is none of the name. */
 export async function removeSnapshot(diskFile: string, name: string): Promise<void> {
   const place = await placeOf(diskFile);
-  await rm(place + mark + name, { force: true });
+  for (const path of [place + mark + name, place + draft]) await rm(path, { force: true });
 }
 
 /** Size of the disk that the snapshot is of, bytes; undefined when there is no such snapshot. */

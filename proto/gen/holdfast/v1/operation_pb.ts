@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/operation.proto.
  */
 export const file_holdfast_v1_operation: GenFile = /*@__PURE__*/
-  fileDesc("Chtob2xkZmFzdC92MS9vcGVyYXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIsUDCglPcGVyYXRpb24SCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIMCgR0eXBlGAMgASgJEiwKBnN0YXR1cxgEIAEoDjIcLmhvbGRmYXN0LnYxLk9wZXJhdGlvblN0YXR1cxIRCgRzdGVwGAUgASgJSACIAQESFAoMcHJvZ3Jlc3NfcGN0GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMQoIZGVhZGxpbmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESNAoLZmluaXNoZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESJgoFZXJyb3IYCyABKAsyEi5ob2xkZmFzdC52MS5GYXVsdEgEiAEBQgcKBV9zdGVwQg0KC19zdGFydGVkX2F0QgsKCV9kZWFkbGluZUIOCgxfZmluaXNoZWRfYXRCCAoGX2Vycm9yIiYKBUZhdWx0EgwKBGNvZGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCSIqChNHZXRPcGVyYXRpb25SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIooBChVMaXN0T3BlcmF0aW9uc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm4KFkxpc3RPcGVyYXRpb25zUmVzcG9uc2USKgoKb3BlcmF0aW9ucxgBIAMoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciqVAgoPT3BlcmF0aW9uU3RhdHVzEiAKHE9QRVJBVElPTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIqChhPUEVSQVRJT05fU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdwZW5kaW5nEioKGE9QRVJBVElPTl9TVEFUVVNfUlVOTklORxACGgyyPgkKB3J1bm5pbmcSLgoaT1BFUkFUSU9OX1NUQVRVU19DT01QTEVURUQQAxoOsj4LCgljb21wbGV0ZWQSKAoXT1BFUkFUSU9OX1NUQVRVU19GQUlMRUQQBBoLsj4ICgZmYWlsZWQSLgoaT1BFUkFUSU9OX1NUQVRVU19DQU5DRUxMRUQQBRoOsj4LCgljYW5jZWxsZWQyrwIKEE9wZXJhdGlvblNlcnZpY2USdwoMR2V0T3BlcmF0aW9uEiAuaG9sZGZhc3QudjEuR2V0T3BlcmF0aW9uUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiItqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwISEhAvb3BlcmF0aW9ucy97aWR9EqEBCg5MaXN0T3BlcmF0aW9ucxIiLmhvbGRmYXN0LnYxLkxpc3RPcGVyYXRpb25zUmVxdWVzdBojLmhvbGRmYXN0LnYxLkxpc3RPcGVyYXRpb25zUmVzcG9uc2UiRqq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCKxIpL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L29wZXJhdGlvbnNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chtob2xkZmFzdC92MS9vcGVyYXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIoQECglPcGVyYXRpb24SCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIMCgR0eXBlGAMgASgJEiwKBnN0YXR1cxgEIAEoDjIcLmhvbGRmYXN0LnYxLk9wZXJhdGlvblN0YXR1cxIRCgRzdGVwGAUgASgJSACIAQESFAoMcHJvZ3Jlc3NfcGN0GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMQoIZGVhZGxpbmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESNAoLZmluaXNoZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESJgoFZXJyb3IYCyABKAsyEi5ob2xkZmFzdC52MS5GYXVsdEgEiAEBEjAKCHNuYXBzaG90GAwgASgLMhkuaG9sZGZhc3QudjEuRGF0YVNuYXBzaG90SAWIAQFCBwoFX3N0ZXBCDQoLX3N0YXJ0ZWRfYXRCCwoJX2RlYWRsaW5lQg4KDF9maW5pc2hlZF9hdEIICgZfZXJyb3JCCwoJX3NuYXBzaG90Il0KDERhdGFTbmFwc2hvdBItCgVzdGF0ZRgBIAEoDjIeLmhvbGRmYXN0LnYxLkRhdGFTbmFwc2hvdFN0YXRlEhMKBnJlYXNvbhgCIAEoCUgAiAEBQgkKB19yZWFzb24iJgoFRmF1bHQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIioKE0dldE9wZXJhdGlvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiigEKFUxpc3RPcGVyYXRpb25zUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IibgoWTGlzdE9wZXJhdGlvbnNSZXNwb25zZRIqCgpvcGVyYXRpb25zGAEgAygLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yKpUCCg9PcGVyYXRpb25TdGF0dXMSIAocT1BFUkFUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGE9QRVJBVElPTl9TVEFUVVNfUEVORElORxABGgyyPgkKB3BlbmRpbmcSKgoYT1BFUkFUSU9OX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHcnVubmluZxIuChpPUEVSQVRJT05fU1RBVFVTX0NPTVBMRVRFRBADGg6yPgsKCWNvbXBsZXRlZBIoChdPUEVSQVRJT05fU1RBVFVTX0ZBSUxFRBAEGguyPggKBmZhaWxlZBIuChpPUEVSQVRJT05fU1RBVFVTX0NBTkNFTExFRBAFGg6yPgsKCWNhbmNlbGxlZCq9AQoRRGF0YVNuYXBzaG90U3RhdGUSIwofREFUQV9TTkFQU0hPVF9TVEFURV9VTlNQRUNJRklFRBAAEikKGURBVEFfU05BUFNIT1RfU1RBVEVfVEFLRU4QARoKsj4HCgV0YWtlbhInChhEQVRBX1NOQVBTSE9UX1NUQVRFX05PTkUQAhoJsj4GCgRub25lEi8KHERBVEFfU05BUFNIT1RfU1RBVEVfUkVTVE9SRUQQAxoNsj4KCghyZXN0b3JlZDKvAgoQT3BlcmF0aW9uU2VydmljZRJ3CgxHZXRPcGVyYXRpb24SIC5ob2xkZmFzdC52MS5HZXRPcGVyYXRpb25SZXF1ZXN0GhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uIi2quxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAhISEC9vcGVyYXRpb25zL3tpZH0SoQEKDkxpc3RPcGVyYXRpb25zEiIuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXF1ZXN0GiMuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXNwb25zZSJGqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIrEikvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vb3BlcmF0aW9uc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.Operation
@@ -85,6 +85,13 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
    * @generated from field: optional holdfast.v1.Fault error = 11;
    */
   error?: Fault | undefined;
+
+  /**
+   * Of maintenance that changes the image: what became of the snapshot of the data as they were before.
+   *
+   * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
+   */
+  snapshot?: DataSnapshot | undefined;
 };
 
 /**
@@ -152,6 +159,13 @@ export type OperationJson = {
    * @generated from field: optional holdfast.v1.Fault error = 11;
    */
   error?: FaultJson;
+
+  /**
+   * Of maintenance that changes the image: what became of the snapshot of the data as they were before.
+   *
+   * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
+   */
+  snapshot?: DataSnapshotJson;
 };
 
 /**
@@ -160,6 +174,47 @@ export type OperationJson = {
  */
 export const OperationSchema: GenMessage<Operation, {jsonType: OperationJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_operation, 0);
+
+/**
+ * @generated from message holdfast.v1.DataSnapshot
+ */
+export type DataSnapshot = Message<"holdfast.v1.DataSnapshot"> & {
+  /**
+   * @generated from field: holdfast.v1.DataSnapshotState state = 1;
+   */
+  state: DataSnapshotState;
+
+  /**
+   * Why there is none, or why the data were not put back to it though the image was taken back.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * @generated from message holdfast.v1.DataSnapshot
+ */
+export type DataSnapshotJson = {
+  /**
+   * @generated from field: holdfast.v1.DataSnapshotState state = 1;
+   */
+  state?: DataSnapshotStateJson;
+
+  /**
+   * Why there is none, or why the data were not put back to it though the image was taken back.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.DataSnapshot.
+ * Use `create(DataSnapshotSchema)` to create a new message.
+ */
+export const DataSnapshotSchema: GenMessage<DataSnapshot, {jsonType: DataSnapshotJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_operation, 1);
 
 /**
  * What went wrong, for a person and for a program.
@@ -200,7 +255,7 @@ export type FaultJson = {
  * Use `create(FaultSchema)` to create a new message.
  */
 export const FaultSchema: GenMessage<Fault, {jsonType: FaultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_operation, 1);
+  messageDesc(file_holdfast_v1_operation, 2);
 
 /**
  * @generated from message holdfast.v1.GetOperationRequest
@@ -227,7 +282,7 @@ export type GetOperationRequestJson = {
  * Use `create(GetOperationRequestSchema)` to create a new message.
  */
 export const GetOperationRequestSchema: GenMessage<GetOperationRequest, {jsonType: GetOperationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_operation, 2);
+  messageDesc(file_holdfast_v1_operation, 3);
 
 /**
  * @generated from message holdfast.v1.ListOperationsRequest
@@ -274,7 +329,7 @@ export type ListOperationsRequestJson = {
  * Use `create(ListOperationsRequestSchema)` to create a new message.
  */
 export const ListOperationsRequestSchema: GenMessage<ListOperationsRequest, {jsonType: ListOperationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_operation, 3);
+  messageDesc(file_holdfast_v1_operation, 4);
 
 /**
  * @generated from message holdfast.v1.ListOperationsResponse
@@ -311,7 +366,7 @@ export type ListOperationsResponseJson = {
  * Use `create(ListOperationsResponseSchema)` to create a new message.
  */
 export const ListOperationsResponseSchema: GenMessage<ListOperationsResponse, {jsonType: ListOperationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_operation, 4);
+  messageDesc(file_holdfast_v1_operation, 5);
 
 /**
  * @generated from enum holdfast.v1.OperationStatus
@@ -363,6 +418,53 @@ export type OperationStatusJson = "OPERATION_STATUS_UNSPECIFIED" | "pending" | "
  */
 export const OperationStatusSchema: GenEnum<OperationStatus, OperationStatusJson> = /*@__PURE__*/
   enumDesc(file_holdfast_v1_operation, 0);
+
+/**
+ * @generated from enum holdfast.v1.DataSnapshotState
+ */
+export const DataSnapshotState = {
+  /**
+   * @generated from enum value: DATA_SNAPSHOT_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * It is there, or was until the operation was over.
+   *
+   * @generated from enum value: DATA_SNAPSHOT_STATE_TAKEN = 1;
+   */
+  TAKEN: 1,
+
+  /**
+   * There is none, and the reason says why.
+   *
+   * @generated from enum value: DATA_SNAPSHOT_STATE_NONE = 2;
+   */
+  NONE: 2,
+
+  /**
+   * The data were put back to it.
+   *
+   * @generated from enum value: DATA_SNAPSHOT_STATE_RESTORED = 3;
+   */
+  RESTORED: 3,
+} as const;
+
+/**
+ * @generated from enum holdfast.v1.DataSnapshotState
+ */
+export type DataSnapshotState = (typeof DataSnapshotState)[keyof typeof DataSnapshotState] | UnknownEnum;
+
+/**
+ * @generated from enum holdfast.v1.DataSnapshotState
+ */
+export type DataSnapshotStateJson = "DATA_SNAPSHOT_STATE_UNSPECIFIED" | "taken" | "none" | "restored";
+
+/**
+ * Describes the enum holdfast.v1.DataSnapshotState.
+ */
+export const DataSnapshotStateSchema: GenEnum<DataSnapshotState, DataSnapshotStateJson> = /*@__PURE__*/
+  enumDesc(file_holdfast_v1_operation, 1);
 
 /**
  * @generated from service holdfast.v1.OperationService

@@ -15,7 +15,7 @@ const behind: AdminList = {
   service,
   method: "ListMaintenance",
   plural: "services",
-  columns: ["serviceId", "image", "updateIds", "urgent", "applyAt", "step", "blockedReason", "takenBack"],
+  columns: ["serviceId", "image", "updateIds", "urgent", "applyAt", "step", "blockedReason", "takenBack", "snapshot"],
 };
 
 /** Images of the fleet, and how far its services are behind. */

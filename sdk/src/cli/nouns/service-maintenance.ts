@@ -5,7 +5,7 @@ import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
 
 const days: readonly Weekday[] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-const updateColumns = ["id", "kind", "title", "urgent", "apply_at", "blocked_reason"];
+const updateColumns = ["id", "kind", "title", "urgent", "apply_at", "blocked_reason", "no_snapshot_reason"];
 const operationFields = ["id", "type", "status", "step", "progress_pct", "created_at"];
 
 interface ApplyFlags extends WaitFlags {

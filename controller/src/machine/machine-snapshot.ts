@@ -1,0 +1,111 @@
+import type { Log } from "@holdfast/common/log.ts";
+import { ComputeFailure, HostUnreachable } from "../compute/compute-failure.ts";
+import type { ComputeProvider, MachineFacts } from "../compute/compute-provider.ts";
+import { requireSnapshots } from "../compute/require-snapshots.ts";
+import type { Collection } from "../store/collection.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
+import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { MachineObject, MachineStatus } from "./machine.ts";
+
+export type SnapshotStep =
+  /** Before anything else that a start may undo; `starts` is how often the machine was started until now. */
+  | { readonly kind: "takeSnapshot" | "restoreSnapshot"; readonly name: string; readonly starts: number }
+  /** The data were to go back to one that is gone. */
+  | { readonly kind: "missSnapshot"; readonly name: string }
+  | { readonly kind: "removeSnapshot"; readonly name: string };
+
+export interface SnapshotDeps {
+  readonly provider: Pick<ComputeProvider, "name" | "snapshots">;
+  readonly machines: Pick<Collection<MachineObject>, "fresh">;
+  readonly begin: () => UnitOfWork;
+  readonly log: Log;
+}
+
+type Noted = NonNullable<MachineStatus["snapshot"]>;
+
+/**
+ * Pure: what is to be done about the snapshot before a machine that is to run is started. What was noted is not done again:
+ * after a start it would be of other data, or undo what was written since.
+ */
+export function planSnapshot(
+  { spec, status }: MachineObject,
+  { snapshots, starts, state }: MachineFacts,
+): readonly SnapshotStep[] {
+  const wanted = spec.snapshot ?? undefined;
+  if (wanted === undefined || state === "running" || spec.power === "off") return [];
+  const { name, restore } = wanted;
+  const noted = status.snapshot?.name === name ? status.snapshot.outcome : undefined;
+  // Nothing was started since it was to be taken, so there is nothing to go back from.
+  if (noted === undefined) return restore ? [] : [{ kind: "takeSnapshot", name, starts }];
+  if (!restore || noted !== "taken") return [];
+  return snapshots.includes(name) ? [{ kind: "restoreSnapshot", name, starts }] : [{ kind: "missSnapshot", name }];
+}
+
+/** Pure: snapshots that nobody wants any more; whether the machine runs does not matter. */
+export function planRemovals({ spec }: MachineObject, { snapshots }: MachineFacts): readonly SnapshotStep[] {
+  return snapshots.filter((name) => name !== spec.snapshot?.name).map((name) => ({ kind: "removeSnapshot", name }));
+}
+
+/** Performs one step. Each may be performed again after a crash. */
+export async function performSnapshotStep(
+  id: string,
+  step: SnapshotStep,
+  deps: SnapshotDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name } = step;
+  switch (step.kind) {
+    case "takeSnapshot":
+      return note(id, await take(id, step, deps, signal), deps, signal);
+    case "restoreSnapshot": {
+      // Whoever has restored it has noted so before the start. What the plan knew of starts is older than this look.
+      const machine = await deps.machines.fresh(id, signal);
+      if (machine === undefined || !mayNote(machine.object, { name, outcome: "restored", reason: "" })) return;
+      await requireSnapshots(deps.provider).restore(id, name, step.starts, signal);
+      deps.log.warn("data put back", { machine: id, snapshot: name });
+      return note(id, { name, outcome: "restored", reason: "" }, deps, signal);
+    }
+    case "missSnapshot":
+      return note(id, { name, outcome: "none", reason: "It was gone when it was needed." }, deps, signal);
+    case "removeSnapshot":
+      return requireSnapshots(deps.provider).remove(id, name, signal);
+  }
+}
+
+/** Whoever wants one goes on without it where there can be none, and reads why. Only silence is no answer. */
+async function take(
+  id: string,
+  { name, starts }: { readonly name: string; readonly starts: number },
+  { provider, log }: SnapshotDeps,
+  signal: AbortSignal,
+): Promise<Noted> {
+  try {
+    await requireSnapshots(provider).take(id, name, starts, signal);
+    return { name, outcome: "taken", reason: "" };
+  } catch (error) {
+    if (error instanceof HostUnreachable || signal.aborted) throw error;
+    const reason = error instanceof ComputeFailure ? error.message : "The host could not take it.";
+    log.warn("snapshot not taken", { machine: id, reason, error: String(error) });
+    return { name, outcome: "none", reason };
+  }
+}
+
+/** A late word of somebody who was overtaken is not written: it would have the data go back twice, or to what came after. */
+function note(id: string, noted: Noted, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
+  return retryConflict(signal, async () => {
+    const before = await deps.machines.fresh(id, signal);
+    if (before === undefined || !mayNote(before.object, noted)) return;
+    const unit = deps.begin();
+    unit.update("machine", before, { ...before.object, status: { ...before.object.status, snapshot: noted } });
+    await unit.commit(signal);
+  });
+}
+
+/** Pure: does this come next in the life of the snapshot that is wanted? */
+export function mayNote({ spec, status }: MachineObject, { name, outcome }: Noted): boolean {
+  if (spec.snapshot?.name !== name) return false;
+  const { restore } = spec.snapshot;
+  const before = status.snapshot?.name === name ? status.snapshot.outcome : undefined;
+  if (before === undefined) return !restore && outcome !== "restored";
+  return before === "taken" && restore && outcome !== "taken";
+}

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cloneRefusal } from "@holdfast/controller/compute/host/disk-snapshots.ts";
+import { writeRows, writeValues } from "../faults/acknowledged-writer.ts";
+import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
+import { openPostgresql } from "../support/clients.ts";
+import { cloneTierMissing, openCloneTier, type CloneTier } from "../support/clone-tier.ts";
+import { startPlatform, type Platform } from "../support/platform.ts";
+import type { OperationJson } from "../support/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface MaintenanceJson {
+  readonly image: string;
+  readonly updates: readonly { readonly id: string; readonly no_snapshot_reason: string | null }[];
+}
+
+const longMs = 180_000;
+/** SQLSTATE of an engine that has no place for the client's address. */
+const refusedByAllowList = "28000";
+const missing = await cloneTierMissing();
+
+/** Three services over images of which one damages data: two where there are snapshots, one where there are none. */
+describe.skipIf(missing !== undefined)(
+  `data that an update damaged${missing === undefined ? "" : `: ${missing}`}`,
+  () => {
+    let tier: CloneTier;
+    let images: ChangingImages;
+    let platform: Platform;
+    let services: Services;
+    let kept: RunningService;
+    let cache: RunningService;
+    let plain: RunningService;
+
+    beforeAll(async () => {
+      tier = await openCloneTier();
+      images = createChangingImages({ looksOlder: false });
+      const environment = {
+        HOLDFAST_CACHE: images.cache,
+        HOLDFAST_STORAGE_TIERS: `maxiops=${tier.directory},standard`,
+      };
+      platform = await startPlatform({ environment });
+      services = createServices(platform);
+      [kept, cache, plain] = await Promise.all([
+        services.createRunning("kept"),
+        services.createRunning("cache", { database_type: "valkey" }),
+        services.createRunning("plain", { storage_tier: "standard" }),
+      ]);
+    }, longMs);
+    afterAll(async () => {
+      await platform?.remove();
+      images?.close();
+      await tier?.close();
+    }, longMs);
+
+    const pathOf = ({ service }: RunningService, rest = "") => `/managed-services/${service.id}${rest}`;
+    const operation = async (id: string) =>
+      expectStatus(await platform.rest.get<OperationJson>(`/operations/${id}`), 200).json;
+    const snapshots = async () => (await tier.disks()).filter((name) => name.includes("snapshot"));
+
+    /** Resolves with the update, once the image is pending. */
+    async function pending(of: RunningService, image: string) {
+      await images.choose(image);
+      return waitUntil(`${image} is pending`, async () => {
+        const { json } = await platform.rest.get<MaintenanceJson>(pathOf(of, "/maintenance"));
+        return json.updates.find(({ id }) => id === image);
+      });
+    }
+    const apply = async (of: RunningService) =>
+      expectStatus(await platform.rest.post<OperationJson>(pathOf(of, "/maintenance/apply")), 202).json.id;
+    async function refuses({ connection, password }: RunningService): Promise<boolean> {
+      try {
+        await (await openPostgresql(platform, connection, { password })).end();
+        return false;
+      } catch (error) {
+        return (error as { code?: string }).code === refusedByAllowList;
+      }
+    }
+    const ended = (of: RunningService, id: string) =>
+      waitUntil(
+        "the operation ends",
+        async () => ((await operation(id)).finished_at === null ? false : operation(id)),
+        {
+          withinMs: longMs,
+          describe: () => services.describe(of.service.id),
+        },
+      );
+
+    it(
+      "goes back with the image, and nothing that was acknowledged is lost; nobody is let in while the image is tried",
+      async () => {
+        const stop = new AbortController();
+        const rows = await writeRows(platform, kept, stop.signal);
+        const values = writeValues(platform, cache, stop.signal);
+        await waitUntil("both take writes", () => rows.acknowledged > 3 && values.acknowledged > 3);
+        for (const one of [kept, cache])
+          expect(await pending(one, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
+        const [ofKept, ofCache] = [await apply(kept), await apply(cache)];
+        await waitUntil("an engine that runs lets nobody in", () => refuses(kept), { withinMs: longMs, everyMs: 50 });
+        for (const [one, id] of [[kept, ofKept] as const, [cache, ofCache] as const]) {
+          const { error, snapshot } = await ended(one, id);
+          expect(error).toMatchObject({ code: "taken_back_engine_failed" });
+          expect(error?.message).toContain("with all its data as they were before");
+          expect(snapshot).toEqual({ state: "restored", reason: null });
+          await services.settled(one.service.id, "Running");
+        }
+        stop.abort();
+        await Promise.all([rows.done, values.done]);
+        expect(await rows.missing()).toEqual([]);
+        expect(await values.missing()).toEqual([]);
+        await waitUntil("no snapshot is left", async () => (await snapshots()).length === 0);
+      },
+      longMs,
+    );
+
+    it(
+      "is told beforehand and afterwards where there can be no snapshot; one that was not needed goes",
+      async () => {
+        const update = await pending(plain, images.good);
+        const refusal = await cloneRefusal(platform.directory);
+        expect(update.no_snapshot_reason).toBe(refusal ?? null);
+        const [ofPlain, ofKept] = [await apply(plain), await apply(kept)];
+        const shown = refusal === undefined ? { state: "taken", reason: null } : { state: "none", reason: refusal };
+        expect(await ended(plain, ofPlain)).toMatchObject({ status: "completed", snapshot: shown });
+        expect(await ended(kept, ofKept)).toMatchObject({
+          status: "completed",
+          snapshot: { state: "taken", reason: null },
+        });
+        await waitUntil("no snapshot is left", async () => (await snapshots()).length === 0);
+      },
+      longMs,
+    );
+
+    it(
+      "goes with its snapshot when the service is deleted in the middle",
+      async () => {
+        await pending(cache, images.good);
+        await apply(cache);
+        const snapshot = await waitUntil("its data have a snapshot", async () => (await snapshots())[0], {
+          everyMs: 5,
+        });
+        const [disk = ""] = snapshot.split(".snapshot-");
+        expect(await tier.disks()).toContain(disk);
+        await services.delete(cache.service.id);
+        expect((await tier.disks()).filter((name) => name.startsWith(disk))).toEqual([]);
+      },
+      longMs,
+    );
+  },
+);
