@@ -17,13 +17,14 @@ import { freePorts } from "../../../../test/support/free-ports.ts";
 import { createTestCertificate } from "../../../../test/support/test-certificate.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { preparedEngines } from "../process/prepared-engines.ts";
-import { inside } from "./instance-config.ts";
+import { inside, instanceName } from "./instance-config.ts";
 import { makeEstate, ownerOf, removeEstate } from "./incus-estate.ts";
 import { openIncus } from "./open-incus.ts";
 
 const run = promisify(execFile);
 const signal = AbortSignal.timeout(600_000);
 const gib = 1024 ** 3;
+const piece = gib / 16;
 const missing = await incusMissing();
 const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "t" };
 
@@ -39,6 +40,8 @@ describe.skipIf(missing !== undefined)(
       files = await mkdtemp(join(tmpdir(), "holdfast-incus-client-"));
       machines = await startTestIncus({
         command: ["/usr/bin/perl", "-e", "$SIG{TERM}=sub{exit};sleep(1)while(1);"],
+        tiers: ["maxiops", "standard", "small"],
+        pools: { standard: "plain", small: "small" },
         // The tests say when.
         spares: { kinds: preparedEngines, count: 1, quietMs: 3_600_000 },
       });
@@ -207,6 +210,48 @@ describe.skipIf(missing !== undefined)(
       await expect.poll(() => machines.provider.admit(spec, signal)).toEqual({ admitted: true });
       expect(await machines.provider.create(spec, signal)).toMatchObject({ state: "stopped" });
       await machines.provider.destroy(spec.id, signal);
+    });
+
+    it("makes the root of a machine in the pool of its tier, whatever that is made of, and refuses where that one is full", async () => {
+      const make = (name: string, driver: string, config = {}) =>
+        machines.incus.call("POST", "/1.0/storage-pools", signal, { name, driver, config });
+      await make("plain", "dir");
+      await make("small", "btrfs", { size: `${4 * gib}B` });
+      for (const [storageTier, pool] of [
+        ["standard", "plain"],
+        ["small", "small"],
+      ] as const) {
+        const spec = testMachineSpec({ storageTier });
+        expect(await machines.provider.admit(spec, signal)).toEqual({ admitted: true });
+        await machines.provider.create(spec, signal);
+        const path = `/1.0/instances/${instanceName(spec.id)}`;
+        const { devices } = await machines.incus.call<{ devices: object }>("GET", path, signal);
+        expect(devices).toMatchObject({ root: { pool } });
+        await machines.provider.start(spec.id, enrollment, signal);
+        expect(await machines.provider.get(spec.id, signal)).toMatchObject({ state: "running" });
+        const another = testMachineSpec({ storageTier });
+        if (pool === "small") {
+          // In pieces, until there is no more: how much a small pool keeps for itself is its own to know.
+          const filler = join(machines.socket, "..", "storage-pools", pool, "filler");
+          const script = `n=0; while fallocate -o $((n * ${piece})) -l ${piece} ${filler}; do n=$((n + 1)); done; sync -f ${filler}`;
+          await onDaemon("sh", "-c", script);
+          expect(await machines.provider.admit(another, signal)).toMatchObject({
+            admitted: false,
+            reason: expect.stringMatching(/pool is too full: 0\.\d GiB of 4\.0 GiB are free/),
+          });
+          // One that is there already has its root, and is asked for its disk alone.
+          const grown = { ...spec, diskBytes: 2 * gib };
+          expect(await machines.provider.admit(grown, signal)).toEqual({ admitted: true });
+          expect(await machines.provider.admit(testMachineSpec(), signal)).toEqual({ admitted: true });
+          await onDaemon("rm", filler);
+        }
+        await machines.provider.destroy(spec.id, signal);
+      }
+      const unknown = await machines.provider.admit(testMachineSpec({ storageTier: "tape" }), signal);
+      expect(unknown).toEqual({
+        admitted: false,
+        reason: "This host has no storage of the tier tape: HOLDFAST_STORAGE_TIERS names maxiops, standard, small.",
+      });
     });
 
     /** Runs it among the daemon's mounts. */
