@@ -111,17 +111,16 @@ describe.skipIf(missing !== undefined)(
       const names = ["cpu", "memory", "disk", "disk_iops", "network_in", "network_out"];
       const path = `/managed-services/${main.service.id}/metrics?period=15m&${names.map((name) => `metric=${name}`).join("&")}`;
       type Told = { series: { metric: string; points: [number, number, number, number][] }[]; absent: object[] };
-      const told = await waitUntil("each metric has points", async () => {
+      const mostOf = ({ series }: Told) =>
+        new Map(series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]));
+      // A machine that is left alone has moments without a byte to its disk: the next sample shows its heartbeat.
+      const told = await waitUntil("each metric has been more than nothing", async () => {
         const { json } = expectStatus(await platform.rest.get<Told>(path), 200);
-        return json.series.length === names.length && json.series.every(({ points }) => points.length > 0)
-          ? json
-          : undefined;
+        const most = mostOf(json);
+        return names.every((name) => (most.get(name) ?? 0) > 0) ? json : undefined;
       });
       expect(told.absent).toEqual([]);
-      const most = new Map(
-        told.series.map(({ metric, points }) => [metric, Math.max(...points.map(([, , , value]) => value))]),
-      );
-      expect(names.filter((name) => !((most.get(name) ?? 0) > 0))).toEqual([]);
+      const most = mostOf(told);
       expect(["cpu", "memory", "disk"].filter((name) => (most.get(name) ?? 0) > 100)).toEqual([]);
     });
 
