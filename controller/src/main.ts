@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
@@ -76,7 +77,7 @@ const authorityReady = createAuthority({ store, sealer, installationId, clock, l
 if (config.bootstrapFile !== "")
   await bootstrapAccess(config.bootstrapFile, { store, sealer, clock, newId }, stopping.signal);
 const collections = createCollections(store);
-const { hosts, machines, tasks, records } = collections;
+const { hosts, machines, tasks, records, webhooks } = collections;
 const holds = createHolds({ store, clock, log });
 const storeMayBeBehind = () => holds.list().some(({ kind }) => kind === "restored");
 const history = await openHistory(config, clock, log);
@@ -89,21 +90,19 @@ const { agentListen, agentAdvertise } = config;
 const [agentsAt, ...alsoListen] = endpointsOf(agentListen);
 const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
 const shards = createShards({ store, membership, log });
-const ownership = shards;
 const moved = {
   insert: (entries: readonly OutboxEntry[], asOf: bigint): Promise<void> => dispatcher.insert(entries, asOf),
 };
-const outbox = createOutbox({ store, history: moved, ownership, clock, ids: newId, random, log });
+const outbox = createOutbox({ store, history: moved, ownership: shards, clock, ids: newId, random, log });
 const begin = () => createUnitOfWork(store, { outbox, sealer, clock, ids: newId });
 
 // What goes out to where users say.
 const egress = createEgress({ config, membership, machines });
-const { webhooks } = collections;
 const dispatcher = createDeliveryDispatcher({
   webhooks,
   history,
   egress,
-  ownership,
+  ownership: shards,
   begin,
   sealer,
   clock,
@@ -196,7 +195,7 @@ const runner = createRunner({
     newId,
     log,
   }),
-  ownership,
+  ownership: shards,
   clock,
   log,
   random,
@@ -257,7 +256,7 @@ const api = await startApi({
   authority,
   clock,
   log,
-});
+}).catch(giveUp);
 const draining = drains.serve(controllerId, () => void drain());
 log.info("serving", { controller: controllerId, api: config.apiListen, agents: agentListen });
 
@@ -268,6 +267,12 @@ process.once("SIGINT", () => void stop());
 async function drain(): Promise<void> {
   log.info("draining", { controller: controllerId });
   await membership.drain();
+}
+
+/** Who cannot serve keeps nobody waiting for the end of its lease. */
+async function giveUp(error: unknown): Promise<never> {
+  await Promise.race([membership.leave(), delay(2_500)]).catch(() => undefined);
+  throw error;
 }
 
 /** Machines go on; the lease ends at once, so that nobody waits for it. */

@@ -19,9 +19,9 @@ interface UserJson {
 }
 
 /** The operation once it has ended. */
-export async function endOf(platform: Platform, id: string): Promise<OperationJson> {
+export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promise<OperationJson> {
   const look = async () => {
-    const { status, json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
+    const { status, json } = await rest.get<OperationJson>(`/operations/${id}`);
     return status === 200 && json.finished_at !== null ? json : undefined;
   };
   return waitUntil(`operation ${id} has ended`, look, { withinMs: 60_000, everyMs: 200 });

@@ -46,11 +46,12 @@ const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
   (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
 );
 
-async function startController(id: string): Promise<Controller> {
+async function startController(id: string, { listens = true } = {}): Promise<Controller> {
   const proxy = await startTcpProxy(etcd.port);
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, log: silentLog, clock: systemClock };
   const membership = createMembership({ ...deps, id, leaseS: 2 });
+  if (listens) await membership.announce(`${id}:1`);
   const shards = createShards({ ...deps, membership });
   const controller = {
     id,
@@ -97,6 +98,18 @@ test("three controllers share the keys; each key always has at most one owner", 
       .toSorted(),
   ).toEqual(["1", "2", "3"]);
   expect(twice).toEqual([]);
+});
+
+test("a controller that does not listen yet has no share, and leaves nobody else's without an owner", async () => {
+  const starting = await startController("starting", { listens: false });
+  await until(() => running.every(({ membership }) => membership.member("starting") !== undefined));
+  const owned = keys.map((key) => running.find(({ shards }) => shards.owns(key))?.id);
+  await starting.membership.announce("starting:1");
+  await until(() => everyKeyIsOwned() && starting.shards.held > 4);
+  expect(owned).not.toContain("starting");
+  expect(owned).not.toContain(undefined);
+  await starting.stop();
+  await until(everyKeyIsOwned);
 });
 
 test("a shard goes to another only when the work on it has ended", async () => {

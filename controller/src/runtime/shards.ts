@@ -6,7 +6,7 @@ import type { Lease, Store } from "../store/store.ts";
 import type { Membership } from "./membership.ts";
 import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
 
-/** The keys, in shards, shared out among the live controllers: each shard has a claim in etcd under its owner's lease. */
+/** The keys, in shards, shared out among the controllers that listen for agents: each shard has a claim in etcd under its owner's lease. */
 export interface Shards extends Ownership {
   /** Shards held now. */
   readonly held: number;
@@ -87,7 +87,8 @@ export function createShards({ store, membership, log }: { store: Store; members
 
   async function balanceOnce(): Promise<void> {
     const lease = membership.lease();
-    const members = membership.members().filter(({ draining }) => !draining);
+    // One that cannot listen, and dies of it again and again, must not take keys with it each time.
+    const members = membership.members().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
     const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
     for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);

@@ -34,6 +34,7 @@ async function startController(id: string) {
   const deps = { store, clock: systemClock, log: silentLog };
   const counters = createCollection<Counter>(store, "machine");
   const membership = createMembership({ ...deps, id, leaseS: 2 });
+  await membership.announce(`${id}:1`);
   const shards = createShards({ ...deps, membership });
   const reconciler: Reconciler = {
     name: "counter",
