@@ -95,6 +95,8 @@ function run(name, command, args, env) {
       });
     }
     child.once("error", reject);
-    child.once("close", (code) => resolve({ code, unhandled: beginning(unhandled.join("\n")) }));
+    child.once("close", (code) => {
+      resolve({ code, unhandled: unhandled.length === 0 ? "" : beginning(unhandled.join("\n")) });
+    });
   });
 }
