@@ -55,7 +55,10 @@ async function measureFleet({ etcd, machineIds, ...parts }: BenchInstallation): 
       async () => (await next.ask<number>({ ask: "knownMachines" })) === agents,
     );
     // Agents that know of dead controllers only are for their provider to tell, which there is none of here.
-    await waitUntil("every agent knows the second controller", () => parts.allKnow(String(next.ready["address"])));
+    await waitUntil("every agent knows the second controller", () => parts.allKnow(String(next.ready["address"])), {
+      // Each of them keeps it on a disk that all of them share here.
+      withinMs: 600_000,
+    });
     if (storm === 1) {
       const two = await measureSteady("two controllers", [current, next], etcd.url, steadySeconds);
       const more = two.cores.reduce((sum, core) => sum + core, 0) - (alone.cores[0] ?? 0);
