@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, renameSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 
@@ -56,12 +56,15 @@ export function createKeeperServer(
 
   return {
     listen() {
-      rmSync(path, { force: true });
+      // A socket has a file before it listens and before it has its mode: the name that is known is given last.
+      const unfinished = `${path}.new`;
+      rmSync(unfinished, { force: true });
       return new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen(path, () => {
-          chmodSync(path, 0o600);
-          if (owner !== undefined) chownSync(path, owner, owner);
+        server.listen(unfinished, () => {
+          chmodSync(unfinished, 0o600);
+          if (owner !== undefined) chownSync(unfinished, owner, owner);
+          renameSync(unfinished, path);
           resolve();
         });
       });
@@ -71,6 +74,7 @@ export function createKeeperServer(
     },
     close() {
       server.close();
+      rmSync(path, { force: true });
       for (const socket of connections) socket.destroy();
     },
   };

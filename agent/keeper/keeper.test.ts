@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync as readlink } from "node:fs";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -223,7 +224,7 @@ async function dial(path: string) {
       if (message.event === "component") events.push(message.component);
     } else waiting.get(message.id)?.(message);
   });
-  await new Promise((resolve) => socket.once("connect", resolve));
+  await once(socket, "connect");
   return {
     ask(request: Asked): Promise<KeeperReply> {
       id += 1;
