@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openValkey, queryOnce } from "../support/clients.ts";
+import { commandOnce, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type OccupiedPort, occupyPort } from "../support/occupied-port.ts";
 import { asOperator } from "../support/organizations.ts";
@@ -75,9 +75,7 @@ describe("an outage", () => {
   /** Both services answer, found by name. */
   async function serve(): Promise<void> {
     expect(await ask("SELECT turn FROM kept LIMIT 1")).toHaveLength(1);
-    const client = await openValkey(platform, cache.connection, cache);
-    expect(await client.ping()).toBe("PONG");
-    client.disconnect();
+    expect(await commandOnce(platform, cache.connection, cache, "PING")).toBe("PONG");
   }
 
   async function works(): Promise<void> {

@@ -90,3 +90,19 @@ export async function queryOnce<Row extends object>(
     await client.end();
   }
 }
+
+/** One command on a connection of its own. */
+export async function commandOnce(
+  platform: Platform,
+  connection: ConnectionJson,
+  login: Login,
+  command: string,
+  ...args: string[]
+): Promise<unknown> {
+  const client = await openValkey(platform, connection, login);
+  try {
+    return await client.call(command, ...args);
+  } finally {
+    client.disconnect();
+  }
+}

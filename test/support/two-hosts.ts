@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { HostUnreachable } from "@holdfast/controller/compute/compute-failure.ts";
@@ -22,6 +22,7 @@ import { createUnitOfWork, type UnitOfWork } from "@holdfast/controller/store/un
 import { uuidv7 } from "uuidv7";
 import { expect } from "vitest";
 import { startTestEtcd } from "./etcd.ts";
+import { machineObject } from "./machine-object.ts";
 import { startTestMachines, type TestMachines } from "./process-machines.ts";
 import { readyHost, testHostFacts } from "./ready-host.ts";
 
@@ -63,7 +64,6 @@ export interface TwoHosts {
   close(): Promise<void>;
 }
 
-const gib = 1024 ** 3;
 const { signal } = new AbortController();
 
 export async function startTwoHosts(): Promise<TwoHosts> {
@@ -213,29 +213,4 @@ function cuttable(provider: ComputeProvider, isCut: () => boolean): HostLink {
       return isCut() && typeof method === "function" && name !== "watch" && name !== "close" ? refused : method;
     },
   });
-}
-
-/** A machine that is wanted and not placed yet: of a service of its own, unless the spec says otherwise. */
-export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObject {
-  const id = randomUUID();
-  return {
-    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: {
-      owner: { kind: "managed-service", id: `s-${id}` },
-      engine: "postgresql",
-      version: "17",
-      image: "",
-      vcpu: 1,
-      memoryBytes: gib,
-      diskBytes: gib,
-      zone: "local",
-      hostId: null,
-      storageTier: "maxiops",
-      apart: "preferred",
-      power: "on",
-      serverNames: [],
-      ...spec,
-    },
-    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
-  };
 }

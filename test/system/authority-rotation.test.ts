@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openValkey, queryOnce } from "../support/clients.ts";
+import { commandOnce, queryOnce } from "../support/clients.ts";
 import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
@@ -44,27 +44,45 @@ describe("the hand-over to another certificate authority", () => {
     }
   }
 
-  async function write(): Promise<void> {
-    await queryOnce(platform, await connectionOf(database), database, "INSERT INTO written VALUES (now())");
-    const client = await openValkey(platform, await connectionOf(cache), cache);
-    await client.incr("written");
-    client.disconnect();
+  type WhereToFind = (running: RunningService) => ConnectionJson | Promise<ConnectionJson>;
+
+  async function write(find: WhereToFind): Promise<void> {
+    await queryOnce(platform, await find(database), database, "INSERT INTO written VALUES (now())");
+    await commandOnce(platform, await find(cache), cache, "INCR", "written");
+  }
+
+  /** Writes into both by new connections, over and over, until it is stopped. */
+  function startWriting(find: WhereToFind) {
+    const failures: string[] = [];
+    let written = 0;
+    let isStopped = false;
+    const writing = (async () => {
+      while (!isStopped) {
+        try {
+          await write(find);
+          written += 1;
+        } catch (error) {
+          failures.push(String(error));
+        }
+      }
+    })();
+    return {
+      failures,
+      async goesOn(): Promise<void> {
+        const writtenThen = written;
+        await waitUntil("writes go on", () => written >= writtenThen + 5);
+      },
+      stop(): Promise<void> {
+        isStopped = true;
+        return writing;
+      },
+    };
   }
 
   it("fails no new connection, and leaves nothing of the old one", async () => {
     const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
     expect(before).toMatchObject({ rotation: "idle", trusted: [{ signs: true }], behindCount: 0 });
-    const failures: string[] = [];
-    let written = 0;
-    const stop = new AbortController();
-    const writing = (async () => {
-      while (!stop.signal.aborted) {
-        await write().then(
-          () => (written += 1),
-          (error: unknown) => failures.push(String(error)),
-        );
-      }
-    })();
+    const writer = startWriting(connectionOf);
     const state = async () => (await withAuthority((rpcs) => rpcs.getAuthority({}))).rotation;
     try {
       expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
@@ -75,13 +93,11 @@ describe("the hand-over to another certificate authority", () => {
       await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow("cannot be cancelled");
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
-      const writtenThen = written;
-      await waitUntil("writes go on", () => written >= writtenThen + 5);
+      await writer.goesOn();
     } finally {
-      stop.abort();
-      await writing;
+      await writer.stop();
     }
-    expect(failures).toEqual([]);
+    expect(writer.failures).toEqual([]);
     const after = await withAuthority((rpcs) => rpcs.getAuthority({}));
     expect(after.trusted).toHaveLength(1);
     expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
@@ -91,24 +107,9 @@ describe("the hand-over to another certificate authority", () => {
 
   it("comes to its end, and fails no new connection, when controller and agents are killed at each of its stages", async () => {
     const before = await withAuthority((rpcs) => rpcs.getAuthority({}));
-    const failures: string[] = [];
-    let written = 0;
-    const stop = new AbortController();
     // Controllers are away for a moment: where the service is, is known already.
     const here = ({ connection }: RunningService) => ({ ...connection, ca_certificate: trusted() });
-    const writing = (async () => {
-      while (!stop.signal.aborted) {
-        try {
-          await queryOnce(platform, here(database), database, "INSERT INTO written VALUES (now())");
-          const client = await openValkey(platform, here(cache), cache);
-          await client.incr("written");
-          client.disconnect();
-          written += 1;
-        } catch (error) {
-          failures.push(String(error));
-        }
-      }
-    })();
+    const writer = startWriting(here);
     const state = () =>
       withAuthority((rpcs) => rpcs.getAuthority({})).then(
         ({ rotation }) => rotation,
@@ -130,13 +131,11 @@ describe("the hand-over to another certificate authority", () => {
       await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 100 });
       killAll();
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
-      const writtenThen = written;
-      await waitUntil("writes go on", () => written >= writtenThen + 5);
+      await writer.goesOn();
     } finally {
-      stop.abort();
-      await writing;
+      await writer.stop();
     }
-    expect(failures).toEqual([]);
+    expect(writer.failures).toEqual([]);
     expect(engines()).toEqual(enginesBefore);
     const after = await withAuthority((rpcs) => rpcs.getAuthority({}));
     expect(after).toMatchObject({ trusted: [{ signs: true }], behindCount: 0 });
@@ -151,6 +150,6 @@ describe("the hand-over to another certificate authority", () => {
       rotation: "idle",
       left: [kept?.fingerprint],
     });
-    await write();
+    await write(connectionOf);
   });
 });

@@ -5,7 +5,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, inside, openPostgresql, openValkey, queryOnce } from "../support/clients.ts";
+import { addressOf, commandOnce, inside, openPostgresql, openValkey, queryOnce } from "../support/clients.ts";
 import { type ForeignIncus, startForeignIncus } from "../support/foreign-incus.ts";
 import { firstProcessOf, incusMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { environmentsIn, filesWith, runInside } from "../support/machine-inside.ts";
@@ -155,14 +155,8 @@ describe.skipIf(missing !== undefined)(
 
     it("has a Valkey that answers by name over TLS, keeps its values over a stop, and is no PostgreSQL's to reach", async () => {
       const cache = await services.createRunning("cache", { database_type: "valkey" });
-      const ask = async (command: string, ...args: string[]) => {
-        const client = await openValkey(platform, cache.connection, { password: cache.password });
-        try {
-          return await client.call(command, ...args);
-        } finally {
-          client.disconnect();
-        }
-      };
+      const ask = (command: string, ...args: string[]) =>
+        commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
       expect(await ask("SET", "greeting", "hello")).toBe("OK");
       await expect(
         openValkey(platform, cache.connection, { password: cache.password, verify: "address" }),

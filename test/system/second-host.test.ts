@@ -6,7 +6,7 @@ import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_p
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { type ChangingImages, createChangingImages } from "../support/changing-images.ts";
-import { openValkey, queryOnce } from "../support/clients.ts";
+import { commandOnce, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
@@ -142,14 +142,8 @@ describe("a second host that joined by a file", () => {
       waitUntil(`${update} is pending`, async () => (await shown(service)).updates.some(({ id }) => id === update), {
         describe: async () => JSON.stringify(await shown(service)),
       });
-    async function ask(command: string, ...args: string[]): Promise<unknown> {
-      const client = await openValkey(platform, cache.connection, { password: cache.password });
-      try {
-        return await client.call(command, ...args);
-      } finally {
-        client.disconnect();
-      }
-    }
+    const ask = (command: string, ...args: string[]) =>
+      commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
     it("brings an urgent image to all of them by itself, with data and parameters that wait, though the host's program is killed", async () => {
       expect(await ask("SET", "kept", "before")).toBe("OK");

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, inside, openValkey } from "../support/clients.ts";
+import { addressOf, commandOnce, inside, openValkey } from "../support/clients.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
 import type { PageJson, ProblemJson } from "../support/service-json.ts";
@@ -21,14 +21,8 @@ describe("a managed Valkey", () => {
 
   const path = (rest = "") => `/managed-services/${cache.service.id}${rest}`;
 
-  async function ask(command: string, ...args: string[]): Promise<unknown> {
-    const client = await openValkey(platform, cache.connection, { password: cache.password });
-    try {
-      return await client.call(command, ...args);
-    } finally {
-      client.disconnect();
-    }
-  }
+  const ask = (command: string, ...args: string[]) =>
+    commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
   it("takes and gives values over TLS with the certificate verified against its name", async () => {
     expect(await ask("SET", "greeting", "hello")).toBe("OK");

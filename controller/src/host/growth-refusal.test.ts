@@ -1,36 +1,18 @@
 import { expect, it } from "vitest";
+import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { growthRefusal, type MachineSize } from "./growth-refusal.ts";
 import type { HostObject } from "./host.ts";
 
 const gib = 1024 ** 3;
-const machine = (id: string, memoryGb: number, diskGb: number, owner: string | null = id): MachineObject => ({
-  metadata: { id, name: id, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 },
-  spec: {
+const machine = (id: string, memoryGb: number, diskGb: number, owner: string | null = id): MachineObject =>
+  runningMachine(id, {
     owner: owner === null ? null : { kind: "managed-service", id: owner },
-    engine: "postgresql",
-    version: "17",
-    image: "",
-    vcpu: 1,
     memoryBytes: memoryGb * gib,
     diskBytes: diskGb * gib,
-    zone: "local",
     hostId: "a",
-    storageTier: "maxiops",
-    apart: "preferred",
-    power: "on",
-    serverNames: [],
-  },
-  status: {
-    state: "running",
-    reason: "",
-    address: "127.98.0.1",
-    publicAddress: "127.98.0.1",
-    enrollment: null,
-    certificate: null,
-  },
-});
+  });
 const mine = machine("m", 4, 10);
 const size = (memoryGb: number, diskGb: number): MachineSize => ({
   vcpu: 1,

@@ -1,4 +1,4 @@
-import { admitDisk, firstBytes } from "../compute/host/free-space.ts";
+import { admitDisk, firstBytes, inGib } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import type { HostObject } from "./host.ts";
 
@@ -18,8 +18,6 @@ export interface Promises {
   /** Members of the same service. */
   readonly peers: number;
 }
-
-const gib = 1024 ** 3;
 
 /** Pure: what the host's machines were promised besides this one. Those that wait for an owner make room for one that has one. */
 export function promisesOn(host: HostObject, wanted: WantedRoom, machines: Iterable<MachineObject>): Promises {
@@ -76,8 +74,4 @@ function tierOf({ status }: HostObject, { storageTier }: Pick<WantedRoom, "stora
 /** Is it another member of the same service? */
 export function isPeer({ owner }: Pick<MachineSpecObject, "owner">, wanted: Pick<WantedRoom, "owner">): boolean {
   return owner !== null && owner.kind === wanted.owner?.kind && owner.id === wanted.owner.id;
-}
-
-function inGib(bytes: number): string {
-  return (bytes / gib).toFixed(1);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../../../test/support/random.ts";
+import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -28,26 +29,8 @@ const machine = (
   address = "127.98.0.1",
 ): MachineObject => {
   const id = `m-${made++}`;
-  return {
-    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: {
-      owner: { kind: "managed-service", id: `s-${id}` },
-      engine: "postgresql",
-      version: "17",
-      image: "",
-      vcpu: 1,
-      memoryBytes: 4 * gib,
-      diskBytes: 10 * gib,
-      zone: "local",
-      hostId,
-      storageTier: "maxiops",
-      apart: "preferred",
-      power: "on",
-      serverNames: [],
-      ...more,
-    },
-    status: { state: "running", reason: "", address, publicAddress: address, enrollment: null, certificate: null },
-  };
+  const owner = { kind: "managed-service", id: `s-${id}` } as const;
+  return runningMachine(id, { owner, memoryBytes: 4 * gib, diskBytes: 10 * gib, hostId, ...more }, address);
 };
 const many = (count: number, of: () => MachineObject) => Array.from({ length: count }, of);
 const [a, b] = [readyHost("a"), readyHost("b")];

@@ -1,7 +1,8 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type HostsController, machineObject, startTwoHosts, type TwoHosts } from "../../../test/support/two-hosts.ts";
+import { machineObject } from "../../../test/support/machine-object.ts";
+import { type HostsController, startTwoHosts, type TwoHosts } from "../../../test/support/two-hosts.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";

@@ -1,5 +1,6 @@
 import type { HoldfastError } from "@holdfast/common/errors.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import { type Collections, createCollections } from "../collections.ts";
@@ -35,30 +36,8 @@ describe("a machine that is to have another size", () => {
     memoryBytes: memoryGb * gib,
     diskBytes: diskGb * gib,
   });
-  const machine = (id: string, hostId: string | null, isOwned = true): MachineObject => ({
-    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: {
-      owner: isOwned ? { kind: "managed-service", id: `s-${id}` } : null,
-      engine: "postgresql",
-      version: "17",
-      image: "",
-      ...size(1),
-      zone: "local",
-      hostId,
-      storageTier: "maxiops",
-      apart: "preferred",
-      power: "on",
-      serverNames: [],
-    },
-    status: {
-      state: "running",
-      reason: "",
-      address: "127.98.0.1",
-      publicAddress: "127.98.0.1",
-      enrollment: null,
-      certificate: null,
-    },
-  });
+  const machine = (id: string, hostId: string | null, isOwned = true): MachineObject =>
+    runningMachine(id, { owner: isOwned ? { kind: "managed-service", id: `s-${id}` } : null, ...size(1), hostId });
   async function create(...objects: (MachineObject | HostObject)[]): Promise<void> {
     const unit = begin();
     for (const object of objects) unit.create("address" in object.spec ? "host" : "machine", object);

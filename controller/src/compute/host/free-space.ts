@@ -76,6 +76,7 @@ function reserveOf(totalBytes: number): number {
   return Math.max(reserveBytesMin, totalBytes * reserveShare);
 }
 
-function inGib(bytes: number): string {
+/** As users read sizes: to a tenth. */
+export function inGib(bytes: number): string {
   return (bytes / gib).toFixed(1);
 }

@@ -1,9 +1,8 @@
 import type { Admission, MachineSpec } from "../compute-provider.ts";
 import type { MachineRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { admitAhead, admitDisk, firstBytes, memoryOf, spaceOf } from "../host/free-space.ts";
+import { admitAhead, admitDisk, firstBytes, inGib, memoryOf, spaceOf } from "../host/free-space.ts";
 
-const gib = 1024 ** 3;
 const youngMs = 120_000;
 /** A root out of the image is a snapshot: this is what a machine adds to it. */
 const rootBytes = 256 * 1024 ** 2;
@@ -72,8 +71,4 @@ export function admitRoot(
   const neededBytes = room.poolBytes * reserveShare + rootBytes * (room.youngMachines + 1);
   if (room.poolFreeBytes >= neededBytes) return undefined;
   return `The host's storage pool is too full: ${inGib(room.poolFreeBytes)} GiB of ${inGib(room.poolBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
-}
-
-function inGib(bytes: number): string {
-  return (bytes / gib).toFixed(1);
 }
