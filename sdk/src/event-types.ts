@@ -54,10 +54,14 @@ export interface EventData {
   };
   readonly "service.maintenance_started": MaintenanceEventData;
   readonly "service.maintenance_completed": MaintenanceEventData;
-  /** `taken_back`: the service runs as before; else it is in Error. */
+  /**
+   * `taken_back`: the service runs as before; else it is in Error. `data_restored`: the data went back to the snapshot from
+   * before the update; else they stayed as they were.
+   */
   readonly "service.maintenance_failed": MaintenanceEventData & {
     readonly error_message: string;
     readonly taken_back: boolean;
+    readonly data_restored: boolean;
   };
   readonly "backup.completed": BackupEventData & { readonly size_bytes: number };
   readonly "backup.failed": BackupEventData & { readonly error_message: string };

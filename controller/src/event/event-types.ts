@@ -147,12 +147,17 @@ export const eventDefinitions = {
       ...maintenanceData,
       error_message: { type: "string", meaning: "what went wrong" },
       taken_back: { type: "boolean", meaning: "the service runs as before; false: it is in Error" },
+      data_restored: {
+        type: "boolean",
+        meaning: "the data went back to the snapshot from before the update; false: they stayed as they were",
+      },
     },
     example: {
       ...running,
       ...maintenanceExample,
       error_message: "The engine did not start. The service runs from 17.10 again, with all its data.",
       taken_back: true,
+      data_restored: false,
     },
   },
   "backup.completed": {

@@ -22,12 +22,13 @@ export function startedEvent(service: ManagedServiceObject, operation: Operation
 /** What an operation came to; undefined unless it is one of maintenance. Deletion cancels without a word: it has its own. */
 export function endedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
   if (operation.spec.maintenance === undefined) return undefined;
-  const { state, error } = operation.status;
+  const { state, error, snapshot } = operation.status;
   if (state === "completed") return serviceEvent("service.maintenance_completed", service, told(operation));
   if (state !== "failed") return undefined;
   return serviceEvent("service.maintenance_failed", service, {
     ...told(operation),
     taken_back: operation.status.takenBack !== undefined && service.status.state === "Running",
+    data_restored: snapshot?.outcome === "restored",
     error_message: error?.message ?? "",
   });
 }

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { failed, newOperation, type OperationObject } from "../operation/operation.ts";
+import { endedEvent } from "./maintenance-events.ts";
+import type { DataSnapshot } from "./way-back.ts";
+
+const now = 1_000_000;
+const ended = failed(
+  newOperation({
+    id: "op-1",
+    serviceId: "s",
+    organizationId: "o",
+    type: "maintenance",
+    instanceGeneration: 5,
+    now,
+    maintenance: { updates: ["trixie-2"], automatic: true, image: null },
+  }),
+  { code: "taken_back_engine_failed", message: "It ended." },
+  now,
+);
+const snapshotOf = (outcome: DataSnapshot["outcome"]): OperationObject["status"] => ({
+  ...ended.status,
+  takenBack: { code: "engine_failed", message: "It ended." },
+  snapshot: { outcome, reason: "" },
+});
+const serviceIn = (state: "Running" | "Error") =>
+  ({ metadata: { id: "s", name: "orders" }, spec: {}, status: { state, error: null } }) as ManagedServiceObject;
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, OperationObject["status"], "Running" | "Error", { taken_back: boolean; data_restored: boolean }]>([
+  ["the data that went back with the image",             snapshotOf("restored"), "Running", { taken_back: true,  data_restored: true }],
+  ["the data that stayed beside their snapshot",         snapshotOf("taken"),    "Running", { taken_back: true,  data_restored: false }],
+  ["the data that had none",                             snapshotOf("none"),     "Running", { taken_back: true,  data_restored: false }],
+  ["the data that went back and helped no engine",       snapshotOf("restored"), "Error",   { taken_back: false, data_restored: true }],
+  ["updates that failed before anything was taken back", ended.status,           "Error",   { taken_back: false, data_restored: false }],
+])("an event of failed maintenance tells of %s", (_name, status, state, told) => {
+  const event = endedEvent(serviceIn(state), { ...ended, status });
+  expect(event?.type).toBe("service.maintenance_failed");
+  expect(event?.data).toMatchObject({ ...told, update_ids: ["trixie-2"], error_message: "It ended." });
+});
