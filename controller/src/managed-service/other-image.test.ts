@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createServiceWorld, faultsOfImages } from "../../../test/support/service-world.ts";
+
+describe("another image", () => {
+  function afterMaintenance(
+    image: (typeof faultsOfImages)[number] | undefined,
+    { machineIsSlow = false, acceptsTextOrder = false } = {},
+  ) {
+    const world = createServiceWorld({ image });
+    for (let i = 0; i < 8; i++) world.round(1_000);
+    expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
+    world.maintain(acceptsTextOrder);
+    const states = new Set<string>();
+    for (let i = 0; i < 400 && world.service?.status.operationId !== null; i++) {
+      world.round(5_000, machineIsSlow && i % 3 !== 0);
+      states.add(world.service?.status.state ?? "");
+    }
+    expect(states).toEqual(new Set(["Upgrading", "Running"]));
+    expect(world.service?.status).toMatchObject({ state: "Running", operationId: null });
+    return world;
+  }
+
+  test("is under the data when the operation is over", () => {
+    const { placed, operation, service } = afterMaintenance(undefined);
+    expect([placed, operation.status.state, service?.spec.image]).toEqual(["new", "completed", "new"]);
+    expect(service?.status.maintenance.refused).toBeNull();
+  });
+
+  test("that does not order texts alike stays where that was accepted", () => {
+    const { placed, operation } = afterMaintenance("order texts alike", { acceptsTextOrder: true });
+    expect([placed, operation.status.state]).toEqual(["new", "completed"]);
+  });
+
+  test.each(faultsOfImages)("that does not %s is taken back, and remembered", (fault) => {
+    const { placed, operation, service } = afterMaintenance(fault);
+    expect([placed, operation.status.state, service?.spec.image]).toEqual(["old", "failed", "old"]);
+    expect(operation.status.error?.message).toContain("runs from 17.0 again");
+    expect(service?.status.maintenance.refused).toMatchObject({ image: "new" });
+  });
+
+  test("that damages the data is taken back with the data as they were, and nothing that clients wrote is lost", () => {
+    const { data, operation } = afterMaintenance("keep the data");
+    expect(data).toMatchObject({ spoilt: false, writes: data.acknowledged });
+    expect(data.writes).toBeGreaterThan(0);
+    expect(operation.status.snapshot).toEqual({ outcome: "restored", reason: "" });
+    expect(operation.status.error?.message).toContain("as they were before");
+  });
+
+  test("lets clients in again at the end, and leaves no snapshot", () => {
+    for (const fault of [undefined, ...faultsOfImages]) {
+      const world = afterMaintenance(fault);
+      const { acknowledged } = world.data;
+      for (let i = 0; i < 4; i++) world.round(1_000);
+      expect(world.data.acknowledged).toBeGreaterThan(acknowledged);
+      expect(world.data).toMatchObject({ writes: world.data.acknowledged, snapshots: 0 });
+    }
+  });
+
+  test("that keeps a machine from starting is taken back, however long the machine tells of that", () => {
+    const { placed, operation } = afterMaintenance("start the machine", { machineIsSlow: true });
+    expect([placed, operation.status.state]).toEqual(["old", "failed"]);
+    expect(operation.status.error?.code).toBe("taken_back_machine_failed");
+  });
+});
+
+test("no write that was acknowledged is lost, whoever is silent when, and whatever image is tried", () => {
+  const rounds = fc.array(fc.tuple(fc.constantFrom(200, 5_000, 120_000), fc.boolean(), fc.boolean(), fc.nat(9)), {
+    minLength: 20,
+    maxLength: 120,
+  });
+  fc.assert(
+    fc.property(fc.constantFrom(undefined, ...faultsOfImages), fc.boolean(), rounds, (image, isChanging, all) => {
+      const world = createServiceWorld({ image });
+      for (let i = 0; i < 8; i++) world.round(1_000);
+      for (const [elapsedMs, silent, waits, ask] of all) {
+        if (ask === 0) world.maintain();
+        if (ask === 1) world.command("start");
+        world.silence(silent && ask < 6);
+        world.change(isChanging && ask < 4);
+        world.round(elapsedMs, waits);
+        expect(world.data.writes).toBe(world.data.acknowledged);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});

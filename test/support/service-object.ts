@@ -1,0 +1,58 @@
+import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
+import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
+import { newOperation, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+
+/** The only node of the service below. */
+export const node = { id: "node-1", role: "primary", hostname: "db-1.local", zone: "local" } as const;
+
+/** A PostgreSQL as its creation leaves it, with the operation that creates it. */
+export function newServiceObject(): { service: ManagedServiceObject; operation: OperationObject } {
+  const metadata = { id: "service-1", name: "db", organizationId: "org", generation: 1, createdAt: 0, updatedAt: 0 };
+  const operation = newOperation({
+    id: "op-0",
+    serviceId: "service-1",
+    organizationId: "org",
+    type: "create",
+    instanceGeneration: 1,
+    now: 0,
+  });
+  const service: ManagedServiceObject = {
+    metadata,
+    spec: {
+      databaseType: "postgresql",
+      version: "17",
+      planName: "tier-1",
+      storageSizeGb: 1,
+      storageTier: "maxiops",
+      zone: "local",
+      allowedCidrs: [],
+      parameters: {},
+      ttlHours: null,
+      expiresAt: null,
+      deletionProtection: false,
+      tags: {},
+      hostname: "db.local",
+      port: 5432,
+      nodes: [node],
+      power: "on",
+      image: "",
+      maintenanceWindow: null,
+      restartCount: 0,
+      instanceGeneration: 1,
+    },
+    status: {
+      state: "Pending",
+      operationId: "op-0",
+      primaryNodeId: node.id,
+      term: 1,
+      nodes: [{ id: node.id, status: "Provisioning", address: "", publicAddress: "" }],
+      health: { status: "unknown", since: 0, reason: "", checks: [] },
+      error: null,
+      observedGeneration: 0,
+      expiryWarnings: [],
+      announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
+    },
+  };
+  return { service, operation };
+}
