@@ -1,0 +1,100 @@
+import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import {
+  call,
+  hourMs,
+  type MaintenanceGround,
+  startMaintenanceGround,
+} from "../../../test/support/maintenance-ground.ts";
+import { requestVerb } from "../managed-service/service-verbs.ts";
+import { registerChanges } from "./image-register.ts";
+
+let ground: MaintenanceGround;
+beforeAll(async () => {
+  ground = await startMaintenanceGround();
+});
+beforeEach(() => ground.prepare());
+afterEach(() => ground.clear());
+afterAll(() => ground?.stop());
+
+test("an image is one operation that is answered again while it is under way, also to two at once", async () => {
+  const [id = ""] = await ground.running();
+  const [one, other] = await Promise.all([ground.apply(id), ground.apply(id)]);
+  expect(one).toMatchObject({ type: "maintenance", status: OperationStatus.PENDING, serviceId: id });
+  expect(other.id).toBe(one.id);
+  expect((await ground.apply(id, "trixie-2")).id).toBe(one.id);
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "trixie-2", instanceGeneration: 5, restartCount: 0 });
+  expect((await ground.eventsOf(id)).map(({ type }) => type)).toEqual(["service.maintenance_started"]);
+  const shown = await ground.api().getMaintenance({ serviceId: id }, call);
+  expect(shown).toMatchObject({ operation: { id: one.id }, updates: [], windowIsDefault: false });
+});
+
+test("parameters that wait are a restart", async () => {
+  const [id = ""] = await ground.running();
+  ground.world.pendingRestart = ["max_connections"];
+  await ground.apply(id, "restart");
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", instanceGeneration: 4, restartCount: 1 });
+});
+
+test("an image that changes the order of texts needs its word, and leaves the rest alone", async () => {
+  const [id = ""] = await ground.running();
+  ground.world.textLibraries = ["ICU"];
+  const unit = ground.begin();
+  for (const [image, ICU] of [
+    ["trixie-1", "72.1"],
+    ["trixie-2", "76.1"],
+  ] as const) {
+    const stored = ground.collections.nodeImages.get(image);
+    const facts = { engine: "postgresql", version: "17", available: true, image, textLibraries: { ICU } };
+    const [made] = registerChanges([facts], [], new Set(), ground.world.now - hourMs).added;
+    if (made === undefined) throw new Error("no image");
+    if (stored === undefined) unit.create("node-image", { ...made, status: { newestOf: [] } });
+    else unit.update("node-image", stored, made);
+  }
+  await ground.collections.reached(await unit.commit(), 30_000);
+  const refused = { key: "WRONG_STATE", message: expect.stringContaining("ICU 72.1 to 76.1") };
+  await expect(ground.apply(id)).rejects.toMatchObject(refused);
+  await expect(ground.apply(id, "trixie-2")).rejects.toMatchObject(refused);
+  ground.world.pendingRestart = ["max_connections"];
+  await ground.apply(id);
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", restartCount: 1 });
+  await ground.end(id);
+  const accepted = { serviceId: id, updateIds: ["trixie-2"], acceptTextOrderChange: true };
+  const { id: operationId } = await ground.api().applyMaintenance(accepted, call);
+  expect(ground.objectOf(id).object.spec.image).toBe("trixie-2");
+  expect(ground.collections.operations.get(operationId)?.object.spec.maintenance).toMatchObject({
+    acceptsTextOrder: true,
+  });
+});
+
+test("nothing is refused when nothing is pending, and an update that is not pending by its place", async () => {
+  const [id = ""] = await ground.running();
+  await expect(ground.apply(id, "trixie-2", "trixie-9")).rejects.toMatchObject({
+    key: "INVALID_REQUEST",
+    errors: [{ field: "update_ids[1]", code: "not_pending" }],
+  });
+  await ground.apply(id);
+  await ground.end(id);
+  await expect(ground.apply(id)).rejects.toMatchObject({ key: "NOTHING_PENDING" });
+});
+
+test.each([
+  ["is stopped", { state: "Stopped" as const }, "Start it first"],
+  ["is in Error", { state: "Error" as const }, "must be Running"],
+  ["is not healthy", { health: { status: "degraded" as const, since: 0, reason: "Full.", checks: [] } }, "Full."],
+])("it is refused for a service that %s", async (_name, status, words) => {
+  const [id = ""] = await ground.running(1, status);
+  await expect(ground.apply(id)).rejects.toMatchObject({ key: "WRONG_STATE", message: expect.stringContaining(words) });
+});
+
+test("another operation is refused meanwhile, and deletion ends it", async () => {
+  const [id = ""] = await ground.running();
+  const { id: operationId } = await ground.apply(id);
+  const operation = ground.collections.operations.get(operationId)?.object;
+  expect(() => requestVerb(ground.objectOf(id).object, "restart", operation, uuidv7(), ground.world.now)).toThrow(
+    /in progress/,
+  );
+  const deletion = requestVerb(ground.objectOf(id).object, "delete", operation, uuidv7(), ground.world.now);
+  expect(deletion).toMatchObject({ kind: "change", ended: { status: { state: "cancelled" } } });
+});

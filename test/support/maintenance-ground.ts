@@ -1,0 +1,203 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import type { Call } from "@holdfast/common/call.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { type Hold, holdPrefix } from "@holdfast/controller/clock/holds.ts";
+import { type Collections, createCollections } from "@holdfast/controller/collections.ts";
+import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
+import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
+import { brakeRecordId } from "@holdfast/controller/maintenance/brake-record.ts";
+import { registerChanges } from "@holdfast/controller/maintenance/image-register.ts";
+import { createMaintenanceApi } from "@holdfast/controller/maintenance/maintenance-api.ts";
+import { createMaintenanceBrake } from "@holdfast/controller/maintenance/maintenance-brake.ts";
+import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
+import { settleMaintenance } from "@holdfast/controller/maintenance/settle-maintenance.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
+import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";
+import { completed } from "@holdfast/controller/operation/operation.ts";
+import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
+import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
+import { retryConflict } from "@holdfast/controller/store/retry-conflict.ts";
+import { createUnitOfWork } from "@holdfast/controller/store/unit-of-work.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { Maintenance, MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { startTestEtcd } from "./etcd.ts";
+
+export const hourMs = 3_600_000;
+const monday = Date.parse("2026-11-16T12:00:00Z");
+
+/** What is so, for a test to change. */
+interface World {
+  now: number;
+  holds: Hold[];
+  /** Parameters of every engine that wait for a restart. */
+  pendingRestart: string[];
+  /** That every engine orders texts by. */
+  textLibraries: string[];
+}
+
+export const call = {
+  principal: { kind: "user", name: "anna", organizationId: "o" },
+  source: "127.0.0.1",
+  requestId: "r",
+  signal: new AbortController().signal,
+  setHeader() {},
+} as unknown as Call;
+
+export type MaintenanceGround = Awaited<ReturnType<typeof startMaintenanceGround>>;
+
+/**
+ * Services, machines and images in a real etcd, for maintenance to be begun on. Nobody reconciles here: an operation
+ * goes on until a test ends it.
+ */
+export async function startMaintenanceGround() {
+  const etcd = await startTestEtcd();
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const collections = createCollections(store);
+  await collections.ready;
+  const world: World = { now: monday, holds: [], pendingRestart: [], textLibraries: [] };
+  const clock = { now: () => world.now, monotonicMs: () => world.now };
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+  const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+  const unheld = () => ({ key: `${holdPrefix}maintenance`, modRevision: 0n });
+  const fleet = {
+    session: () => ({ bootId: "b" }) as SessionFacts,
+    observation: () => ({
+      instance: create(InstanceObservationSchema, {
+        state: "running",
+        engineVersion: "17.10",
+        pendingRestart: world.pendingRestart,
+        textLibraries: world.textLibraries,
+      }),
+      observedAt: 0,
+      bootId: "b",
+    }),
+  };
+
+  /** What a controller has, with a memory of its own where that is given. */
+  function controller(memory: Collections = collections) {
+    const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
+    const access = createServiceAccess({ services, operations });
+    const holds = { list: () => world.holds, set: async (one: Hold) => void world.holds.push(one), unheld };
+    const brake = createMaintenanceBrake({ begin, services, operations, brakeRecords, holds, now: clock.now });
+    const collected = { services, operations, machines, hosts, nodeImages };
+    return { ...collected, begin, access, fleet, brake, clock, newId: uuidv7, log: silentLog };
+  }
+
+  function api() {
+    const { handlers } = createMaintenanceApi({ ...controller(), maintenanceHeld: () => world.holds.length > 0 });
+    return handlers as unknown as {
+      [K in keyof typeof MaintenanceService.method]: (
+        input: object,
+        call: Call,
+      ) => Promise<K extends "getMaintenance" ? Maintenance : Operation>;
+    };
+  }
+
+  function objectOf(id: string) {
+    const stored = collections.services.get(id);
+    if (stored === undefined) throw new Error(`no service ${id}`);
+    return stored;
+  }
+
+  return {
+    store,
+    collections,
+    world,
+    begin,
+    unheld,
+    controller,
+    objectOf,
+    api,
+    apply: (serviceId: string, ...updateIds: string[]) => api().applyMaintenance({ serviceId, updateIds }, call),
+
+    /** All as it is on a Monday at noon, with an image from an hour ago. */
+    async prepare(): Promise<void> {
+      Object.assign(world, { now: monday, holds: [], pendingRestart: [], textLibraries: [] });
+      const unit = begin();
+      const facts = [
+        { engine: "postgresql", version: "17", available: true, image: "trixie-2", engineVersion: "17.11" },
+      ];
+      for (const image of registerChanges(facts, [], new Set(), monday - hourMs).added)
+        unit.create("node-image", image);
+      await collections.reached(await unit.commit(), 30_000);
+    },
+
+    /** Leaves nothing of a test. */
+    async clear(): Promise<void> {
+      const unit = begin();
+      for (const stored of collections.services.values()) unit.remove("managed-service", stored);
+      for (const stored of collections.operations.values()) unit.remove("operation", stored);
+      for (const stored of collections.machines.values()) unit.remove("machine", stored);
+      for (const stored of collections.nodeImages.values()) unit.remove("node-image", stored);
+      const record = await collections.brakeRecords.fresh(brakeRecordId);
+      if (record !== undefined) unit.remove("maintenance-brake", record);
+      await collections.reached(await unit.commit(), 30_000);
+    },
+
+    /** Services that run from an older image, in a window that opens on Sunday at three. */
+    async running(count = 1, change: Partial<ManagedServiceObject["status"]> = {}): Promise<string[]> {
+      const unit = begin();
+      const ids = Array.from({ length: count }, () => {
+        const id = uuidv7();
+        const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
+        const spec = { databaseType: "postgresql", version: "17", nodes: [{ id }], power: "on", image: "" };
+        const counts = { instanceGeneration: 3, restartCount: 0, maintenanceWindow: { day: 6, hour: 3 } };
+        const health = { status: "healthy", since: 0, reason: "", checks: [] };
+        const status = {
+          state: "Running",
+          error: null,
+          operationId: null,
+          primaryNodeId: id,
+          nodes: [],
+          health,
+          maintenance: noMaintenance,
+        };
+        unit.create("managed-service", {
+          metadata,
+          spec: { ...spec, ...counts },
+          status: { ...status, ...change },
+        } as unknown as ManagedServiceObject);
+        unit.create("machine", { metadata, spec: { image: "trixie-1" }, status: {} } as unknown as MachineObject);
+        return id;
+      });
+      await collections.reached(await unit.commit(), 30_000);
+      return ids;
+    },
+
+    /** As reconcilers look, until nothing more is written; who was not the first looks again. */
+    async look(id: string, from = controller()): Promise<number | null> {
+      for (;;) {
+        const looked = await retryConflict(call.signal, () => settleMaintenance(objectOf(id), from, call.signal));
+        if (looked.written === undefined) return looked.lookAgainMs;
+      }
+    },
+
+    /** As if the operation of the service were over. */
+    async end(id: string): Promise<void> {
+      const { object } = objectOf(id);
+      const operation = collections.operations.get(object.status.operationId ?? "");
+      if (operation === undefined) throw new Error(`service ${id} has no operation`);
+      const unit = begin();
+      unit.update("operation", operation, completed(operation.object, world.now));
+      unit.update("managed-service", objectOf(id), { ...object, status: { ...object.status, operationId: null } });
+      await collections.reached(await unit.commit(), 30_000);
+    },
+
+    /** Events in the outbox about a service, in order. */
+    async eventsOf(id: string): Promise<{ type: string; data: object }[]> {
+      const { values } = await store.list("/holdfast/v1/outbox/", { limit: 500 });
+      return values
+        .map(({ value }) => JSON.parse(value) as { entry: string; type: string; objectId: string; data: object })
+        .filter(({ entry, objectId }) => entry === "event" && objectId === id);
+    },
+
+    async stop(): Promise<void> {
+      collections.close();
+      await store.close();
+      await etcd.stop();
+    },
+  };
+}
