@@ -131,6 +131,8 @@ export interface TestSession {
   readonly call: ClientDuplexStream<AgentFrame, ControllerFrame>;
   readonly received: ControllerFrame[];
   say(frame: MessageInitShape<typeof AgentFrameSchema>["frame"]): void;
+  /** Says a heartbeat every 300 ms until the stream ends. */
+  beat(): void;
   /** The first frame of a kind, that came or will come. */
   expect<K extends Kind>(kind: K, matches?: (value: ValueOf<K>) => boolean): Promise<ValueOf<K>>;
   /** The status that the stream ended with. */
@@ -160,6 +162,10 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
     say(frame) {
       sequence += 1n;
       call.write(create(AgentFrameSchema, { sequence, frame: frame ?? { case: undefined } }));
+    },
+    beat() {
+      const timer = setInterval(() => session.say({ case: "heartbeat", value: {} }), 300);
+      void ended.then(() => clearInterval(timer));
     },
     expect<K extends Kind>(kind: K, matches: (value: ValueOf<K>) => boolean = () => true) {
       return new Promise<ValueOf<K>>((resolve, reject) => {

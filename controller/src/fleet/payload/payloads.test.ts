@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { create } from "@bufbuild/protobuf";
-import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { taskRequest } from "../../../../test/support/task-request.ts";
 import {
   helloOf,
   openSession,
@@ -18,7 +17,6 @@ import {
   type TestInstallation,
 } from "../../../../test/support/test-fleet.ts";
 import { createDirectoryStore } from "../../objects/directory-store.ts";
-import type { TaskRequest } from "../task/task.ts";
 
 let installation: TestInstallation;
 let controller: TestController;
@@ -59,14 +57,7 @@ function working(client: Parameters<typeof readPayload>[0], session: TestSession
   });
 }
 
-const control: TaskRequest = {
-  ownerId: "s",
-  generation: 1,
-  term: 0,
-  lane: "control",
-  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
-  deadlineMs: 10_000,
-};
+const control = { ...taskRequest, deadlineMs: 10_000 };
 
 test("30 MB go to a machine and back, and control tasks are answered meanwhile", async () => {
   const { client, session } = await open("carrier");

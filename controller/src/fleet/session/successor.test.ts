@@ -1,6 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { taskRequest } from "../../../../test/support/task-request.ts";
 import { helloOf, openSession } from "../../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -8,7 +7,6 @@ import {
   type TestController,
   type TestInstallation,
 } from "../../../../test/support/test-fleet.ts";
-import type { TaskRequest } from "../task/task.ts";
 
 let installation: TestInstallation;
 let controller: TestController;
@@ -19,14 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-const request: TaskRequest = {
-  ownerId: "s",
-  generation: 1,
-  term: 0,
-  lane: "query",
-  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
-  deadlineMs: 60_000,
-};
+const request = { ...taskRequest, lane: "query" } as const;
 const hello = (machineId: string, change: object) => {
   const { case: kind, value } = helloOf(machineId);
   return { case: kind, value: { ...value, ...change } };

@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { taskRequest } from "../../../../test/support/task-request.ts";
 import { dial, helloOf, openSession } from "../../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -11,7 +10,6 @@ import {
   type TestController,
   type TestInstallation,
 } from "../../../../test/support/test-fleet.ts";
-import type { TaskRequest } from "../task/task.ts";
 
 let installation: TestInstallation;
 let survivor: TestController;
@@ -21,15 +19,6 @@ beforeAll(async () => {
   survivor = await startController(installation, "c-survivor", { limits: { tickMs: 100 } });
 });
 afterAll(() => installation?.close());
-
-const request: TaskRequest = {
-  ownerId: "s",
-  generation: 1,
-  term: 0,
-  lane: "control",
-  input: { case: "listEngineUsers", value: create(ListEngineUsersSchema) },
-  deadlineMs: 60_000,
-};
 
 async function startDoomed(controllerId: string, leaseS = 2) {
   const { etcd, masterKey, directory } = installation;
@@ -49,7 +38,7 @@ test("when the holder is killed, the tasks it delivered are delivered again by w
   await expect.poll(() => survivor.fleet.session("m-1")?.controllerId).toBe("c-doomed");
 
   const ids = Array.from({ length: 20 }, (_, n) => `t-${n}`);
-  await Promise.all(ids.map((id) => survivor.fleet.submit("m-1", id, request)));
+  await Promise.all(ids.map((id) => survivor.fleet.submit("m-1", id, taskRequest)));
   const tasks = await Promise.all(ids.map((id) => session.expect("task", (task) => task.id === id)));
   // Half of the results are on their way when the holder dies: each is stored and acknowledged, or asked for again.
   for (const { id } of tasks.slice(0, 10)) {
@@ -57,7 +46,7 @@ test("when the holder is killed, the tasks it delivered are delivered again by w
   }
   child.kill("SIGKILL");
   await session.ended;
-  await expect(survivor.fleet.run("m-1", request, 500)).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+  await expect(survivor.fleet.run("m-1", taskRequest, 500)).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
 
   const again = openSession(survivor.dial(identity), helloOf("m-1", ids));
   await again.expect("welcome");

@@ -2,13 +2,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import {
-  ConvergeInstanceSchema,
-  ListEngineUsersSchema,
-  PutEngineUserSchema,
-  type Task,
-} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { ConvergeInstanceSchema, PutEngineUserSchema, type Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { taskRequest } from "../../../../test/support/task-request.ts";
 import { type AgentIdentity, helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
 import {
   newInstallation,
@@ -30,9 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-const listUsers: TaskInput = { case: "listEngineUsers", value: create(ListEngineUsersSchema) };
-
-function request(input: TaskInput = listUsers, deadlineMs = 60_000): TaskRequest {
+function request(input: TaskInput = taskRequest.input, deadlineMs = 60_000): TaskRequest {
   return { ownerId: "service-1", generation: 3, term: 1, lane: "control", input, deadlineMs };
 }
 
@@ -138,7 +132,7 @@ test("a failure of the agent, a cancel, a passed deadline and a deleted machine 
   await two.fleet.cancel("t-cancelled");
   await session.expect("cancelTask", ({ taskId }) => taskId === "t-cancelled");
 
-  await one.fleet.submit("ends", "t-slow", request(listUsers, 300));
+  await one.fleet.submit("ends", "t-slow", request(taskRequest.input, 300));
   await session.expect("cancelTask", ({ taskId }) => taskId === "t-slow");
   expect(one.fleet.task("t-slow")).toMatchObject({
     status: "failed",
