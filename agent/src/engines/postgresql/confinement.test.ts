@@ -3,6 +3,7 @@ import { postgresqlExtensions } from "@holdfast/common/engine-catalogue/postgres
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { forbidden, tricks } from "../../../../test/support/confinement-statements.ts";
 import { connectPostgresql, scramVerifier } from "../../../../test/support/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
@@ -10,114 +11,6 @@ import { withSession } from "./session.ts";
 
 const roles = { app_user: "admin", ops: "admin", writer: "readwrite", reader: "readonly" } as const;
 type User = keyof typeof roles;
-
-/** What nobody may do, tried by every user; each is refused. */
-const forbidden: readonly string[] = [
-  "ALTER ROLE CURRENT_USER SUPERUSER",
-  "ALTER ROLE CURRENT_USER REPLICATION",
-  "ALTER ROLE CURRENT_USER BYPASSRLS",
-  "ALTER ROLE holdfast PASSWORD 'x'",
-  "ALTER ROLE holdfast_admin LOGIN",
-  "ALTER ROLE holdfast_admin RENAME TO mine",
-  "DROP ROLE holdfast_readonly",
-  "CREATE ROLE evil SUPERUSER",
-  "CREATE ROLE evil REPLICATION",
-  "CREATE ROLE evil BYPASSRLS",
-  "CREATE ROLE evil IN ROLE pg_execute_server_program",
-  "CREATE ROLE evil IN ROLE holdfast",
-  "CREATE ROLE evil IN ROLE holdfast_admin",
-  "GRANT holdfast TO CURRENT_USER",
-  "GRANT holdfast_admin TO CURRENT_USER",
-  "SET ROLE holdfast",
-  "SET SESSION AUTHORIZATION holdfast",
-  "REASSIGN OWNED BY holdfast TO CURRENT_USER",
-  "DROP OWNED BY holdfast",
-  "ALTER SYSTEM SET shared_preload_libraries = 'x'",
-  "SELECT pg_reload_conf()",
-  "SELECT pg_rotate_logfile()",
-  "SET session_preload_libraries = 'x'",
-  "ALTER ROLE CURRENT_USER SET session_preload_libraries = 'x'",
-  "ALTER DATABASE defaultdb SET session_preload_libraries = 'x'",
-  "SET session_replication_role = replica",
-  "SET log_statement = 'all'",
-  "SET log_min_duration_statement = 0",
-  "SET dynamic_library_path = '/tmp'",
-  "LOAD '/tmp/evil.so'",
-  "LOAD 'dblink'",
-  "COPY (SELECT 1) TO PROGRAM 'id'",
-  "COPY pg_class FROM PROGRAM 'id'",
-  "COPY (SELECT 1) TO '/tmp/out'",
-  "CREATE TEMP TABLE t (a text); COPY t FROM '/etc/passwd'",
-  "SELECT pg_read_file('/etc/passwd')",
-  "SELECT pg_read_binary_file('global/pg_control')",
-  "SELECT pg_ls_dir('/')",
-  "SELECT pg_stat_file('/etc/passwd')",
-  "SELECT lo_import('/etc/passwd')",
-  "SELECT lo_export(1, '/tmp/out')",
-  "SELECT rolpassword FROM pg_authid",
-  "SELECT * FROM pg_shadow",
-  "UPDATE pg_authid SET rolsuper = true",
-  "UPDATE pg_database SET datdba = 1",
-  "DELETE FROM pg_class",
-  "CREATE FUNCTION evil() RETURNS int LANGUAGE c AS '/tmp/evil.so', 'evil'",
-  "CREATE FUNCTION evil() RETURNS int LANGUAGE internal AS 'pg_read_file'",
-  "CREATE LANGUAGE evil HANDLER plpgsql_call_handler",
-  "CREATE EVENT TRIGGER evil ON ddl_command_start EXECUTE FUNCTION holdfast.grant_on_create()",
-  "ALTER EVENT TRIGGER holdfast_grant_on_create DISABLE",
-  "DROP EVENT TRIGGER holdfast_grant_on_create",
-  "DROP SCHEMA holdfast CASCADE",
-  "ALTER SCHEMA holdfast OWNER TO CURRENT_USER",
-  "CREATE TABLE holdfast.mine (a int)",
-  "CREATE OR REPLACE FUNCTION holdfast.grant_on_create() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
-  "ALTER FUNCTION holdfast.grant_on_create() OWNER TO CURRENT_USER",
-  "ALTER FUNCTION holdfast.grant_on_create() SET search_path = public",
-  "CREATE FUNCTION pg_catalog.evil() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-  "CREATE TABLE pg_catalog.evil (a int)",
-  "CREATE CAST (text AS int) WITHOUT FUNCTION",
-  "CREATE OPERATOR CLASS evil FOR TYPE int USING btree AS STORAGE int",
-  "CREATE ACCESS METHOD evil TYPE INDEX HANDLER bthandler",
-  "CREATE FOREIGN DATA WRAPPER evil",
-  "CREATE SERVER evil FOREIGN DATA WRAPPER file_fdw",
-  "CREATE TABLESPACE evil LOCATION '/tmp'",
-  "CREATE SUBSCRIPTION evil CONNECTION 'host=/tmp user=holdfast' PUBLICATION p",
-  "SELECT pg_create_physical_replication_slot('evil')",
-  "SELECT pg_create_logical_replication_slot('evil', 'pgoutput')",
-  "SELECT pg_create_restore_point('evil')",
-  "SELECT pg_switch_wal()",
-  "SELECT pg_backup_start('evil')",
-  "SELECT pg_promote()",
-  "CHECKPOINT",
-  "DROP DATABASE holdfast",
-  "DROP DATABASE template1",
-  "ALTER DATABASE holdfast OWNER TO CURRENT_USER",
-  "ALTER DATABASE holdfast SET search_path = evil",
-  "ALTER DATABASE template0 ALLOW_CONNECTIONS true",
-  "ALTER DATABASE template1 RENAME TO mine",
-  "CREATE DATABASE mine TEMPLATE holdfast",
-  "DO $$ BEGIN EXECUTE 'SET ROLE holdfast'; END $$",
-];
-
-/** Statements that no wall stands before, whose effect must stay harmless; the checks below look. */
-const tricks: readonly string[] = [
-  // Owners can set what all who enter their database get, the platform too.
-  "CREATE SCHEMA trap",
-  "CREATE FUNCTION trap.now() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN '-infinity'; END $$",
-  "CREATE FUNCTION trap.format(text, VARIADIC text[]) RETURNS text LANGUAGE sql AS $$ SELECT 'ALTER ROLE app_user SUPERUSER' $$",
-  "ALTER DATABASE defaultdb SET search_path = trap, pg_catalog",
-  "ALTER DATABASE defaultdb SET role = 'app_user'",
-  "ALTER DATABASE defaultdb SET default_transaction_read_only = on",
-  "ALTER DATABASE defaultdb SET standard_conforming_strings = off",
-  "SET search_path = trap, pg_catalog",
-  // Names that would break out of what the event trigger puts together.
-  `CREATE TABLE "x; ALTER ROLE app_user SUPERUSER; --" (a int)`,
-  `CREATE SCHEMA "y TO app_user; ALTER ROLE app_user SUPERUSER; --"`,
-  `CREATE TABLE trap."holdfast_readonly" (a serial)`,
-  "CREATE VIEW trap.roles AS SELECT * FROM pg_roles",
-  // Operators of its own, in front of pg_catalog's, for a function that runs as superuser.
-  "CREATE FUNCTION trap.eq(name, name) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE app_user SUPERUSER; RETURN true; END $$",
-  "CREATE OPERATOR trap.<> (LEFTARG = name, RIGHTARG = name, FUNCTION = trap.eq)",
-  "CREATE TABLE trap.after_operators (a serial)",
-];
 
 describe.each(["17", "18"])("users of postgresql %s", (version) => {
   describe.skipIf(!hasEngine("postgresql", version))("stay inside", () => {
