@@ -1,0 +1,140 @@
+import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { describe, expect, it } from "vitest";
+import { grpcAs } from "../../support/organizations.ts";
+import { basic, type Rest } from "../../support/rest.ts";
+import { startSecondController } from "../../support/second-controller.ts";
+import { createServices } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
+
+/** API keys, tokens and the credentials of operators: what they grant, and how they end. */
+export function credentialCases(its: AccessUnderTest): void {
+  describe("credentials", () => {
+    it("operators make, turn and end the credentials of operators, and one of them stays", async () => {
+      const first = grpcAs(its.platform, its.platform.operator);
+      const operators = first.of(OperatorService);
+      try {
+        await expect(operators.revokeOperator({ username: "admin" })).rejects.toThrow(/only operator/);
+        await expect(operators.createOperator({ username: "anna" })).rejects.toThrow(/in use/);
+        const made = await operators.createOperator({ username: "olga" });
+        const asOlga = async (password: string) => {
+          const channel = grpcAs(its.platform, basic("olga", password));
+          try {
+            return (await channel.of(OperatorService).listOperators({})).operators.map(({ username }) => username);
+          } finally {
+            channel.close();
+          }
+        };
+        expect(await asOlga(made.password)).toEqual(["admin", "olga"]);
+        expect((await its.platform.rest.as(basic("olga", made.password)).get("/managed-services")).status).toBe(403);
+        const turned = await operators.rotateOperator({ username: "olga" });
+        await expect(asOlga(made.password)).rejects.toThrow("UNAUTHENTICATED");
+        expect(await asOlga(turned.password)).toHaveLength(2);
+        const { setupToken } = await operators.resetUser({ userId: "olga" });
+        await expect(asOlga(turned.password)).rejects.toThrow("UNAUTHENTICATED");
+        expect(setupToken).toMatch(/^hfu_/);
+        await operators.revokeOperator({ username: "olga" });
+        await expect(operators.rotateOperator({ username: "olga" })).rejects.toThrow(/no operator/);
+      } finally {
+        first.close();
+      }
+    });
+
+    it("a key grants what its maker has, shows its last use, turns with an overlap and ends at once", async () => {
+      const made = await its.platform.rest.post<Created>("/api-keys", {
+        name: "maker",
+        scopes: ["services:read", "keys:*"],
+      });
+      expect(made.status).toBe(201);
+      const maker = its.platform.rest.as(basic(made.json.id, made.json.secret));
+      expect((await maker.post("/api-keys", { name: "more", scopes: ["services:write"] })).json).toMatchObject({
+        status: 403,
+        scope: "services:write",
+      });
+      expect(await status(maker.post(`/api-keys/${its.platform.admin.api_key_id}/rotate`, {}))).toBe(403);
+      const unknown = await maker.post("/api-keys", { name: "x", scopes: ["platform:read", "services:fly"] });
+      expect(unknown.json).toMatchObject({ errors: [{ field: "scopes[0]" }, { field: "scopes[1]" }] });
+      const list = await maker.get<{ api_keys: { id: string; last_used_from: string }[] }>("/api-keys?limit=200");
+      expect(list.json.api_keys.find(({ id }) => id === made.json.id)?.last_used_from).toBe("127.0.0.1");
+      expect(list.text).not.toContain(made.json.secret);
+      const turned = await its.platform.rest.post<Created>(`/api-keys/${made.json.id}/rotate`, { overlap_hours: 1 });
+      expect(turned.status).toBe(200);
+      expect(await status(maker.get("/me"))).toBe(200);
+      const again = await its.platform.rest.post<Created>(`/api-keys/${made.json.id}/rotate`, {});
+      expect(await status(maker.get("/me"))).toBe(401);
+      const current = its.platform.rest.as(basic(again.json.id, again.json.secret));
+      expect(await status(current.get("/me"))).toBe(200);
+      expect(await status(its.platform.rest.delete(`/api-keys/${made.json.id}`))).toBe(204);
+      expect(await status(current.get("/me"))).toBe(401);
+    });
+
+    it("a token limited to one service shows that one and makes nothing", async () => {
+      const services = createServices(its.platform);
+      const [mine, other] = [await services.create("mine"), await services.create("other")];
+      const resources = [{ kind: "managed-service", id: mine.id }];
+      const wanted = { scopes: ["services:read", "services:write"], ttl_seconds: 60, resources };
+      const made = await its.platform.rest.post<Created>("/tokens", wanted);
+      expect(made.status).toBe(201);
+      const limited = its.platform.rest.as(`Bearer ${made.json.token}`);
+      const list = await limited.get<{ services: { id: string }[] }>("/managed-services");
+      expect(list.json.services.map(({ id }) => id)).toEqual([mine.id]);
+      expect(await status(limited.get(`/managed-services/${other.id}`))).toBe(404);
+      const body = { name: "new", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1 };
+      expect(await status(limited.post("/managed-services", body))).toBe(403);
+      const seen = await limited.get<{ events: { service_id?: string; object_id?: string }[] }>("/events?limit=200");
+      expect(seen.status).toBe(200);
+      expect(seen.text).not.toContain(other.id);
+      expect(await status(limited.get(`/managed-services/${other.id}/events`))).toBe(404);
+      expect(await status(its.platform.rest.delete(`/organizations/${its.organizationId}`))).toBe(409);
+      expect(await status(its.platform.rest.delete(`/tokens/${made.json.id}`))).toBe(204);
+      expect(await status(limited.get("/managed-services"))).toBe(401);
+    });
+
+    it("everybody makes and ends tokens of their own, and a token ends itself; what is of others needs keys:write", async () => {
+      const vera = await its.newPerson("vera", "a third password", "viewer");
+      const wanted = { scopes: ["services:read", "keys:read"], ttl_seconds: 60 };
+      const [first, second] = [
+        await vera.post<Created>("/tokens", wanted),
+        await vera.post<Created>("/tokens", wanted),
+      ];
+      expect([first.status, second.status]).toEqual([201, 201]);
+      expect(await status(vera.post("/tokens", { ...wanted, scopes: ["services:write"] }))).toBe(403);
+      const session = its.platform.rest.as(`Bearer ${first.json.token}`);
+      expect((await session.post("/tokens", wanted)).json).toMatchObject({ status: 403, scope: "keys:write" });
+      const foreign = await its.platform.rest.post<Created>("/tokens", wanted);
+      for (const other of [vera, session]) {
+        const refused = await other.delete(`/tokens/${foreign.json.id}`);
+        expect(refused.json).toMatchObject({ status: 403, scope: "keys:write" });
+      }
+      expect(await status(session.delete(`/tokens/${second.json.id}`))).toBe(403);
+      expect(await status(vera.delete(`/tokens/${second.json.id}`))).toBe(204);
+      expect(await status(session.delete(`/tokens/${first.json.id}`))).toBe(204);
+      expect(await status(session.get("/me"))).toBe(401);
+    });
+
+    it("what is revoked on one controller is refused on another as soon as that has seen it", async () => {
+      const second = await startSecondController(its.platform);
+      try {
+        const scopes = ["services:read", "keys:read", "keys:write"];
+        const key = await its.platform.rest.post<Created>("/api-keys", { name: "k", scopes });
+        const ofKey = (on: Rest) => on.as(basic(key.json.id, key.json.secret));
+        const token = await ofKey(its.platform.rest).post<Created>("/tokens", { scopes, ttl_seconds: 600 });
+        expect([key.status, token.status]).toEqual([201, 201]);
+        const revoked = [ofKey(second.rest), second.rest.as(`Bearer ${token.json.token}`)];
+        // In use there, so that whatever a controller remembers of a good credential is remembered.
+        for (const rest of revoked)
+          await waitUntil("it works on the second one", async () => (await rest.get("/catalog")).status === 200);
+        const { headers } = await its.platform.rest.delete(`/api-keys/${key.json.id}`);
+        const revision = String(headers["holdfast-revision"]);
+        // This read waits for the revision, as any reader may ask; 503 says that it is not there after a second.
+        await waitUntil("the second one has seen it", async () => {
+          for (const rest of revoked) await rest.get("/catalog");
+          return (await second.rest.get("/catalog", { headers: { "holdfast-revision": revision } })).status === 200;
+        });
+        for (const rest of revoked) expect(await status(rest.get("/catalog"))).toBe(401);
+      } finally {
+        await second.stop();
+      }
+    });
+  });
+}

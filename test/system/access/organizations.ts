@@ -1,0 +1,106 @@
+import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { describe, expect, it } from "vitest";
+import { dumpEtcd } from "../../support/etcd-dump.ts";
+import { grpcAs } from "../../support/organizations.ts";
+import { basic } from "../../support/rest.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
+
+/** Organizations, and what each may have. */
+export function organizationCases(its: AccessUnderTest): void {
+  describe("organizations", () => {
+    it("a person of two organizations names one, and an organization without services can go", async () => {
+      const made = await its.owner.post<Created>("/organizations", { name: "second" });
+      expect(made.status).toBe(201);
+      const { id } = made.json;
+      expect((await its.owner.get("/managed-services")).json).toMatchObject({
+        status: 400,
+        code: "organization_required",
+      });
+      expect((await its.owner.get<{ organizations: unknown[] }>("/organizations")).json.organizations).toHaveLength(2);
+      expect((await its.of(its.owner, id, "GET", "/managed-services")).json).toEqual({
+        services: [],
+        next_cursor: null,
+      });
+      expect((await its.of(its.owner, id, "GET", `/organizations/${its.organizationId}`)).status).toBe(404);
+      // A path that names the organization needs no header, whatever the verb; what is not theirs does not exist.
+      for (const each of [id, its.organizationId]) {
+        expect((await its.owner.get(`/organizations/${each}`)).json).toMatchObject({ id: each });
+        expect(await status(its.owner.get(`/organizations/${each}/members`))).toBe(200);
+      }
+      expect((await its.owner.patch(`/organizations/${id}`, { name: "the second" })).json).toMatchObject({ id });
+      expect((await its.owner.get(`/organizations/${its.platform.admin.api_key_id}`)).json).toMatchObject({
+        status: 404,
+        code: "object_not_found",
+      });
+      const key = await its.of(its.owner, id, "POST", "/api-keys", { name: "k", scopes: ["services:read"] });
+      const keyed = its.platform.rest.as(basic(key.json.id, key.json.secret));
+      expect(await status(keyed.get("/managed-services"))).toBe(200);
+      const webhook = await its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" });
+      expect((await its.owner.delete(`/organizations/${id}`)).status).toBe(204);
+      expect(await status(keyed.get("/managed-services"))).toBe(401);
+      await waitUntil("nothing of it is left", async () => {
+        const keys = [...(await dumpEtcd(its.platform.directory)).keys()].filter((name) => !name.includes("/outbox/"));
+        return keys.every((name) => [id, key.json.id, webhook.json.id].every((gone) => !name.includes(gone)));
+      });
+    });
+
+    it("an operator sets what an organization may have, which then sees the figures", async () => {
+      const channel = grpcAs(its.platform, its.platform.operator);
+      const rpcs = channel.of(OrganizationService);
+      try {
+        const small = (await rpcs.createOrganization({ name: "small", quota: { storageGb: 2 } })).id;
+        const { apiKey, secret } = await rpcs.createApiKey({ organizationId: small, name: "k" });
+        const rest = its.platform.rest.as(basic(apiKey?.id ?? "", secret));
+        const set = (limits: Partial<Record<"webhooks" | "apiKeys" | "members", number>>, paths: string[]) =>
+          rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
+        const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
+        expect((await rest.post("/managed-services", service)).json).toMatchObject({
+          status: 409,
+          code: "quota_exceeded",
+          quota: "storage_gb",
+          used: 0,
+          asked: 3,
+          limit: 2,
+        });
+        await set({ webhooks: 1, apiKeys: 1, members: 0 }, ["webhooks", "api_keys", "members"]);
+        expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
+        const figures = { used: 1, asked: 1, limit: 1 };
+        expect((await rest.post("/webhooks", { url: "https://1.1.1.1/" })).json).toMatchObject({
+          status: 409,
+          code: "webhook_limit_reached",
+          quota: "webhooks",
+          ...figures,
+        });
+        expect((await rest.post("/api-keys", { name: "more", scopes: ["org:read"] })).json).toMatchObject({
+          status: 409,
+          code: "quota_exceeded",
+          quota: "api_keys",
+          ...figures,
+        });
+        expect((await rest.get(`/organizations/${small}`)).json).toMatchObject({
+          quota: { services: 100, storage_gb: 2, webhooks: 1, api_keys: 1, members: 0, tokens: 1_000 },
+          usage: { services: 0, storage_gb: 0, webhooks: 1, api_keys: 1, members: 0, tokens: 0 },
+        });
+        const back = await set({}, ["webhooks"]);
+        expect(back).toMatchObject({ quota: { webhooks: 20, apiKeys: 1 }, usage: { webhooks: 1 } });
+        expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
+      } finally {
+        channel.close();
+      }
+    });
+
+    it("two requests at once, on whatever replica, never make one too many", async () => {
+      const made = await its.owner.post<Created>("/organizations", { name: "crowd" });
+      const { id } = made.json;
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, () => its.of(its.owner, id, "POST", "/webhooks", { url: "https://1.1.1.1/" })),
+      );
+      const refused = answers.filter((answer) => answer.json["code"] === "webhook_limit_reached");
+      expect(refused.length).toBeGreaterThan(0);
+      const listed = await its.of(its.owner, id, "GET", "/webhooks?limit=200");
+      expect(listed.json["webhooks"]).toHaveLength(20);
+      expect(await status(its.owner.delete(`/organizations/${id}`))).toBe(204);
+    });
+  });
+}

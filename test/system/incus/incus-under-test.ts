@@ -1,0 +1,108 @@
+import { addressOf } from "../../support/clients.ts";
+import { type ChangingImages, createChangingImages } from "../../support/changing-images.ts";
+import { type ForeignIncus, startForeignIncus } from "../../support/foreign-incus.ts";
+import { firstProcessOf, openIncusOf } from "../../support/incus-machines.ts";
+import { type Platform, startPlatform } from "../../support/platform.ts";
+import { testPublicNetwork } from "../../support/public-network.ts";
+import { createReleaseDirectory, type ReleaseDirectory } from "../../support/release-directory.ts";
+import { createServices, type RunningService, type Services } from "../../support/services.ts";
+
+/** One platform with a PostgreSQL, on a daemon that is there already and has others' things in it. */
+interface Started {
+  readonly daemon: ForeignIncus;
+  /** All that the daemon had before the platform. */
+  readonly before: Record<string, unknown>;
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly main: RunningService;
+  readonly images: ChangingImages;
+}
+
+export interface IncusUnderTest extends Started {
+  /** Releases of the agent. */
+  readonly code: ReleaseDirectory;
+  /** First process of the service's machine, as this host counts. */
+  pidOf(running: RunningService): Promise<number>;
+  /** Public and private, as names lead there. */
+  addressesOf(running: RunningService): Promise<[string, string]>;
+  start(): Promise<void>;
+  /** The platform alone, with what is its own in the daemon. */
+  removePlatform(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function createIncusUnderTest(): IncusUnderTest {
+  const code = createReleaseDirectory();
+  const own: { -readonly [K in keyof Started]?: Started[K] } = {};
+  function started<K extends keyof Started>(part: K): Started[K] {
+    const found = own[part];
+    if (found === undefined) throw new Error(`${part} was not started`);
+    return found as Started[K];
+  }
+  let removed = false;
+  const its: IncusUnderTest = {
+    code,
+    get daemon() {
+      return started("daemon");
+    },
+    get before() {
+      return started("before");
+    },
+    get platform() {
+      return started("platform");
+    },
+    get services() {
+      return started("services");
+    },
+    get main() {
+      return started("main");
+    },
+    get images() {
+      return started("images");
+    },
+    async start() {
+      own.daemon = await startForeignIncus();
+      own.before = await its.daemon.everything();
+      const network = await testPublicNetwork("routed");
+      own.images = createChangingImages({ looksOlder: false });
+      code.put("0.3.0");
+      own.platform = await startPlatform({
+        flags: ["--provider", "incus", "--incus-socket", its.daemon.socket, "--public-addresses", network],
+        environment: {
+          HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
+          HOLDFAST_CACHE: its.images.cache,
+          HOLDFAST_AGENT_CODE: code.directory,
+          HOLDFAST_AGENT_UPGRADE: "on",
+          HOLDFAST_AGENT_UPGRADE_SHARES: "100",
+          HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
+        },
+      });
+      own.services = createServices(its.platform);
+      // The very first machine waits for the image.
+      const { id } = await its.services.create("main");
+      await its.services.settled(id, "Running", 150_000);
+      own.main = await its.services.open(id);
+    },
+    async pidOf({ service }) {
+      const incus = openIncusOf(its.platform);
+      try {
+        return await firstProcessOf(incus, service.nodes[0]?.id ?? "");
+      } finally {
+        await incus.close();
+      }
+    },
+    addressesOf: ({ connection }) =>
+      Promise.all([addressOf(its.platform, connection.host), addressOf(its.platform, connection.private_host)]),
+    async removePlatform() {
+      removed = true;
+      await its.platform.remove();
+    },
+    async remove() {
+      if (!removed) await own.platform?.remove();
+      await own.daemon?.close();
+      own.images?.close();
+      code.remove();
+    },
+  };
+  return its;
+}

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { commandOnce, openValkey } from "../../support/clients.ts";
+import { listeners } from "../../support/incus-machines.ts";
+import { environmentsIn, filesWith, runInside } from "../../support/machine-inside.ts";
+import { connectFrom } from "../../support/network-place.ts";
+import type { IncusUnderTest } from "./incus-under-test.ts";
+
+/** What a machine knows of others and of the platform: nothing. */
+export function isolationCases(its: IncusUnderTest): void {
+  describe("its machines", () => {
+    it("has a Valkey that answers by name over TLS, keeps its values over a stop, and is no PostgreSQL's to reach", async () => {
+      const cache = await its.services.createRunning("cache", { database_type: "valkey" });
+      const ask = (command: string, ...args: string[]) =>
+        commandOnce(its.platform, cache.connection, { password: cache.password }, command, ...args);
+      expect(await ask("SET", "greeting", "hello")).toBe("OK");
+      await expect(
+        openValkey(its.platform, cache.connection, { password: cache.password, verify: "address" }),
+      ).rejects.toThrow("altnames");
+      await its.services.verb(cache.service.id, "stop");
+      await its.services.verb(cache.service.id, "start");
+      expect(await ask("GET", "greeting")).toBe("hello");
+
+      // A machine and its peers, its controllers and the names: nothing else.
+      const { host_address: host, agents_port, dns_port, api_port } = listeners(its.platform);
+      const [pid, pidOfCache] = [await its.pidOf(its.main), await its.pidOf(cache)];
+      expect(await connectFrom(pid, host, agents_port)).toBe("open");
+      expect(await connectFrom(pid, host, dns_port)).toBe("open");
+      expect(await connectFrom(pid, host, api_port)).toBe("refused");
+      for (const address of await its.addressesOf(cache))
+        expect(await connectFrom(pid, address, cache.connection.port)).toBe("refused");
+
+      // Each is root of other users of the host, and knows nothing of the other.
+      const [own, others] = [
+        await runInside(pid, "cat", "/proc/1/uid_map"),
+        readFileSync(`/proc/${pidOfCache}/uid_map`, "utf8"),
+      ];
+      const [ofMain = 0, ofCache = 0] = [readFileSync(`/proc/${pid}/uid_map`, "utf8"), others].map((map) =>
+        Number(map.trim().split(/\s+/)[1]),
+      );
+      expect(own).toMatch(/^\s*0\s/);
+      expect(ofMain).toBeGreaterThanOrEqual(100_000);
+      expect(ofCache).not.toBe(ofMain);
+      const id = cache.service.nodes[0]?.id ?? "none";
+      expect(await filesWith(pidOfCache, [id])).not.toEqual([]);
+      expect(await filesWith(pid, [id])).toEqual([]);
+      expect(readFileSync(`/proc/${pid}/mountinfo`, "utf8")).not.toContain(id);
+      await its.services.delete(cache.service.id);
+    });
+
+    it("has no credential of the platform, of its store or of Incus on a machine", async () => {
+      const pid = await its.pidOf(its.main);
+      const keys = join(its.platform.directory, "keys");
+      const { admin } = its.platform;
+      const secrets = [admin.password, admin.api_key_secret, admin.token];
+      for (const name of readdirSync(keys)) {
+        const text = readFileSync(join(keys, name), "utf8").trim();
+        secrets.push(...(name.endsWith(".json") ? (text.match(/[A-Za-z0-9+/_=-]{24,}/g) ?? []) : [text]));
+      }
+      const socket = listeners(its.platform).incus_socket ?? "";
+      expect(await filesWith(pid, [its.main.service.nodes[0]?.id ?? "none"])).not.toEqual([]);
+      expect(await filesWith(pid, [...secrets.filter((each) => !each.includes("\n")), socket])).toEqual([]);
+      const environments = await environmentsIn(pid);
+      expect(environments).toContain("HOLDFAST_MACHINE_ID");
+      expect([...secrets, socket].filter((each) => environments.includes(each))).toEqual([]);
+      // What Incus could give a container to speak to it by.
+      expect(
+        await runInside(pid, "sh", "-c", "ls -d /dev/incus /dev/lxd /var/lib/incus 2>/dev/null || echo none"),
+      ).toBe("none");
+    });
+  });
+}

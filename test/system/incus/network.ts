@@ -1,0 +1,148 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { addressOf, inside, queryOnce } from "../../support/clients.ts";
+import { listeners } from "../../support/incus-machines.ts";
+import {
+  type Attempt,
+  connectFrom,
+  countPackets,
+  linkOf,
+  makePlace,
+  type NetworkPlace,
+} from "../../support/network-place.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { IncusUnderTest } from "./incus-under-test.ts";
+
+const run = promisify(execFile);
+
+/** Addresses, who reaches them, and what a machine reaches itself. */
+export function networkCases(its: IncusUnderTest): void {
+  describe("its network", () => {
+    it("answers over TLS at its public address by name, at its private one by the private name, verified by each", async () => {
+      const { connection, password } = its.main;
+      const [publicAddress, privateAddress] = await its.addressesOf(its.main);
+      expect(publicAddress).toMatch(/^100\./);
+      expect(privateAddress).toMatch(/^10\./);
+      const sql =
+        "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
+      expect(await queryOnce(its.platform, connection, { password }, sql)).toEqual([{ at: publicAddress, tls: true }]);
+      expect(await queryOnce(its.platform, inside(connection), { password }, sql)).toEqual([
+        { at: privateAddress, tls: true },
+      ]);
+      // What the machine itself begins has its private address, wherever it leads.
+      const pid = await its.pidOf(its.main);
+      for (const to of [listeners(its.platform).host_address, "192.0.2.1"]) {
+        const { stdout } = await run("nsenter", ["--target", String(pid), "--net", "ip", "-json", "route", "get", to]);
+        expect(JSON.parse(stdout)).toMatchObject([{ prefsrc: privateAddress }]);
+      }
+    });
+
+    it("is reached at both its addresses from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {
+      const [guest, stranger] = await Promise.all([makePlace("in", 0), makePlace("out", 1)]);
+      const path = `/managed-services/${its.main.service.id}`;
+      const addresses = await its.addressesOf(its.main);
+      const allow = async (allowed_cidrs: readonly string[]) =>
+        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
+      const becomes = async (place: NetworkPlace, wanted: Attempt) =>
+        waitUntil(`the service is ${wanted} to ${place.address}`, async () => {
+          const attempts = await Promise.all(addresses.map((address) => place.connect(address, 5432)));
+          return attempts.every((attempt) => attempt === wanted);
+        });
+      const refuses = async (place: NetworkPlace, port: number) => {
+        for (const address of addresses) expect(await place.connect(address, port)).toBe("refused");
+      };
+      const before = its.main.service.allowed_cidrs;
+      try {
+        await refuses(guest, 5432);
+        await allow([...before, `${guest.address}/32`]);
+        await becomes(guest, "open");
+        await refuses(stranger, 5432);
+        // Another port of the machine, the platform's API: neither is the list's to open.
+        await refuses(guest, 22);
+        await allow(before);
+        await becomes(guest, "refused");
+      } finally {
+        await Promise.all([guest.close(), stranger.close()]);
+      }
+    });
+
+    it("keeps a machine from the host's other ports by either family, and from speaking with another's address", async () => {
+      const pid = await its.pidOf(its.main);
+      const { host_address: host, agents_port, number } = listeners(its.platform);
+      const address = await addressOf(its.platform, its.main.connection.host);
+      const listener = createServer((socket) => socket.destroy()).listen(0, "::");
+      try {
+        await new Promise((resolve) => listener.once("listening", resolve));
+        const { port } = listener.address() as { port: number };
+        expect(await connectFrom(process.pid, host, port)).toBe("open");
+        expect(await connectFrom(pid, host, port)).toBe("refused");
+        const link = await linkOf(address);
+        const ofLink = (networkInterfaces()[link] ?? []).filter(({ family }) => family === "IPv6");
+        for (const each of ofLink) {
+          expect(await connectFrom(process.pid, `${each.address}%${link}`, port)).toBe("open");
+          expect(await connectFrom(pid, `${each.address}%eth0`, port)).not.toBe("open");
+        }
+        // By no family is there a way on from the host.
+        expect(readFileSync(`/proc/sys/net/ipv6/conf/${link}/forwarding`, "utf8").trim()).toBe("0");
+      } finally {
+        listener.close();
+      }
+      // Its neighbour is known, so that it need not ask by a name that nobody answers.
+      const link = await linkOf(address);
+      const neighbour = readFileSync(`/sys/class/net/${link}/address`, "utf8").trim();
+      const ip = (...args: string[]) => run("nsenter", ["--target", String(pid), "--net", "ip", ...args]);
+      await ip("neighbour", "replace", host, "lladdr", neighbour, "dev", "eth0", "nud", "permanent");
+      for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
+        await ip("address", "add", `${stranger}/32`, "dev", "eth0");
+        await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
+        const spoofed = await countPackets("hf_test_spoof", `ip saddr ${stranger}`);
+        try {
+          expect(await connectFrom(pid, host, agents_port)).toBe("silent");
+          const { arrived, passed } = await spoofed.read();
+          expect(arrived).toBeGreaterThan(0);
+          expect(passed).toBe(0);
+        } finally {
+          await spoofed.close();
+        }
+        await ip("route", "replace", `${host}/32`, "dev", "eth0");
+        await ip("address", "delete", `${stranger}/32`, "dev", "eth0");
+      }
+      expect(await connectFrom(pid, host, agents_port)).toBe("open");
+    });
+
+    it("leaves others' rules of the host alone, and has its own in one table", async () => {
+      const theirs = "hf_test_theirs";
+      const nft = async (...args: string[]) => (await run("nft", args)).stdout;
+      await nft("add", "table", "inet", theirs);
+      try {
+        await nft(
+          "add",
+          "chain",
+          "inet",
+          theirs,
+          "forward",
+          "{ type filter hook forward priority 10; policy accept; }",
+        );
+        await nft("add", "rule", "inet", theirs, "forward", "ip", "saddr", "192.0.2.1", "drop");
+        const rules = await nft("list", "table", "inet", theirs);
+        const path = `/managed-services/${its.main.service.id}`;
+        const place = "198.51.100.9/32";
+        const own = `holdfast_${listeners(its.platform).number}`;
+        const allowed_cidrs = [...its.main.service.allowed_cidrs, place];
+        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs }), 200);
+        await waitUntil("the rule is there", async () =>
+          (await nft("list", "table", "inet", own)).includes("198.51.100.9"),
+        );
+        expect(await nft("list", "table", "inet", theirs)).toBe(rules);
+        expectStatus(await its.platform.rest.patch(path, { allowed_cidrs: its.main.service.allowed_cidrs }), 200);
+      } finally {
+        await nft("delete", "table", "inet", theirs);
+      }
+    });
+  });
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { resolveName } from "../../support/dns-query.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
+
+interface SummaryJson {
+  readonly status: string;
+  readonly current_task: string | null;
+  readonly progress_pct: number;
+  readonly operation_id: string | null;
+}
+
+/** How a service comes to be, once, and how it ends before it is there. */
+export function creationCases(its: LifecycleUnderTest): void {
+  describe("creation", () => {
+    it("goes from Pending to Running with progress that only grows, through the spec's steps", async () => {
+      const created = await its.services.create("progress");
+      expect(created).toMatchObject({ status: "Pending", operation: { type: "create" }, expires_at: null });
+      const seen: SummaryJson[] = [];
+      await waitUntil("it runs", async () => {
+        const { json } = await its.platform.rest.get<SummaryJson>(`/managed-services/${created.id}/task-summary`);
+        seen.push(json);
+        return json.operation_id === null;
+      });
+      const steps = ["SetupNetwork", "SetupServer", "SetupAgent", "SetupDNS", "ProvisioningHealth"];
+      const percentages = seen.map(({ progress_pct }) => progress_pct);
+      expect(percentages).toEqual(percentages.toSorted((a, b) => a - b));
+      const places = seen.flatMap(({ current_task }) => (current_task === null ? [] : [steps.indexOf(current_task)]));
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(seen.at(-1)).toEqual({ status: "Running", current_task: null, progress_pct: 100, operation_id: null });
+      expect(await its.services.get(created.id)).toMatchObject({
+        status: "Running",
+        operation: null,
+        hostname: created.hostname,
+        port: created.port,
+      });
+      await its.services.delete(created.id);
+    });
+
+    it("begins once when two ask for one name at once", async () => {
+      const body = { name: "wanted", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
+      const answers = await Promise.all(
+        [1, 2, 3, 4].map(() => its.platform.rest.post<ServiceJson & ProblemJson>("/managed-services", body)),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([202, 409, 409, 409]);
+      expect(answers.find(({ status }) => status === 409)?.json.code).toBe("name_taken");
+      const id = answers.find(({ status }) => status === 202)?.json.id ?? "";
+      await its.services.settled(id, "Running");
+      await its.services.delete(id);
+      expectStatus(await its.platform.rest.post("/managed-services", body), 202);
+    });
+
+    it("ends while it is being created, and its name is free again", async () => {
+      const { id, hostname, nodes } = await whileStanding(its.platform.processes().dns, endBrief);
+      await its.services.gone(id);
+      expect(await resolveName(its.platform.admin.dns_server, hostname)).toEqual([]);
+      await waitUntil("its machine is gone", () =>
+        its.platform.processes().machines.every((machine) => machine.id !== nodes[0]?.id),
+      );
+      const next = await its.services.create("brief");
+      await its.platform.rest.delete(`/managed-services/${next.id}`);
+      await its.services.gone(next.id);
+    });
+
+    /** A service whose names nobody answers yet is not Running. */
+    async function endBrief(): Promise<ServiceJson> {
+      const created = await its.services.create("brief");
+      const { id, operation } = created;
+      for (const verb of ["start", "stop", "restart"]) {
+        const refused = expectStatus(await its.post(id, verb), 409).json;
+        expect(refused).toMatchObject({ code: "operation_in_progress", operation: { id: operation?.id } });
+      }
+      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, { tags: { early: "yes" } }), 200);
+      expectStatus(await its.platform.rest.get(`/managed-services/${id}/connection`), 200);
+      expectStatus(await its.platform.rest.get(`/managed-services/${id}/database-users`), 409);
+      expectStatus(await its.post(id, "database-users/app_user/reveal-password"), 409);
+      const change = { parameters: { work_mem: "8MB" } };
+      expectStatus(await its.platform.rest.patch(`/managed-services/${id}/configuration`, change), 409);
+
+      const deletion = await its.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
+      expect(expectStatus(deletion, 202).json.operation).toMatchObject({ type: "delete" });
+      const again = await its.platform.rest.delete<ServiceJson>(`/managed-services/${id}`);
+      if (again.status !== 404) expect(again.json.operation?.id).toBe(deletion.json.operation?.id);
+      const cancelled = await its.platform.rest.get<OperationJson>(`/operations/${operation?.id}`);
+      if (cancelled.status !== 404) expect(cancelled.json).toMatchObject({ status: "cancelled", type: "create" });
+      return created;
+    }
+  });
+}

@@ -1,0 +1,48 @@
+import { type Platform, startPlatform } from "../../support/platform.ts";
+import { killAtOnce } from "../../support/platform-processes.ts";
+import type { RestAnswer } from "../../support/rest-answer.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../../support/service-json.ts";
+import { createServices, type Services } from "../../support/services.ts";
+
+/** One platform without a service, which the cases of this folder share. */
+export interface LifecycleUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  /** Asks for a verb of a service. */
+  post(id: string, verb: string): Promise<RestAnswer<ServiceJson & ProblemJson & { operation: OperationJson }>>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export function createLifecycleUnderTest(): LifecycleUnderTest {
+  let platform: Platform | undefined;
+  let services: Services | undefined;
+  const its: LifecycleUnderTest = {
+    get platform() {
+      if (platform === undefined) throw new Error("the platform was not started");
+      return platform;
+    },
+    get services() {
+      return (services ??= createServices(its.platform));
+    },
+    post: (id, verb) => its.platform.rest.post(`/managed-services/${id}/${verb}`),
+    async start() {
+      platform = await startPlatform();
+    },
+    async remove() {
+      await platform?.remove();
+    },
+  };
+  return its;
+}
+
+/** What the process has to do for a change is not done meanwhile, however quick it is. */
+export async function whileStanding<T>(pid: number | undefined, run: () => Promise<T>): Promise<T> {
+  if (pid === undefined) throw new Error("there is no such process");
+  killAtOnce(pid, "SIGSTOP");
+  try {
+    return await run();
+  } finally {
+    killAtOnce(pid, "SIGCONT");
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { openEtcd } from "../../support/etcd-dump.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { LifecycleUnderTest } from "./lifecycle-under-test.ts";
+
+const hourMs = 3_600_000;
+
+/** A service whose hours are counted: what is said of that before, and what is done when they are over. */
+export function timeToLiveCases(its: LifecycleUnderTest): void {
+  describe("time to live", () => {
+    /** As if the hours had passed: the moment of expiry is moved in the store, where only time should move it. */
+    async function endIn(id: string, leftMs: number): Promise<void> {
+      const etcd = openEtcd(its.platform.directory);
+      try {
+        const key = `/holdfast/v1/managed-service/${id}`;
+        await waitUntil("the moment is moved", async () => {
+          const found = (await etcd.raw.get(key).exec()).kvs[0];
+          if (found === undefined) throw new Error(`no key ${key}`);
+          const object = JSON.parse(found.value.toString());
+          const value = JSON.stringify({ ...object, spec: { ...object.spec, expiresAt: Date.now() + leftMs } });
+          const { succeeded } = await etcd.raw
+            .if(key, "Mod", "==", found.mod_revision)
+            .then(etcd.raw.put(key).value(value))
+            .commit();
+          return succeeded;
+        });
+      } finally {
+        etcd.raw.close();
+      }
+    }
+
+    const expireNow = (id: string) => endIn(id, -1_000);
+
+    it("counts from the request, warns a day and an hour before, and deletes the service when it is over", async () => {
+      const before = Date.now();
+      const service = await its.services.create("expiring", { database_type: "valkey", ttl_hours: 48 });
+      const left = Date.parse(service.expires_at ?? "") - before;
+      expect(left).toBeGreaterThanOrEqual(48 * hourMs);
+      expect(left).toBeLessThan(48 * hourMs + 60_000);
+      await its.services.settled(service.id, "Running");
+      const warned = async () => {
+        const path = `/managed-services/${service.id}/events`;
+        const { events } = (await its.platform.rest.get<{ events: { event_type: string; data: object }[] }>(path)).json;
+        return events.filter(({ event_type: type }) => type === "service.expiring").map(({ data }) => data);
+      };
+      expect(await warned()).toEqual([]);
+      for (const [index, hours] of [24, 1].entries()) {
+        await endIn(service.id, hours * hourMs - 1_000);
+        const [newest] = await waitUntil("it is announced", async () => {
+          const all = await warned();
+          return all.length === index + 1 && all.slice(-1);
+        });
+        expect(newest).toMatchObject({ hours_left: hours, service_id: service.id });
+      }
+      await expireNow(service.id);
+      await its.services.gone(service.id);
+    });
+
+    it("is held by deletion protection", async () => {
+      const { id } = await its.services.create("held", {
+        database_type: "valkey",
+        ttl_hours: 1,
+        deletion_protection: true,
+      });
+      await its.services.settled(id, "Running");
+      await expireNow(id);
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      expect(await its.services.get(id)).toMatchObject({ status: "Running", operation: null });
+      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, { deletion_protection: false }), 200);
+      await its.services.gone(id);
+    });
+  });
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OperationJson, ServiceJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
+
+/** Start, stop and restart: when each is taken, and what it leaves. */
+export function verbCases(its: LifecycleUnderTest): void {
+  describe("verbs", () => {
+    let id: string;
+    beforeAll(async () => {
+      id = (await its.services.createRunning("verbs")).service.id;
+    });
+    afterAll(() => its.services.delete(id));
+
+    it("start is refused while it is Running", async () => {
+      expect(expectStatus(await its.post(id, "start"), 409).json.code).toBe("wrong_state");
+    });
+
+    it("stop again while it stops is the same operation, and another verb is refused", async () => {
+      const machineId = (await its.services.get(id)).nodes[0]?.id;
+      const agent = its.platform.processes().machines.find((machine) => machine.id === machineId)?.agent;
+      await whileStanding(agent, async () => {
+        const first = expectStatus(await its.post(id, "stop"), 202).json.operation;
+        const [again, other] = await Promise.all([its.post(id, "stop"), its.post(id, "restart")]);
+        expect(expectStatus(again, 202).json.operation.id).toBe(first.id);
+        expect(expectStatus(other, 409).json).toMatchObject({ code: "operation_in_progress" });
+      });
+      const stopped = await its.services.settled(id, "Stopped");
+      expect(stopped.nodes[0]).toMatchObject({ status: "Stopped" });
+      expect(its.platform.processes().machines.map((machine) => machine.id)).not.toContain(stopped.nodes[0]?.id);
+    });
+
+    it("stop and restart are refused while it is Stopped, and what is stored can still change", async () => {
+      expect(expectStatus(await its.post(id, "stop"), 409).json.code).toBe("wrong_state");
+      expect(expectStatus(await its.post(id, "restart"), 409).json.code).toBe("wrong_state");
+      const change = { tags: { a: "b" }, ttl_hours: 5, deletion_protection: true, allowed_cidrs: ["127.0.0.0/8"] };
+      expectStatus(await its.platform.rest.patch(`/managed-services/${id}`, change), 200);
+      const back = { ttl_hours: null, deletion_protection: false };
+      const answer = await its.platform.rest.patch<ServiceJson>(`/managed-services/${id}`, back);
+      expect(expectStatus(answer, 200).json).toMatchObject({ ttl_hours: null, expires_at: null });
+    });
+
+    it("stop is refused during start, and works after it", async () => {
+      const started = expectStatus(await its.post(id, "start"), 202).json;
+      expect(started.operation.type).toBe("start");
+      expect(expectStatus(await its.post(id, "stop"), 409).json).toMatchObject({
+        code: "operation_in_progress",
+        operation: { id: started.operation.id },
+      });
+      expect(expectStatus(await its.post(id, "start"), 202).json.operation.id).toBe(started.operation.id);
+      await its.services.settled(id, "Running");
+      await its.services.verb(id, "stop");
+      await its.services.verb(id, "start");
+    });
+
+    it("restart keeps the status Running and gives the engine a new process", async () => {
+      const machineId = (await its.services.get(id)).nodes[0]?.id;
+      const engine = () => its.platform.processes().machines.find((machine) => machine.id === machineId)?.engine;
+      const before = engine();
+      const { operation } = expectStatus(await its.post(id, "restart"), 202).json;
+      const statuses = new Set<string>();
+      await waitUntil("the restart is over", async () => {
+        statuses.add((await its.services.get(id)).status);
+        const { json } = await its.platform.rest.get<OperationJson>(`/operations/${operation.id}`);
+        return json.status === "completed";
+      });
+      expect([...statuses]).toEqual(["Running"]);
+      expect(engine()).not.toBe(before);
+    });
+
+    it("every operation has ended", async () => {
+      const operations = await its.services.operations(id);
+      expect(operations.map(({ type, status }) => `${type} ${status}`)).toEqual([
+        "restart completed",
+        "start completed",
+        "stop completed",
+        "start completed",
+        "stop completed",
+        "create completed",
+      ]);
+      for (const { finished_at, started_at, progress_pct } of operations) {
+        expect(Date.parse(finished_at ?? "")).toBeGreaterThanOrEqual(Date.parse(started_at ?? ""));
+        expect(progress_pct).toBe(100);
+      }
+    });
+  });
+}
