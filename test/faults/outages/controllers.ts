@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { resolveName } from "../../support/dns-query.ts";
+import type { OccupiedPort } from "../../support/occupied-port.ts";
+import { killAtOnce } from "../../support/platform-processes.ts";
+import { startSecondController } from "../../support/second-controller.ts";
+import { createServices, expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { endOf } from "../engine-changes.ts";
+import { type OutageGround, outageMs, type UnderWayJson } from "./outage-ground.ts";
+
+/** Nobody decides, or one decides for two. */
+export function controllerOutages(its: OutageGround): void {
+  it("of controllers and etcd: names resolve, services serve, and a killed engine is back by itself", async () => {
+    const held: OccupiedPort[] = [];
+    try {
+      held.push(await its.hold("etcd_client", () => [its.platform.processes().etcd]));
+      held.push(await its.hold("api", () => its.platform.processes().controllers));
+      held.push(await its.hold("agents", () => its.platform.processes().controllers));
+      // One that is started meanwhile waits for etcd and is there when it comes.
+      let seen: number | undefined;
+      const waiting = await waitUntil(
+        "a controller is started anew and stays",
+        () => {
+          const [now] = its.platform.processes().controllers;
+          const stays = now !== undefined && now === seen;
+          seen = now;
+          return stays && now;
+        },
+        { everyMs: 1_000 },
+      );
+      killAtOnce(its.machineOf(its.database)?.engine ?? 0);
+      await waitUntil("the killed engine is back", async () => (await its.ask("SELECT turn FROM kept")).length === 1, {
+        withinMs: 15_000,
+      });
+      const until = Date.now() + outageMs / 2;
+      while (Date.now() < until) {
+        await its.serve();
+        await sleep(500);
+      }
+      // A DNS server that is started meanwhile answers from its disk.
+      killAtOnce(its.platform.processes().dns ?? 0);
+      await waitUntil("names resolve again", async () => {
+        return (await resolveName(its.platform.admin.dns_server, its.database.connection.host)).length === 1;
+      });
+      await its.serve();
+      expect(its.platform.processes().controllers).toEqual([waiting]);
+    } finally {
+      for (const port of held) await port.release();
+    }
+    const before = its.engines();
+    await waitUntil("the API is back", async () => (await its.platform.rest.get(its.path())).status === 200, {
+      everyMs: 200,
+    });
+    await its.works();
+    expect(its.engines()).toEqual(before);
+  });
+
+  it("of one controller of two: the other takes over its keys and agents, and no engine restarts", async () => {
+    const before = its.engines();
+    const second = await startSecondController(its.platform);
+    const held: OccupiedPort[] = [];
+    try {
+      const others = createServices(its.platform, second.rest);
+      expect((await others.get(its.database.service.id)).name).toBe("database");
+      const { id } = await others.create("through-second", { database_type: "valkey" });
+      await its.services.settled(id, "Running");
+
+      held.push(await its.hold("api", () => its.platform.processes().controllers));
+      held.push(await its.hold("agents", () => its.platform.processes().controllers));
+      const made = await others.create("after-take-over", { database_type: "valkey" });
+      const running = await others.settled(made.id, "Running");
+      expect(running.nodes[0]?.status).toBe("Running");
+      // The agents of the dead one have found the living one.
+      await waitUntil("a user can be made", async () => {
+        const body = { username: "taken_over", role: "readonly" };
+        const users = `/managed-services/${its.database.service.id}/database-users`;
+        const answer = await second.rest.post<UnderWayJson>(users, body);
+        // The engine has it later than the answer waits for.
+        if (answer.status !== 202) return expectStatus(answer, 201);
+        expect(await endOf(second, answer.json.operation.id)).toMatchObject({ status: "completed" });
+        return true;
+      });
+      for (const port of held.splice(0)) await port.release();
+      await waitUntil(
+        "the first controller is back",
+        async () => (await its.platform.rest.get(its.path())).status === 200,
+        {
+          everyMs: 200,
+        },
+      );
+      for (const gone of [id, made.id]) expectStatus(await its.platform.rest.delete(`/managed-services/${gone}`), 202);
+      for (const gone of [id, made.id]) await its.services.gone(gone);
+    } finally {
+      for (const port of held) await port.release();
+      await second.stop();
+    }
+    await its.works();
+    expect(its.engines()).toEqual(before);
+  });
+}

@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { expect, it } from "vitest";
+import { asOperator } from "../../support/organizations.ts";
+import type { ProblemJson } from "../../support/service-json.ts";
+import { expectStatus } from "../../support/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type OutageGround, outageMs } from "./outage-ground.ts";
+
+/** What is and what was cannot be read or written. */
+export function storeOutages(its: OutageGround): void {
+  it("of etcd: services serve, the API answers 503, and all goes on without a restart of anything", async () => {
+    const before = { engines: its.engines(), controllers: its.platform.processes().controllers };
+    const port = await its.hold("etcd_client", () => [its.platform.processes().etcd]);
+    try {
+      const until = Date.now() + outageMs;
+      while (Date.now() < until) {
+        const change = await its.platform.rest.patch<ProblemJson>(its.path(), { tags: { during: "outage" } });
+        expect(expectStatus(change, 503).json.code).toBe("store_unavailable");
+        expect(Number(change.headers["retry-after"])).toBeGreaterThan(0);
+        const create = { name: "none", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 };
+        expectStatus(await its.platform.rest.post("/managed-services", create), 503);
+        expect([200, 503]).toContain((await its.platform.rest.get(its.path())).status);
+        await its.serve();
+        await sleep(500);
+      }
+    } finally {
+      await port.release();
+    }
+    await its.works();
+    expect({ engines: its.engines(), controllers: its.platform.processes().controllers }).toEqual(before);
+  });
+
+  it("of history: changes are taken, and their audit arrives when it is back", async () => {
+    const port = await its.hold("history", () => [its.platform.processes().history]);
+    const tag = `history-${Date.now()}`;
+    try {
+      expectStatus(await its.platform.rest.patch(its.path(), { tags: { tag } }), 200);
+      // A reveal is on record before it is answered, or it is not answered.
+      const reveal = await its.platform.rest.post(its.path("/database-users/app_user/reveal-password"));
+      expectStatus(reveal, 503);
+      await sleep(2_000);
+    } finally {
+      await port.release();
+    }
+    await asOperator(its.platform, OrganizationService, (rpcs) =>
+      waitUntil(
+        "the audit has the change",
+        async () => {
+          const { entries } = await rpcs.listAuditEntries({ page: { limit: 10 } });
+          const recent = ({ seconds }: { seconds: bigint }) =>
+            Number(seconds) * 1_000 >= Number(tag.split("-")[1]) - 1_000;
+          return entries.some(({ action, time }) => action === "managed-service.update" && time && recent(time));
+        },
+        { everyMs: 200 },
+      ),
+    );
+    expectStatus(await its.platform.rest.post(its.path("/database-users/app_user/reveal-password")), 200);
+  });
+}
