@@ -53,7 +53,8 @@ export async function readPoints(database: Database, asked: PointsAsked): Promis
     machineId: row.machine_id,
     slot: row.slot,
     timeS: Number(row.time),
-    average: row.average,
+    // The sum of equal values, divided by their number, may lie a hair beside them.
+    average: Math.min(Math.max(row.average, row.least), row.most),
     minimum: row.least,
     maximum: row.most,
   }));

@@ -69,6 +69,16 @@ test("samples are points at once, each once, with gaps where there are none", as
   ]);
 });
 
+test("an average lies between the least and the most, though sums are rounded", async () => {
+  const machineId = uuidv7();
+  const from = now - 30 * minuteMs;
+  await history.samples.insert(
+    [0, 1, 2].map((index) => ({ machineId, timeMs: from + index * 15_000, values: new Map([[1, 2.7]]) })),
+  );
+  const [point] = await history.samples.points(asked(machineId, from, now, 60));
+  expect(point).toMatchObject({ average: 2.7, minimum: 2.7, maximum: 2.7 });
+});
+
 test("roll-ups give the points that the samples gave, however often and late", async () => {
   const machine = uuidv7();
   const from = now - 5.5 * hourMs;
