@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)(
     let far: RunningService;
 
     beforeAll(async () => {
-      network = await makeCabledNetwork(0);
+      network = await makeCabledNetwork();
       platform = await startPlatform({ flags: ["--provider", "incus", "--advertise", network.near] });
       services = createServices(platform);
       host = newSecondHost(network.enter);

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { claimNumber } from "./claim.ts";
 
 const run = promisify(execFile);
 
@@ -24,8 +25,9 @@ mount --rbind /mnt /sys/fs/cgroup
 umount --lazy /mnt
 exec "$@"`;
 
-/** Number from 0 to 15: networks at the same time differ in it. */
-export async function makeCabledNetwork(number: number): Promise<CabledNetwork> {
+/** Networks at the same time, also of other tests, differ in names and addresses. */
+export async function makeCabledNetwork(): Promise<CabledNetwork> {
+  const number = await claimNumber("cable", 15);
   const [namespace, outer, inner] = [`hf-host-${number}`, `hfc-${number}`, "cable"];
   const [near, far] = [`198.18.79.${number * 4 + 1}`, `198.18.79.${number * 4 + 2}`];
   const ip = (...args: string[]) => run("ip", args);

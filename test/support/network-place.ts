@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { claimNumber } from "./claim.ts";
 
 const run = promisify(execFile);
 
@@ -17,9 +18,10 @@ export interface NetworkPlace {
 
 export type Attempt = "open" | "refused" | "silent";
 
-/** Number from 0 to 60: places at the same time differ in it. `name` is part of names of interfaces. */
-export async function makePlace(name: string, number: number): Promise<NetworkPlace> {
-  const [namespace, outer, inner] = [`hf-${name}`, `hft-${name}`, `hfi-${name}`];
+/** Places at the same time, also of other tests, differ in names and addresses. */
+export async function makePlace(): Promise<NetworkPlace> {
+  const number = await claimNumber("place", 60);
+  const [namespace, outer, inner] = [`hf-place-${number}`, `hft-${number}`, `hfi-${number}`];
   const [gateway, address] = [`198.18.77.${number * 4 + 1}`, `198.18.77.${number * 4 + 2}`];
   const ip = (...args: string[]) => run("ip", args);
   const remove = () => ip("netns", "delete", namespace).catch(() => undefined);
@@ -56,7 +58,8 @@ const socket = require("node:net").connect(Number(process.argv[2]), process.argv
 const say = (word) => { process.stdout.write(word); process.exit(0); };
 socket.on("connect", () => say("open"));
 socket.on("error", () => say("refused"));
-setTimeout(() => say("silent"), 3000);
+// What came while the process had no turn is heard before the word is said.
+setTimeout(() => setImmediate(() => say("silent")), 3000);
 `;
 
 /** What comes of a TCP connection from where this command line brings a program. */

@@ -5,11 +5,13 @@
 # number from others.
 read -r _ || :
 
+# The end of the name must be there too: what has number 20 does not have number 200.
 end_all_of() {
+  path="$1([^[:alnum:]]|\$)"
   # Until a round finds none: one that is killed may have started another.
   for round in 1 2 3 4 5 6 7 8 9 10; do
     found=
-    for file in $(grep -laF -- "$1" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $(grep -laE -- "$path" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null); do
       pid=${file#/proc/}
       pid=${pid%%/*}
       [ "$pid" = "$$" ] || ! kill -9 "$pid" 2>/dev/null || found=1
@@ -17,7 +19,7 @@ end_all_of() {
     [ -n "$found" ] || break
     sleep 0.1
   done
-  for mount in $(grep -F " $1" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
+  for mount in $(grep -E " $path" /proc/mounts | cut -d' ' -f2 | sort -r); do umount "$mount"; done
 }
 
 case $1 in
@@ -28,7 +30,7 @@ esac
 end_all_of "$1"
 [ "$1" = "/var/lib/holdfast/incus-$number" ] || rm -rf "$1"
 [ -n "$number" ] || exit 0
-end_all_of "/var/lib/holdfast/incus-$number/"
+end_all_of "/var/lib/holdfast/incus-$number"
 for link in /sys/class/net/hf"$number"-*; do
   [ ! -e "$link" ] || ip link delete "${link##*/}"
 done

@@ -73,7 +73,7 @@ describe("an installation", () => {
     const elsewhere = join(platform.directory, "elsewhere");
     const foreign = await tryStart(["up", "--data", elsewhere, "--advertise", "192.0.2.9"]);
     expect(foreign.output).toContain("--advertise: 192.0.2.9 is no address of this machine");
-    const places = await Promise.all([makePlace("team-a", 2), makePlace("team-b", 3)]);
+    const places = await Promise.all([makePlace(), makePlace()]);
     try {
       const addresses = service.connection.nodes[0]?.addresses;
       for (const place of places) {

@@ -43,7 +43,7 @@ export function networkCases(its: IncusUnderTest): void {
     });
 
     it("is reached at both its addresses from where its allow-list says, and from nowhere else, as soon as the list says so", async () => {
-      const [guest, stranger] = await Promise.all([makePlace("in", 0), makePlace("out", 1)]);
+      const [guest, stranger] = await Promise.all([makePlace(), makePlace()]);
       const path = `/managed-services/${its.main.service.id}`;
       const addresses = await its.addressesOf(its.main);
       const allow = async (allowed_cidrs: readonly string[]) =>
@@ -100,7 +100,7 @@ export function networkCases(its: IncusUnderTest): void {
       for (const stranger of [`10.${number}.200.7`, address.replace(/\d+$/, (last) => String(Number(last) + 5))]) {
         await ip("address", "add", `${stranger}/32`, "dev", "eth0");
         await ip("route", "replace", `${host}/32`, "dev", "eth0", "src", stranger);
-        const spoofed = await countPackets("hf_test_spoof", `ip saddr ${stranger}`);
+        const spoofed = await countPackets(`hf_test_spoof_${number}`, `ip saddr ${stranger}`);
         try {
           expect(await connectFrom(pid, host, agents_port)).toBe("silent");
           const { arrived, passed } = await spoofed.read();
@@ -116,7 +116,7 @@ export function networkCases(its: IncusUnderTest): void {
     });
 
     it("leaves others' rules of the host alone, and has its own in one table", async () => {
-      const theirs = "hf_test_theirs";
+      const theirs = `hf_test_theirs_${listeners(its.platform).number}`;
       const nft = async (...args: string[]) => (await run("nft", args)).stdout;
       await nft("add", "table", "inet", theirs);
       try {
