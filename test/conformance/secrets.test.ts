@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql, openValkey } from "../support/clients.ts";
@@ -84,14 +85,15 @@ describe("secrets", () => {
 
   function collectEnrolmentTokens(): void {
     for (const file of filesBelow(join(platform.directory, "machines"), (name) => name === "enrollment.json")) {
-      plant("an enrolment token", JSON.parse(readFileSync(file, "utf8")).token);
+      const text = contentOf(file).toString("utf8");
+      if (text !== "") plant("an enrolment token", JSON.parse(text).token);
     }
   }
 
   function collectPrivateKeys(): void {
     const files = filesBelow(platform.directory, (name) => /\.(key|pem)$/.test(name));
     for (const file of files) {
-      const body = /PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)-----END/.exec(readFileSync(file, "utf8"))?.[1];
+      const body = /PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)-----END/.exec(contentOf(file).toString("utf8"))?.[1];
       if (body !== undefined)
         plant(
           `private key of ${file.slice(platform.directory.length)}`,
@@ -148,7 +150,7 @@ describe("secrets", () => {
   it("are not in the files of etcd, history, objects and DNS either, where old states stay a while", () => {
     for (const folder of ["etcd", "history", "objects", "dns"]) {
       for (const file of filesBelow(join(platform.directory, folder), (name) => !/\.(key|pem)$/.test(name))) {
-        expect({ file, found: found(readFileSync(file)) }).toEqual({ file, found: [] });
+        expect({ file, found: found(contentOf(file)) }).toEqual({ file, found: [] });
       }
     }
   });
@@ -161,9 +163,9 @@ describe("secrets", () => {
 
   it("are not in any log", () => {
     const files = logFiles(platform.directory);
-    expect(files.map((file) => readFileSync(file, "utf8")).join("\n")).toContain(postgresql.service.id);
+    expect(files.map(contentOf).join("\n")).toContain(postgresql.service.id);
     for (const file of files) {
-      const lines = readFileSync(file, "utf8").split("\n");
+      const lines = contentOf(file).toString("utf8").split("\n");
       expect(lines.flatMap((line) => found(line).map((name) => `${file}: ${name}`))).toEqual([]);
     }
   });
@@ -187,7 +189,7 @@ describe("secrets", () => {
       const stat = statSync(file, { throwIfNoEntry: false });
       return stat !== undefined && (stat.mode & 0o044) !== 0 && isReachable(file, platform.directory);
     });
-    expect(readable.filter((file) => found(readFileSync(file)).length > 0)).toEqual([]);
+    expect(readable.filter((file) => found(contentOf(file)).length > 0)).toEqual([]);
   });
 });
 
@@ -197,14 +199,32 @@ function isReachable(file: string, root: string): boolean {
     .slice(root.length + 1)
     .split("/")
     .slice(0, -1);
-  return parts.every((_, index) => (statSync(join(root, ...parts.slice(0, index + 1))).mode & 0o001) !== 0);
+  return parts.every((_, index) => {
+    const stat = statSync(join(root, ...parts.slice(0, index + 1)), { throwIfNoEntry: false });
+    return stat !== undefined && (stat.mode & 0o001) !== 0;
+  });
 }
 
 function filesBelow(directory: string, accepts: (name: string) => boolean): string[] {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && accepts(entry.name) && entry.name !== "disk.img")
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => !file.includes("/compile-cache/"));
+  return unlessGone(() => readdirSync(directory, { withFileTypes: true }), []).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return entry.name === "compile-cache" ? [] : filesBelow(path, accepts);
+    return entry.isFile() && accepts(entry.name) && entry.name !== "disk.img" ? [path] : [];
+  });
+}
+
+/** Nothing of a file that went since it was listed: those who write there also replace and remove. */
+function contentOf(file: string): Buffer {
+  return unlessGone(() => readFileSync(file), Buffer.alloc(0));
+}
+
+function unlessGone<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return otherwise;
+    throw error;
+  }
 }
 
 function textsOf(value: unknown): string[] {

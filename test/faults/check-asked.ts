@@ -30,9 +30,14 @@ export async function checkAsked(platform: Platform, asked: Asked): Promise<void
   for (const service of asked.services) await checkService(platform, service);
   await checkList(platform, asked);
   const waiting = await waitingMachines(platform);
-  await checkMachines(platform, asked, waiting);
+  await comesTrue("only the machines are there that were asked for", () => checkMachines(platform, asked, waiting));
   await checkNames(platform, asked);
-  await checkStore(platform, asked, waiting);
+  await comesTrue("only what was asked for is in the store", () => checkStore(platform, asked, waiting));
+}
+
+/** What is done when its service is gone, or has the machine that it asked for, is shown a moment later here and there. */
+function comesTrue(what: string, check: () => Promise<void>): Promise<boolean> {
+  return waitUntil(what, () => check().then(() => true), { withinMs: convergeMs, everyMs: 200 });
 }
 
 /** Ids of the machines that run ahead of demand, once none is on its way in or out: nobody owns them, and no more than asked for. */
@@ -128,17 +133,14 @@ async function checkMachines(platform: Platform, asked: Asked, waiting: readonly
       [],
     );
   });
-  await waitUntil("the machines that run are those that were asked for", () => {
-    expectSame(
-      "machines with processes",
-      platform
-        .processes()
-        .machines.map(({ id }) => id)
-        .sort(),
-      running,
-    );
-    return true;
-  });
+  expectSame(
+    "machines with processes",
+    platform
+      .processes()
+      .machines.map(({ id }) => id)
+      .sort(),
+    running,
+  );
   const directory = join(platform.directory, "machines");
   expectSame("directories of machines", existsSync(directory) ? readdirSync(directory).sort() : [], nodes);
   if (asRoot) expectSame("loop devices", await loopDevices(platform.directory), running);

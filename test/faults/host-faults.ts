@@ -40,6 +40,7 @@ export async function killDaemonAtWork(ground: FaultGround, bystander: WrittenSe
   };
   for (const verb of ["create", "delete"] as const) {
     const daemon = await daemonOf(incus);
+    await incus.events.ready(AbortSignal.timeout(30_000));
     const begun = Promise.withResolvers<void>();
     const events = incus.events.subscribe({
       event: ({ type }) => type === "operation" && begun.resolve(),

@@ -31,29 +31,30 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     engine: "postgresql",
     version: "17",
   });
-  /** Resolves at the next that the daemon begins. */
-  const operationBegun = () =>
-    new Promise<void>((resolve) => {
-      const events = machines.incus.events.subscribe({
-        event({ type }) {
-          if (type !== "operation") return;
-          events.close();
-          resolve();
-        },
-        opened: () => undefined,
-      });
+  /** Does it, and kills the daemon when that has begun an operation. Resolves with all ends. */
+  async function killedAtWork<T>(work: () => readonly Promise<T>[]): Promise<T[]> {
+    const { events } = machines.incus;
+    await events.ready(signal);
+    const begun = Promise.withResolvers<void>();
+    const listening = events.subscribe({
+      event: ({ type }) => type === "operation" && begun.resolve(),
+      opened: () => undefined,
     });
+    const ends = work();
+    await begun.promise;
+    listening.close();
+    await machines.killDaemon();
+    return Promise.all(ends);
+  }
   const instances = async () =>
     (await machines.incus.call<string[]>("GET", "/1.0/instances", signal)).map((path) => path.split(/[/?]/)[3]);
 
   it("makes one machine when its daemon is killed while it is made, and leaves no stray", async () => {
     const asked = [spec(), spec(), spec()];
-    const first = asked.map((each) =>
-      machines.provider.create(each, AbortSignal.timeout(60_000)).catch((error: unknown) => error),
+    const ends = await killedAtWork(() =>
+      asked.map((each) => machines.provider.create(each, AbortSignal.timeout(60_000)).catch((error: unknown) => error)),
     );
-    await operationBegun();
-    await machines.killDaemon();
-    for (const end of await Promise.all(first)) expect(end).not.toBeInstanceOf(ComputeFailure);
+    for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
     for (const each of asked) {
       expect(await machines.provider.create(each, signal)).toMatchObject({ state: "stopped" });
       // It is there as a whole, not by its name alone.
@@ -70,12 +71,9 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
       await machines.provider.create(each, signal);
       await machines.provider.start(each.id, enrollment, signal);
     }
-    const first = asked.map(({ id }) =>
-      machines.provider.destroy(id, AbortSignal.timeout(60_000)).catch(() => undefined),
+    await killedAtWork(() =>
+      asked.map(({ id }) => machines.provider.destroy(id, AbortSignal.timeout(60_000)).catch(() => undefined)),
     );
-    await operationBegun();
-    await machines.killDaemon();
-    await Promise.all(first);
     for (const { id } of asked) await machines.provider.destroy(id, signal);
     expect(await instances()).toEqual([]);
     expect(await machines.provider.list(signal)).toEqual([]);
@@ -85,10 +83,8 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     const asked = [spec(), spec(), spec()];
     for (const each of asked) await machines.provider.create(each, signal);
     const start = ({ id }: MachineSpec) => machines.provider.start(id, enrollment, signal);
-    const first = asked.map((each) => start(each).catch((error: unknown) => error));
-    await operationBegun();
-    await machines.killDaemon();
-    for (const end of await Promise.all(first)) expect(end).not.toBeInstanceOf(ComputeFailure);
+    const ends = await killedAtWork(() => asked.map((each) => start(each).catch((error: unknown) => error)));
+    for (const end of ends) expect(end).not.toBeInstanceOf(ComputeFailure);
     for (const each of asked) {
       await start(each);
       expect(await machines.provider.get(each.id, signal)).toMatchObject({ state: "running" });
@@ -99,6 +95,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   it("makes no twin of a machine whose creation nobody waited for", async () => {
     const asked = spec();
     const impatient = new AbortController();
+    await machines.incus.events.ready(signal);
     const events = machines.incus.events.subscribe({
       event: ({ type }) => type === "operation" && impatient.abort(new Error("enough")),
       opened: () => undefined,

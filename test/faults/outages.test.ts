@@ -34,7 +34,10 @@ describe("an outage", () => {
     expect(same(after.json)).toEqual(same(before.json));
     for (const { service } of [its.database, its.cache]) {
       const look = async () => (await its.services.get(service.id)).health.status === "healthy";
-      await waitUntil("it is healthy again", look, { describe: () => its.services.describe(service.id) });
+      await waitUntil("it is healthy again", look, {
+        withinMs: 120_000,
+        describe: () => its.services.describe(service.id),
+      });
     }
     // Who is told that a service is healthy finds it so, though the store still said it of the engines of before.
     await its.serve();

@@ -45,7 +45,11 @@ function download(directory: string): string | undefined {
 
 /** `file` is where the process finds how far it is ahead. */
 export function createFakeClock(library: string, file: string): FakeClock {
-  const step = (seconds: number) => writeFileSync(file, `+${seconds}`);
+  // At once: in a file that is being written, the process would find no time at all.
+  const step = (seconds: number) => {
+    writeFileSync(`${file}.new`, `+${seconds}`);
+    renameSync(`${file}.new`, file);
+  };
   step(0);
   return {
     environment: {

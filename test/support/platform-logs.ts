@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Every log file of an installation: its own programs' and its machines'. */
@@ -19,7 +19,7 @@ export function logFiles(directory: string): string[] {
 export function lastLogLines(directory: string, count: number, about = ""): string {
   return logFiles(directory)
     .map((file) => {
-      const lines = readFileSync(file, "utf8")
+      const lines = readOr(file)
         .split("\n")
         .filter((line) => line !== "" && line.includes(about));
       return lines.length === 0 ? "" : `--- ${file.slice(directory.length + 1)}\n${lines.slice(-count).join("\n")}\n`;
@@ -33,8 +33,7 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
  */
 export function crashesOf(directory: string): string[] {
   return ["controller", "dns"].flatMap((name) => {
-    const file = join(directory, "log", `${name}.log`);
-    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const text = readOr(join(directory, "log", `${name}.log`));
     const lives = text.split(new RegExp(`^holdfast: ${name} ended with `, "m"));
     return lives.flatMap((life, index) => {
       const end = lives[index + 1]?.split("\n")[0];
@@ -45,6 +44,19 @@ export function crashesOf(directory: string): string[] {
   });
 }
 
+/** Nothing of what is not there, or goes with its machine while it is looked at. */
 function list(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory) : [];
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+function readOr(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }

@@ -81,6 +81,8 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
 
 /** Kills the process at once; nothing when it is gone already. */
 export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
+  // To the kernel these are groups of processes, the test's own among them.
+  if (!(pid > 0)) throw new Error(`there is no process ${pid} to send ${signal} to`);
   try {
     process.kill(pid, signal);
     return true;

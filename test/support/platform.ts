@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
+import { isAlive, killAtOnce, type PlatformProcesses } from "./platform-processes.ts";
 import { basic, createRest, type Rest } from "./rest.ts";
 import type { RestAnswer } from "./rest-answer.ts";
 import { newSupervised } from "./supervised.ts";
@@ -69,7 +69,8 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const start = (flags: readonly string[] = []) =>
     supervised.start(["up", ...(options.flags ?? []), ...flags], {
       environment: { ...noneWaiting, ...agentsStay, ...options.environment },
-      ready: async () => existsSync(join(directory, "admin.json")) && (await answers(readAdmin(directory))),
+      // What it says last: admin.json may be there since the last start.
+      ready: async () => supervised.output.includes("Holdfast runs at ") && (await answers(readAdmin(directory))),
     });
 
   async function remove(): Promise<void> {
@@ -103,13 +104,12 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
     start,
     stop: () => supervised.end("SIGINT"),
     async killControlPlane() {
-      await supervised.end("SIGKILL");
+      // Below whom to look for them is known only while the supervisor runs.
       const { etcd, history, dns, controllers } = processes();
-      for (const pid of [etcd, history, dns, ...controllers]) if (pid !== undefined) killAtOnce(pid);
-      await waitUntil(
-        "the control plane is gone",
-        () => processes().controllers.length === 0 && processes().etcd === undefined,
-      );
+      const pids = [etcd, history, dns, ...controllers].filter((pid) => pid !== undefined);
+      await supervised.end("SIGKILL");
+      for (const pid of pids) killAtOnce(pid);
+      await waitUntil("the control plane is gone", () => !pids.some(isAlive));
     },
     async kill9() {
       // All stand still before the first dies, so that none can act on another one's end.

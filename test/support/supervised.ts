@@ -68,7 +68,7 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
         if (!isGone()) return ready();
         throw new GiveUp(`${args[0]} ended with ${child.signalCode ?? child.exitCode}; ${describe()}`);
       };
-      await waitUntil(`npm start -- ${args.join(" ")} serves`, look, { describe });
+      await waitUntil(`npm start -- ${args.join(" ")} serves`, look, { withinMs: 150_000, describe });
     },
     async end(signal, graceMs) {
       const child = supervisor;

@@ -85,12 +85,19 @@ describe("the hand-over to another certificate authority", () => {
     const writer = startWriting(connectionOf);
     const state = async () => (await withAuthority((rpcs) => rpcs.getAuthority({}))).rotation;
     try {
-      expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
-        rotation: "spreading",
-        trusted: [{ signs: true }, { signs: false }],
-      });
-      await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
-      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 10 });
+      // It spreads as long as a machine has not taken it, however quick they are.
+      const agents = platform.processes().machines.flatMap((machine) => machine.agents);
+      for (const pid of agents) killAtOnce(pid, "SIGSTOP");
+      try {
+        expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
+          rotation: "spreading",
+          trusted: [{ signs: true }, { signs: false }],
+        });
+        await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
+      } finally {
+        for (const pid of agents) killAtOnce(pid, "SIGCONT");
+      }
+      await waitUntil("the new one signs", async () => (await state()) !== "spreading", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow("cannot be cancelled");
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
       await writer.goesOn();
@@ -128,9 +135,15 @@ describe("the hand-over to another certificate authority", () => {
     try {
       await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }));
       killAll();
-      await waitUntil("the new one signs", async () => (await state()) === "renewing", { everyMs: 100 });
+      await waitUntil("the new one signs", async () => ["renewing", "idle"].includes((await state()) ?? ""), {
+        withinMs: 120_000,
+        everyMs: 100,
+      });
       killAll();
-      await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
+      await waitUntil("the old one is dropped", async () => (await state()) === "idle", {
+        withinMs: 120_000,
+        everyMs: 200,
+      });
       await writer.goesOn();
     } finally {
       await writer.stop();
@@ -140,7 +153,7 @@ describe("the hand-over to another certificate authority", () => {
     const after = await withAuthority((rpcs) => rpcs.getAuthority({}));
     expect(after).toMatchObject({ trusted: [{ signs: true }], behindCount: 0 });
     expect(after.trusted[0]?.fingerprint).not.toBe(before.trusted[0]?.fingerprint);
-  });
+  }, 300_000);
 
   it("is given up while the old one signs", async () => {
     const [kept] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;

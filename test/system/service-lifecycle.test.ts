@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { killAtOnce } from "../support/platform-processes.ts";
 import { queryOnce } from "../support/clients.ts";
 import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
 import { expectStatus } from "../support/services.ts";
@@ -50,7 +51,7 @@ describe("the life of a managed service", () => {
     const machine = () => its.platform.processes().machines.find(({ id }) => id === service.nodes[0]?.id);
     const control = await findInMachine(machine()?.engine ?? 0, "global/pg_control");
     writeFileSync(control, "not a control file");
-    process.kill(machine()?.engine ?? 0, "SIGKILL");
+    killAtOnce(machine()?.engine ?? 0);
     const failed = await waitUntil(
       "the service is in Error",
       async () => {

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressOf, commandOnce, inside, openValkey } from "../support/clients.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
 import type { PageJson, ProblemJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
@@ -126,7 +127,7 @@ describe("a managed Valkey", () => {
     await services.verb(cache.service.id, "start");
     expect(await ask("GET", "durable")).toBe("yes");
     const engine = platform.processes().machines.find(({ id }) => id === cache.service.nodes[0]?.id)?.engine;
-    process.kill(engine ?? 0, "SIGKILL");
+    killAtOnce(engine ?? 0);
     await waitUntil("the engine is back with its values", async () => (await ask("GET", "durable")) === "yes");
   });
 });

@@ -65,7 +65,9 @@ describe("events and webhooks", () => {
     const listed = await rest.get<EventsJson>(`/managed-services/${service.id}/events`);
     const types = expectStatus(listed, 200).json.events.map(({ event_type }) => event_type);
     expect(types).toEqual(["service.running", "service.stopped", "service.deleted"]);
-    expect(typesFor(service.id)).toEqual(types);
+    // Each arrives, at least once; only the list promises an order.
+    await waitUntil("each has arrived", () => types.every((type) => typesFor(service.id).includes(type)));
+    expect(types).toEqual(expect.arrayContaining(typesFor(service.id)));
 
     const first = await rest.get<EventsJson>(`/events?service=${service.id}&limit=1`);
     expect(first.json).toMatchObject({ events: [{ event_type: "service.running" }], has_more: true });
@@ -128,7 +130,7 @@ describe("events and webhooks", () => {
       await waitUntil("the attempt began", () => late.received.length > 0);
       for (const pid of platform.processes().controllers) killAtOnce(pid);
       open = true;
-      await waitUntil("it is delivered again", () => late.received.length > 1, { withinMs: 60_000 });
+      await waitUntil("it is delivered again", () => late.received.length > 1, { withinMs: 150_000 });
       expect(new Set(late.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
     } finally {
       await late.close();

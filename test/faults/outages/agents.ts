@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
+import { killAtOnce } from "../../support/platform-processes.ts";
 import type { ProblemJson } from "../../support/service-json.ts";
 import { expectStatus } from "../../support/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -12,7 +13,7 @@ export function agentOutages(its: OutageGround): void {
     const machine = its.machineOf(its.database);
     const begun: string[] = [];
     const until = Date.now() + outageMs;
-    process.kill(machine?.agent ?? 0, "SIGSTOP");
+    killAtOnce(machine?.agent ?? 0, "SIGSTOP");
     const asked = Promise.all([
       its.platform.rest.post<UnderWayJson>(its.path("/database-users"), { username: "late", role: "readonly" }),
       its.platform.rest.post<UnderWayJson>(its.path("/databases"), { name: "late" }),
@@ -27,7 +28,11 @@ export function agentOutages(its: OutageGround): void {
         await sleep(1_000);
       }
       for (const answer of await asked) begun.push(expectStatus(answer, 202).json.operation.id);
-      // By now it is known that nobody answers: nothing is begun any more.
+      await waitUntil(
+        "it is known that nobody answers",
+        async () => (await its.services.get(its.database.service.id)).nodes[0]?.status === "Unreachable",
+      );
+      // Nothing is begun any more.
       const { json } = expectStatus(
         await its.platform.rest.post<ProblemJson>(its.path("/databases"), { name: "later" }),
         503,
@@ -36,7 +41,7 @@ export function agentOutages(its: OutageGround): void {
       const { health } = await its.services.get(its.database.service.id);
       expect(health.status).not.toBe("healthy");
     } finally {
-      process.kill(machine?.agent ?? 0, "SIGCONT");
+      killAtOnce(machine?.agent ?? 0, "SIGCONT");
     }
     await waitUntil(
       "the service is healthy again",

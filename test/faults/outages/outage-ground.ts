@@ -89,7 +89,7 @@ export function createOutageGround(): OutageGround {
       const { platform, services, database } = its;
       const change = { tags: { at: new Date().toISOString() } };
       const look = async () => (await platform.rest.patch(its.path(), change)).status === 200;
-      await waitUntil("the API takes changes", look, { everyMs: 200 });
+      await waitUntil("the API takes changes", look, { withinMs: 120_000, everyMs: 200 });
       await services.settled(database.service.id, "Running");
       proofs += 1;
       const { id } = await services.create(`proof-${proofs}`, { database_type: "valkey" });
