@@ -5,6 +5,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createCursors } from "@holdfast/controller/page/cursor.ts";
 import { createCollections } from "@holdfast/controller/collections.ts";
+import { pendingSummaries } from "@holdfast/controller/maintenance/pending-summaries.ts";
 import { createManagedServiceApi } from "@holdfast/controller/managed-service/managed-service-api.ts";
 import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";
 import { settled } from "@holdfast/controller/runtime/reconciler.ts";
@@ -127,14 +128,12 @@ function openGateway() {
     bootId: "boot",
   };
   const observation = { instance: create(InstanceObservationSchema), observedAt: 0, bootId: "boot" };
+  const fleet = { session: () => session, observation: () => observation };
   const api = createManagedServiceApi({
     begin: unused,
     services,
     operations,
     organizations,
-    machines,
-    hosts,
-    nodeImages,
     quotas: { usage: unused, claim: unused },
     access: createServiceAccess({ services, operations }),
     cursors: createCursors(sealer),
@@ -142,7 +141,8 @@ function openGateway() {
     logs: { page: unused },
     waiting: { take: unused },
     // Every agent is there and has told of its engine.
-    fleet: { session: () => session, observation: () => observation },
+    fleet,
+    pendingOf: (service) => pendingSummaries(service, { machines, hosts, nodeImages, fleet, clock: systemClock }),
     catalog: unused as never,
     engines: unused,
     defaultAllowedCidrs: [],

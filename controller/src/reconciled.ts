@@ -18,13 +18,14 @@ import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
 import { whenHoldsChange } from "./host/host-holds.ts";
 import { createHostPathWork } from "./host/host-path-reconciler.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
-import type { MachinePlacement } from "./host/machine-placement.ts";
+import type { MachinePlacement } from "./machine/machine-steps.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
 import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
+import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
 import { createMachineWork } from "./machine/machine-reconciler.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
-import type { MachineKind, WaitingLimits } from "./machine/waiting-plan.ts";
-import { createWaitingWork } from "./machine/waiting-reconciler.ts";
+import type { MachineKind, WaitingLimits } from "./waiting-machine/waiting-plan.ts";
+import { createWaitingWork } from "./waiting-machine/waiting-reconciler.ts";
 import { createInstanceDelivery } from "./managed-service/instance-delivery.ts";
 import { createManagedServiceReconciler } from "./managed-service/managed-service-reconciler.ts";
 import { createNameVerification } from "./managed-service/name-verification.ts";
@@ -149,7 +150,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     nodeImages,
     brakeRecords,
   } = collections;
-  const names = createNameVerification(deps.askNames);
+  const brake = createMaintenanceBrake({ ...deps, services, operations, brakeRecords, now: deps.clock.now });
   const reconciler = createManagedServiceReconciler({
     ...deps,
     services,
@@ -159,9 +160,8 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     records,
     users,
     changes: collections.engineChanges,
-    names,
-    nodeImages,
-    brake: createMaintenanceBrake({ ...deps, services, operations, brakeRecords, now: deps.clock.now }),
+    names: createNameVerification(deps.askNames),
+    maintenance: createServiceMaintenance({ ...deps, services, machines, hosts, operations, nodeImages, brake }),
     delivery: createInstanceDelivery(deps),
   });
   /** The service whose node a machine is. */

@@ -21,13 +21,14 @@ import { createConfigurationApi } from "./configuration/configuration-api.ts";
 import { createDatabaseApi } from "./database/database-api.ts";
 import type { EgressClient } from "./egress/egress-client.ts";
 import { createEventApi } from "./event/event-api.ts";
-import { createDatabaseUserApi } from "./database-user/database-user-api.ts";
+import { createDatabaseUserApi } from "./database/database-user-api.ts";
 import type { RunningFleet } from "./fleet/running-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { OrphanSweep } from "./machine/orphan-sweep.ts";
-import type { WaitingMachines } from "./machine/waiting-machines.ts";
+import type { WaitingMachines } from "./waiting-machine/waiting-machines.ts";
 import { createEngineTasks, engineTimeoutMs } from "./managed-service/engine-task.ts";
 import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
+import { pendingSummaries } from "./maintenance/pending-summaries.ts";
 import { createManagedServiceApi } from "./managed-service/managed-service-api.ts";
 import { createServiceAccess } from "./managed-service/service-access.ts";
 import { createServiceLogs } from "./managed-service/service-logs.ts";
@@ -92,7 +93,6 @@ export function createServices(deps: ServicesDeps): ServedService[] {
     createCatalogApi(deps),
     createManagedServiceApi({
       ...deps,
-      ...maintenance,
       services,
       operations,
       organizations,
@@ -100,6 +100,7 @@ export function createServices(deps: ServicesDeps): ServedService[] {
       access,
       logs,
       trustBundle,
+      pendingOf: (service) => pendingSummaries(service, { ...deps, ...maintenance }),
     }),
     createMaintenanceApi({ ...deps, ...maintenance, services, operations, access }),
     createHostApi({ ...deps, hosts: collections.hosts, machines }),

@@ -10,7 +10,7 @@ import { brakeRecordId } from "@holdfast/controller/maintenance/brake-record.ts"
 import { registerChanges } from "@holdfast/controller/maintenance/image-register.ts";
 import { createMaintenanceApi } from "@holdfast/controller/maintenance/maintenance-api.ts";
 import { createMaintenanceBrake } from "@holdfast/controller/maintenance/maintenance-brake.ts";
-import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
+import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
 import { settleMaintenance } from "@holdfast/controller/maintenance/settle-maintenance.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
 import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";

@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
-import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
+import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
 import { newOperation, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 
 /** The only node of the service below. */

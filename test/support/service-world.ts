@@ -4,7 +4,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineFacts } from "@holdfast/controller/compute/compute-provider.ts";
 import { mayNote, planRemovals, planSnapshot } from "@holdfast/controller/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
-import { snapshotFor } from "@holdfast/controller/maintenance/trial-seal.ts";
+import { snapshotFor } from "@holdfast/controller/managed-service/trial/trial-seal.ts";
 import { beginMaintenance } from "@holdfast/controller/maintenance/begin-maintenance.ts";
 import type { NodeImageObject } from "@holdfast/controller/maintenance/node-image.ts";
 import { type MaintenanceWorld, obstacleOf, pendingUpdates } from "@holdfast/controller/maintenance/pending-updates.ts";

@@ -8,7 +8,8 @@ import type { SessionFacts } from "@holdfast/controller/fleet/session/session-fa
 import { type HostObject, withHostSpec } from "@holdfast/controller/host/host.ts";
 import { createHostLinks, type HostLink } from "@holdfast/controller/host/host-links.ts";
 import { createHostWork } from "@holdfast/controller/host/host-reconciler.ts";
-import { createMachinePlacement, type MachinePlacement } from "@holdfast/controller/host/machine-placement.ts";
+import type { MachinePlacement } from "@holdfast/controller/machine/machine-steps.ts";
+import { createMachinePlacement } from "@holdfast/controller/placement/machine-placement.ts";
 import type { MachineObject, MachineSpecObject } from "@holdfast/controller/machine/machine.ts";
 import { createMachineWork } from "@holdfast/controller/machine/machine-reconciler.ts";
 import { createRunner, type Runner } from "@holdfast/controller/runtime/runner.ts";

@@ -1,4 +1,4 @@
-import { noMaintenance } from "@holdfast/controller/maintenance/maintenance-memory.ts";
+import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
 
 /** A service that runs and has been left alone. */

@@ -6,7 +6,7 @@ import { type HostsController, startTwoHosts, type TwoHosts } from "../../../tes
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import { createOrphanSweep } from "../machine/orphan-sweep.ts";
-import { claimedMachine, createWaitingMachines, type WaitingMachines } from "../machine/waiting-machines.ts";
+import { claimedMachine, createWaitingMachines, type WaitingMachines } from "../waiting-machine/waiting-machines.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 
 const gib = 1024 ** 3;

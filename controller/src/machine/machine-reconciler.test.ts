@@ -12,7 +12,7 @@ import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import { readRun } from "../compute/process/machine-run.ts";
 import type { HostObject } from "../host/host.ts";
-import { createMachinePlacement } from "../host/machine-placement.ts";
+import { createMachinePlacement } from "../placement/machine-placement.ts";
 import { matchesEnrollment } from "../pki/enrollment-token.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";

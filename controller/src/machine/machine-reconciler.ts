@@ -1,19 +1,21 @@
 import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute/compute-failure.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
-import type { SessionFacts } from "../fleet/session/session-facts.ts";
-import type { HostObject } from "../host/host.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
+import type { Resource } from "../store/resource.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine, toldWithinMs } from "./machine-plan.ts";
 import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
+/** What a machine must know of its host. */
+type MachineHost = Resource<{ readonly destroyedAt: number | null }, { readonly state: string }>;
+
 export interface MachineReconcilerDeps extends MachineStepDeps {
-  readonly hosts: Pick<Collection<HostObject>, "get" | "subscribe">;
-  /** The stream that the machine's agent has, at whichever controller. */
-  readonly session: (machineId: string) => SessionFacts | undefined;
+  readonly hosts: Pick<Collection<MachineHost>, "get" | "subscribe">;
+  /** The stream that the machine's agent has, at whichever controller; `connectedAt` in milliseconds since 1970. */
+  readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
 
 /** What a controller knows of a machine besides what is stored; gone with the controller. */

@@ -3,7 +3,6 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "../compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute/compute-provider.ts";
-import type { MachinePlacement } from "../host/machine-placement.ts";
 import { mintEnrollment } from "../pki/enrollment-token.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
@@ -13,6 +12,15 @@ import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
 import { performSnapshotStep } from "./machine-snapshot.ts";
 import type { MachineObject, MachineStatus } from "./machine.ts";
+
+/** Gives machines their hosts. */
+export interface MachinePlacement {
+  /**
+   * Writes the host of a machine that has none, before anything is made there: from then on it is nowhere else. Throws
+   * ComputeFailure with the reason when no host can take it.
+   */
+  place(machineId: string, signal: AbortSignal): Promise<void>;
+}
 
 export interface MachineStepDeps {
   readonly placement: MachinePlacement;

@@ -1,9 +1,9 @@
 import { firstStorageTier } from "../catalog/catalog.ts";
 import type { InstanceKind } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
-import type { DataSnapshot } from "../maintenance/way-back.ts";
 import type { EnrolledStatus } from "../pki/enrolled-status.ts";
 import type { Resource } from "../store/resource.ts";
+import type { DataSnapshot } from "./data-snapshot.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 
 /** A machine of the fleet, whoever owns it: a service's node, later an app or a builder; or nobody yet. */

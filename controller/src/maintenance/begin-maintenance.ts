@@ -1,8 +1,9 @@
+import { versionNumber } from "../catalog/version-number.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { newOperation, type OperationObject } from "../operation/operation.ts";
-import { generationsOfChange } from "./image-trial.ts";
-import type { MaintenanceWork } from "./maintenance-work.ts";
-import { engineVersionIn, type NodeImageObject, versionNumber } from "./node-image.ts";
+import { generationsOfChange } from "../managed-service/trial/image-trial.ts";
+import type { MaintenanceWork } from "../operation/maintenance-work.ts";
+import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-updates.ts";
 
 /** Pure: the service with these updates asked for, and the operation that applies them with one restart. */

@@ -1,12 +1,13 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { versionNumber } from "../catalog/version-number.ts";
 import type { ImageFacts } from "../compute/compute-provider.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createPeriodic } from "../runtime/periodic.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { lineOf, type NodeImageObject, versionNumber } from "./node-image.ts";
+import { lineOf, type NodeImageObject } from "./node-image.ts";
 
 /** A new image is known to every controller after at most this. */
 const lookEveryMs = 10_000;

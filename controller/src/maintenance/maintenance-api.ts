@@ -3,22 +3,24 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { versionNumber } from "../catalog/version-number.ts";
 import { auditOf } from "../access/caller.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { refuseWhileBusy } from "../managed-service/service-verbs.ts";
 import type { OperationObject } from "../operation/operation.ts";
-import { operationMembers } from "../operation/operation-members.ts";
+import { operationMembers } from "../managed-service/operation-members.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { beginMaintenance } from "./begin-maintenance.ts";
-import { startedEvent } from "./maintenance-events.ts";
-import { updateMessage, windowMessage } from "./maintenance-message.ts";
-import { defaultWindow, nextWindow } from "./maintenance-window.ts";
+import { startedEvent } from "../managed-service/maintenance-events.ts";
+import { windowMessage } from "../managed-service/window-message.ts";
+import { updateMessage } from "./maintenance-message.ts";
+import { defaultWindow, nextWindow } from "../managed-service/maintenance-window.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
-import { engineVersionIn, versionNumber } from "./node-image.ts";
+import { engineVersionIn } from "./node-image.ts";
 import { type MaintenanceWorld, obstacleOf, type PendingUpdate, pendingUpdates } from "./pending-updates.ts";
 
 export interface MaintenanceApiDeps extends MaintenanceWorldDeps {

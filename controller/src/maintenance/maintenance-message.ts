@@ -1,14 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
-  type MaintenanceWindow as WindowMessage,
-  type MaintenanceWindowSchema,
   type PendingUpdateSchema,
   type PendingUpdateSummarySchema,
   UpdateKind as ShownKind,
-  type Weekday,
 } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
-import type { MaintenanceWindow } from "./maintenance-window.ts";
 import type { PendingUpdate, UpdateKind } from "./pending-updates.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -17,15 +13,6 @@ const shownKinds: Record<UpdateKind, ShownKind> = {
   image:        ShownKind.IMAGE,
   restart:      ShownKind.RESTART,
 };
-
-/** The window that a request asks for; null for the one that follows from the id. Days of the protos begin with 1. */
-export function windowOf(asked: WindowMessage | undefined): MaintenanceWindow | null {
-  return asked === undefined ? null : { day: asked.day - 1, hour: asked.hour };
-}
-
-export function windowMessage({ day, hour }: MaintenanceWindow): MessageInitShape<typeof MaintenanceWindowSchema> {
-  return { day: (day + 1) as Weekday, hour };
-}
 
 export function updateMessage(update: PendingUpdate): MessageInitShape<typeof PendingUpdateSchema> {
   const { title, description, from, to, requiresRestart, changesTextOrder, blocked, noSnapshot, availableSince } =

@@ -6,7 +6,7 @@ import type {
   ManagedServiceSpec,
   ManagedServiceStatus,
 } from "../managed-service/managed-service.ts";
-import { noMaintenance } from "./maintenance-memory.ts";
+import { noMaintenance } from "../managed-service/maintenance-memory.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
 import { type MaintenanceWorld, pendingUpdates } from "./pending-updates.ts";

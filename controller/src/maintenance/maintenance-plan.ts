@@ -1,5 +1,5 @@
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import type { AnnouncedUpdate } from "./maintenance-memory.ts";
+import type { AnnouncedUpdate } from "../managed-service/maintenance-memory.ts";
 import { type MaintenanceWorld, parametersThatWait, type PendingUpdate, pendingUpdates } from "./pending-updates.ts";
 
 const hourMs = 3_600_000;

@@ -53,8 +53,3 @@ export function engineVersionIn(image: NodeImageObject | undefined, engine: stri
   const found = image?.spec.engines.find((one) => one.engine === engine && one.version === version);
   return found?.engineVersion ?? "";
 }
-
-/** The number in what an engine calls its version: `17.11` of `17.11 (Debian 17.11-0+deb13u1)`. */
-export function versionNumber(text: string): string {
-  return /^\d+(\.\d+)*/.exec(text)?.[0] ?? "";
-}

@@ -1,8 +1,9 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { versionNumber } from "../catalog/version-number.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { defaultWindow, startInWindow } from "./maintenance-window.ts";
+import { defaultWindow, startInWindow } from "../managed-service/maintenance-window.ts";
 import { changedTextOrder, textOrderReason } from "./text-order.ts";
-import { engineVersionIn, type ImageUrgency, newestImage, type NodeImageObject, versionNumber } from "./node-image.ts";
+import { engineVersionIn, type ImageUrgency, newestImage, type NodeImageObject } from "./node-image.ts";
 
 const hourMs = 3_600_000;
 

@@ -1,16 +1,20 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { startedEvent } from "../managed-service/maintenance-events.ts";
 import type { ManagedServiceObject, ManagedServiceStatus } from "../managed-service/managed-service.ts";
-import { again, type Outcome } from "../runtime/reconciler.ts";
+import { serviceEvent } from "../managed-service/service-events.ts";
+import type { MaintenanceLook, ServiceMaintenance } from "../managed-service/service-maintenance.ts";
+import type { OperationObject } from "../operation/operation.ts";
+import { again } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
+import type { NewEvent } from "../store/outbox-entry.ts";
 import type { Stored } from "../store/resource.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import type { OperationObject } from "../operation/operation.ts";
 import { beginMaintenance } from "./begin-maintenance.ts";
 import type { MaintenanceBrake } from "./maintenance-brake.ts";
-import { scheduledEvent, startedEvent } from "./maintenance-events.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import type { PendingUpdate } from "./pending-updates.ts";
 
 export interface MaintenanceDeps {
   readonly nodeImages: MaintenanceWorldDeps["nodeImages"];
@@ -23,15 +27,16 @@ export interface MaintenanceDeps {
   readonly log: Log;
 }
 
+/** What is due of pending updates, for the reconciler of services. */
+export function createServiceMaintenance(deps: MaintenanceDeps & MaintenanceWorldDeps): ServiceMaintenance {
+  return {
+    settle: (service, signal) => settleMaintenance(service, deps, signal),
+    failed: deps.brake.failed,
+  };
+}
+
 /** As many are at it as may be: one of them ends soon. */
 const brakedLookMs = 5_000;
-
-/** What came of a look at a service's pending updates. */
-export type MaintenanceLook =
-  /** Something was written: look at the service anew. */
-  | { readonly written: Outcome }
-  /** When the next one is due; null when only a change matters. */
-  | { readonly written: undefined; readonly lookAgainMs: number | null };
 
 /** Notes, announces or begins what is due of the service's pending updates. */
 export async function settleMaintenance(
@@ -73,4 +78,15 @@ function withMaintenance(
   maintenance: ManagedServiceStatus["maintenance"],
 ): ManagedServiceObject {
   return { ...service, status: { ...service.status, maintenance } };
+}
+
+/** One update has a time now, or another one than before. */
+function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, now: number): NewEvent {
+  return serviceEvent("service.maintenance_scheduled", service, {
+    update_id: update.id,
+    kind: update.kind,
+    title: update.title,
+    urgent: update.urgent,
+    apply_at: new Date(update.applyAt ?? now).toISOString(),
+  });
 }

@@ -12,10 +12,9 @@ import { defaultPageSize } from "../page/cursor.ts";
 import type { Quotas } from "../access/organization/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import { newUser } from "../database-user/new-user.ts";
-import { maintenanceWorld, type MaintenanceWorldDeps } from "../maintenance/maintenance-world.ts";
-import { pendingUpdates } from "../maintenance/pending-updates.ts";
-import type { WaitingMachines } from "../machine/waiting-machines.ts";
+import type { WaitingMachines } from "../waiting-machine/waiting-machines.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Sealer } from "../secrets/sealer.ts";
@@ -26,7 +25,7 @@ import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { connectionOf } from "./connection.ts";
 import { createHeardServices } from "./heard-services.ts";
 import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
-import { managedServiceMessage, nodeMessage } from "./managed-service-message.ts";
+import { managedServiceMessage, nodeMessage, type PendingSummary } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
 import { placeService } from "./placement.ts";
 import type { ServiceAccess } from "./service-access.ts";
@@ -37,7 +36,7 @@ import { requestVerb, type Verb } from "./service-verbs.ts";
 import { taskSummaryOf } from "./task-summary.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 
-export interface ManagedServiceApiDeps extends MaintenanceWorldDeps {
+export interface ManagedServiceApiDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
@@ -53,6 +52,9 @@ export interface ManagedServiceApiDeps extends MaintenanceWorldDeps {
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
   readonly trustBundle: () => string;
+  /** What waits to be done to the service. */
+  readonly pendingOf: (service: ManagedServiceObject) => readonly PendingSummary[];
+  readonly fleet: Pick<Fleet, "observation" | "session">;
   readonly clock: Clock;
   readonly newId: () => string;
 }
@@ -67,16 +69,12 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   const messages = new WeakMap<ManagedServiceObject, ManagedService>();
   const { heard } = createHeardServices(deps.fleet, deps.clock.now);
 
-  const pendingOf = (object: ManagedServiceObject) => {
-    const now = deps.clock.now();
-    return pendingUpdates(object, maintenanceWorld(object, deps, now));
-  };
   const shown = (object: ManagedServiceObject, operation: OperationObject | undefined) =>
-    managedServiceMessage(object, operation, pendingOf(object));
+    managedServiceMessage(object, operation, deps.pendingOf(object));
 
   async function message({ object: stored }: Stored<ManagedServiceObject>, call: Call): Promise<ManagedService> {
     const object = heard(stored);
-    const pending = pendingOf(stored);
+    const pending = deps.pendingOf(stored);
     const known = messages.get(object);
     if (known !== undefined && pending.length === 0) return known;
     const operation = await access.inProgress(object, call.signal);

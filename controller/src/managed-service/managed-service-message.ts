@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { PendingUpdateSummarySchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import {
   HealthStatus,
   type ManagedService,
@@ -10,9 +11,7 @@ import {
   NodeSchema,
   NodeStatus,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { summaryMessage, windowMessage } from "../maintenance/maintenance-message.ts";
-import { defaultWindow } from "../maintenance/maintenance-window.ts";
-import type { PendingUpdate } from "../maintenance/pending-updates.ts";
+import { defaultWindow } from "./maintenance-window.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import { privateNameOf } from "../zone/private-name.ts";
@@ -23,6 +22,7 @@ import type {
   ServiceHealth,
 } from "./managed-service.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
+import { windowMessage } from "./window-message.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 export const shownStates: Record<ManagedServiceState, ManagedServiceStatus> = {
@@ -51,11 +51,14 @@ const shownHealth: Record<ServiceHealth["status"], HealthStatus> = {
   unknown:   HealthStatus.UNKNOWN,
 };
 
+/** One thing that waits to be done to a service, as it is shown beside it. */
+export type PendingSummary = MessageInitShape<typeof PendingUpdateSummarySchema>;
+
 /** The service as users see it. `operation` is the one in progress, if any. */
 export function managedServiceMessage(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
-  pending: readonly PendingUpdate[] = [],
+  pending: readonly PendingSummary[] = [],
 ): ManagedService {
   const { metadata, spec, status } = service;
   return create(ManagedServiceSchema, {
@@ -88,7 +91,7 @@ export function managedServiceMessage(
     tags: { ...spec.tags },
     deletionProtection: spec.deletionProtection,
     maintenanceWindow: windowMessage(spec.maintenanceWindow ?? defaultWindow(metadata.id)),
-    pendingUpdates: pending.map(summaryMessage),
+    pendingUpdates: [...pending],
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
     ...(operation === undefined ? {} : { operation: operationMessage(operation) }),

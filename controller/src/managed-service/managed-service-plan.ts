@@ -1,11 +1,11 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { versionNumber } from "../catalog/version-number.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import { versionNumber } from "../maintenance/node-image.ts";
-import { awaitsSeal } from "../maintenance/trial-seal.ts";
+import { awaitsSeal } from "./trial/trial-seal.ts";
 import { imageChangeOf, type OperationObject, stuckFault } from "../operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
-import { hasOtherImage } from "./other-image.ts";
+import { hasOtherImage } from "./trial/other-image.ts";
 
 /** What the world is like for one service, read fresh at each reconcile. */
 export interface ObservedService {

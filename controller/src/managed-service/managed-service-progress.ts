@@ -2,7 +2,7 @@ import { isUp } from "../machine/machine.ts";
 import { imageChangeOf, type OperationObject } from "../operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
-import { hasOtherImage } from "./other-image.ts";
+import { hasOtherImage } from "./trial/other-image.ts";
 
 /** Where an operation is. `mark` is a new text whenever anything moved, so that a slow step is not a stuck one. */
 export interface Progress {

@@ -1,7 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { findOperation } from "../operation/find-operation.ts";
-import { engineMayFailForMs } from "../maintenance/image-trial.ts";
-import { type MaintenanceDeps, settleMaintenance } from "../maintenance/settle-maintenance.ts";
+import { engineMayFailForMs } from "./trial/image-trial.ts";
 import { cancelled } from "../operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
@@ -13,11 +12,13 @@ import { advance } from "./service-advance.ts";
 import { requestDeletion } from "./service-deletion.ts";
 import { serviceEvent } from "./service-events.ts";
 import { expiryOf } from "./service-expiry.ts";
+import type { ServiceMaintenance } from "./service-maintenance.ts";
 import { type ObserverDeps, observeService } from "./service-observer.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
 
-export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps, MaintenanceDeps {
+export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly services: Collection<ManagedServiceObject>;
+  readonly maintenance: ServiceMaintenance;
   /** Do deletions by time wait now? */
   readonly held: () => boolean;
   readonly newId: () => string;
@@ -33,7 +34,7 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
       if (service === undefined) return settled;
       const expiry = await settleExpiry(service, deps, signal);
       if (expiry !== undefined) return expiry;
-      const maintenance = await settleMaintenance(service, deps, signal);
+      const maintenance = await deps.maintenance.settle(service, signal);
       if (maintenance.written !== undefined) return maintenance.written;
 
       const steps = planManagedService(service.object, observeService(service.object, deps));
@@ -136,7 +137,7 @@ async function writeStatus(
   for (const event of events) unit.event(event);
   const { refused } = after.status.maintenance;
   if (refused !== null && !same(refused, before.status.maintenance.refused))
-    await deps.brake.failed(refused.image, before.metadata.id, refused.message, signal);
+    await deps.maintenance.failed(refused.image, before.metadata.id, refused.message, signal);
   await unit.commit(signal);
 }
 

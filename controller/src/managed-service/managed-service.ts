@@ -1,6 +1,6 @@
-import { type MaintenanceMemory, noMaintenance } from "../maintenance/maintenance-memory.ts";
-import type { MaintenanceWindow } from "../maintenance/maintenance-window.ts";
-import type { ImageTrial } from "../maintenance/way-back.ts";
+import { type MaintenanceMemory, noMaintenance } from "./maintenance-memory.ts";
+import type { MaintenanceWindow } from "./maintenance-window.ts";
+import type { ImageTrial } from "./trial/way-back.ts";
 import type { Resource } from "../store/resource.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 

@@ -4,8 +4,8 @@ import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import type { CatalogData } from "../catalog/catalog.ts";
 import { chooseFromCatalog } from "../catalog/catalog-choice.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
-import { noMaintenance } from "../maintenance/maintenance-memory.ts";
-import { windowOf } from "../maintenance/maintenance-message.ts";
+import { noMaintenance } from "./maintenance-memory.ts";
+import { windowOf } from "./window-message.ts";
 import { newOperation, type OperationObject } from "../operation/operation.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";

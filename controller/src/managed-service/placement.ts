@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
-import { claimedMachine, type WaitingMachines } from "../machine/waiting-machines.ts";
+import { claimedMachine, type WaitingMachines } from "../waiting-machine/waiting-machines.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 import { machineSpecOf, placedOn } from "./service-machine.ts";

@@ -4,7 +4,7 @@ import { mayTouch, organizationOf } from "../access/caller.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { isOver } from "../operation/operation.ts";
-import { operationMembers } from "../operation/operation-members.ts";
+import { operationMembers } from "./operation-members.ts";
 import { refuseWhileBusy } from "./service-verbs.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";

@@ -1,9 +1,9 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
-import { letIn, refusedAfter, takeBack, takenBackError, trialFault, withSnapshot } from "../maintenance/image-trial.ts";
-import { endedEvent } from "../maintenance/maintenance-events.ts";
-import { withSeal } from "../maintenance/trial-seal.ts";
-import { adviceOf } from "../maintenance/way-back.ts";
+import { letIn, refusedAfter, takeBack, takenBackError, trialFault, withSnapshot } from "./trial/image-trial.ts";
+import { endedEvent } from "./maintenance-events.ts";
+import { withSeal } from "./trial/trial-seal.ts";
+import { adviceOf } from "./trial/way-back.ts";
 import {
   completed,
   failed,

@@ -1,8 +1,8 @@
-import type { EngineChangeObject } from "../engine-change/engine-change.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, holdsServices, isSilent } from "../host/host.ts";
 import { isUp, type MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
+import type { Resource } from "../store/resource.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
@@ -13,7 +13,8 @@ export interface ObserverDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly records: Collection<DnsRecordObject>;
-  readonly changes: Pick<Collection<EngineChangeObject>, "values" | "reached">;
+  /** Changes of users and databases that are under way. */
+  readonly changes: Pick<Collection<Resource<{ readonly serviceId: string }, unknown>>, "values" | "reached">;
   readonly fleet: Fleet;
   readonly names: NameVerification;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import { snapshotFor } from "../maintenance/trial-seal.ts";
+import { snapshotFor } from "./trial/trial-seal.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";

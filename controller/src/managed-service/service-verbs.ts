@@ -1,6 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { cancelled, newOperation, type OperationObject, type OperationType } from "../operation/operation.ts";
-import { operationMembers } from "../operation/operation-members.ts";
+import { operationMembers } from "./operation-members.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { heldReason } from "./managed-service-health.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";

@@ -1,6 +1,6 @@
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
-import { windowOf } from "../maintenance/maintenance-message.ts";
+import { windowOf } from "./window-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";

@@ -1,8 +1,7 @@
-import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { mayTouch, organizationOf } from "../access/caller.ts";
-import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { type Cursors, defaultPageSize } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
@@ -10,7 +9,8 @@ import type { OperationObject } from "./operation.ts";
 
 export interface OperationApiDeps {
   readonly operations: Collection<OperationObject>;
-  readonly access: ServiceAccess;
+  /** Throws SERVICE_NOT_FOUND for what is not a service of the caller. */
+  readonly access: { require(serviceId: string, call: Call): unknown };
   readonly cursors: Cursors;
 }
 

@@ -7,7 +7,7 @@ import {
   OperationSchema,
   OperationStatus,
 } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import type { DataSnapshot } from "../maintenance/way-back.ts";
+import type { DataSnapshot } from "../machine/data-snapshot.ts";
 import type { OperationObject } from "./operation.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one

@@ -1,5 +1,4 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { again, type Reconciler, settled } from "../runtime/reconciler.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
@@ -12,7 +11,8 @@ const keptMs = { gone: dayMs, living: 30 * dayMs };
 /** Takes operations away that ended long ago. Key: operation id. */
 export function createOperationReconciler(deps: {
   operations: Collection<OperationObject>;
-  services: Collection<ManagedServiceObject>;
+  /** Undefined for a service that is gone. */
+  services: { get(serviceId: string): unknown };
   begin: () => UnitOfWork;
   clock: Clock;
 }): Reconciler {

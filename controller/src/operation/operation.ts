@@ -1,5 +1,5 @@
-import type { ImageChange, MaintenanceWork } from "../maintenance/maintenance-work.ts";
-import type { DataSnapshot } from "../maintenance/way-back.ts";
+import type { ImageChange, MaintenanceWork } from "./maintenance-work.ts";
+import type { DataSnapshot } from "../machine/data-snapshot.ts";
 import type { Resource } from "../store/resource.ts";
 
 /** What is being done. */

@@ -5,7 +5,7 @@ import { type Hold, holdPrefix } from "../clock/holds.ts";
 import type { History } from "../history/history.ts";
 import { type HistoryRow, loadHistory, resumeSequence } from "../history/history-dump.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import type { ImageTrial } from "../maintenance/way-back.ts";
+import type { ImageTrial } from "../managed-service/trial/way-back.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import type { Keyring } from "../secrets/sealer.ts";
 import { prefixOf, root } from "../store/resource.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { DataSnapshot } from "../machine/data-snapshot.ts";
 import { failed, newOperation, type OperationObject } from "../operation/operation.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import { endedEvent } from "./maintenance-events.ts";
-import type { DataSnapshot } from "./way-back.ts";
 
 const now = 1_000_000;
 const ended = failed(

@@ -1,5 +1,5 @@
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import type { OperationObject } from "./operation.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { OperationObject } from "../operation/operation.ts";
 
 /** What a 409 about a service tells beside its detail: the service's status and the operation in progress. */
 export function operationMembers(

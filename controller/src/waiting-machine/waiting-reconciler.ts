@@ -4,12 +4,12 @@ import type { Admission } from "../compute/compute-provider.ts";
 import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
-import { refusalOn } from "../host/place-machine.ts";
+import { refusalOn } from "../placement/place-machine.ts";
 import { again } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
-import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { isFree } from "./waiting-machines.ts";
 import {
   demandKeptMs,

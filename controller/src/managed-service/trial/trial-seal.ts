@@ -1,7 +1,7 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { MachineObject } from "../machine/machine.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { hasOtherImage } from "../managed-service/other-image.ts";
+import type { MachineObject } from "../../machine/machine.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { hasOtherImage } from "./other-image.ts";
 import { keepsClientsOut, type SealedNode, sealOf } from "./way-back.ts";
 
 /** What of an observed service the seal is about. */

@@ -1,5 +1,5 @@
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import type { HostObject } from "./host.ts";
+import type { HostObject } from "../host/host.ts";
 import { freeDiskRefusal, memoryRefusal, promisedDiskRefusal, promisesOn } from "./host-promises.ts";
 
 /** How large a machine is. */

@@ -4,7 +4,7 @@ import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import type { HostObject } from "./host.ts";
+import type { HostObject } from "../host/host.ts";
 import { placeMachine, refusalOn, type Wanted } from "./place-machine.ts";
 
 const gib = 1024 ** 3;

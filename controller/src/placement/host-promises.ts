@@ -1,6 +1,6 @@
 import { admitDisk, firstBytes, inGib } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import type { HostObject } from "./host.ts";
+import type { HostObject } from "../host/host.ts";
 
 /** What a machine takes of its host, and whose it is. */
 export interface WantedRoom extends Pick<MachineSpecObject, "owner" | "storageTier" | "memoryBytes" | "diskBytes"> {

@@ -1,5 +1,5 @@
-import type { MachineObject } from "../machine/machine.ts";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import type { MachineObject } from "../../machine/machine.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
 
 /** Does the machine run from another image than the service is to have? */
 export function hasOtherImage({ spec: { image } }: ManagedServiceObject, machine: MachineObject): boolean {

@@ -1,7 +1,7 @@
-import { faultOf, type ObservedService } from "../managed-service/managed-service-plan.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { imageChangeOf, type OperationObject, stuckAfterMs } from "../operation/operation.ts";
-import type { RefusedImage } from "./maintenance-memory.ts";
+import { faultOf, type ObservedService } from "../managed-service-plan.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { imageChangeOf, type OperationObject, stuckAfterMs } from "../../operation/operation.ts";
+import type { RefusedImage } from "../maintenance-memory.ts";
 import { whyDataStay } from "./way-back.ts";
 
 const minuteMs = 60_000;

@@ -25,9 +25,9 @@ import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import type { NewAudit } from "../store/outbox-entry.ts";
 import { keyOf } from "../store/resource.ts";
-import { roleName, shownRole } from "./database-user-role.ts";
-import { type DatabaseUserObject, databaseUserId } from "./database-user.ts";
-import { newUser } from "./new-user.ts";
+import { roleName, shownRole } from "../database-user/database-user-role.ts";
+import { type DatabaseUserObject, databaseUserId } from "../database-user/database-user.ts";
+import { newUser } from "../database-user/new-user.ts";
 
 export interface DatabaseUserApiDeps {
   readonly users: Collection<DatabaseUserObject>;

@@ -1,5 +1,5 @@
 import { addressNetworkOf, overlap } from "../compute/host/address-network.ts";
-import type { HostObject } from "./host.ts";
+import type { HostObject } from "../host/host.ts";
 
 /** Pure: hosts whose public addresses are another one's as well, by id, with the reason; neither may give out any. */
 export function doubledBlocks(hosts: readonly HostObject[]): ReadonlyMap<string, string> {

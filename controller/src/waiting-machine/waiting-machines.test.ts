@@ -3,7 +3,7 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { describe, expect, it } from "vitest";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { MachineObject, MachineSpecObject } from "./machine.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
 
 const now = 1_000_000;

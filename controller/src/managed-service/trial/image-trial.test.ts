@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { ObservedService } from "../managed-service/managed-service-plan.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { newOperation, type OperationObject } from "../operation/operation.ts";
+import type { ObservedService } from "../managed-service-plan.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import type { DataSnapshot } from "../../machine/data-snapshot.ts";
+import { newOperation, type OperationObject } from "../../operation/operation.ts";
 import { letIn, takeBack, takenBackError, withSnapshot } from "./image-trial.ts";
-import type { DataSnapshot, ImageTrial } from "./way-back.ts";
+import type { ImageTrial } from "./way-back.ts";
 
 const now = 1_000_000;
 const trial: ImageTrial = { operationId: "op-1", generation: 4 };

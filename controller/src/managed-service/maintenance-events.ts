@@ -1,20 +1,9 @@
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { serviceEvent } from "../managed-service/service-events.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { serviceEvent } from "./service-events.ts";
 import type { OperationObject } from "../operation/operation.ts";
 import type { NewEvent } from "../store/outbox-entry.ts";
-import type { PendingUpdate } from "./pending-updates.ts";
 
-/** One update has a time now, or another one than before. */
-export function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, now: number): NewEvent {
-  return serviceEvent("service.maintenance_scheduled", service, {
-    update_id: update.id,
-    kind: update.kind,
-    title: update.title,
-    urgent: update.urgent,
-    apply_at: new Date(update.applyAt ?? now).toISOString(),
-  });
-}
-
+/** Work on the service begins, by itself or by request. */
 export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {
   return serviceEvent("service.maintenance_started", service, told(operation));
 }

@@ -1,3 +1,5 @@
+import type { DataSnapshot } from "../../machine/data-snapshot.ts";
+
 /**
  * Another image is tried under a service's data, and as long as this is there no client is let in: so what was written since
  * the snapshot of the data is the engine's own, and may be undone with it.
@@ -14,12 +16,6 @@ export interface ImageTrial {
   readonly sealed?: boolean;
   /** The old image comes back, and the data go back to the snapshot with it. */
   readonly dataBack?: true;
-}
-
-/** What became of the snapshot of the data as they were before the operation; `none` has a reason. */
-export interface DataSnapshot {
-  readonly outcome: "taken" | "none" | "restored";
-  readonly reason: string;
 }
 
 /** What is known of one node's machine while its engine is told to let nobody in. */

@@ -1,10 +1,10 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { isBounded } from "../host/host.ts";
-import { growthRefusal, type MachineSize } from "../host/growth-refusal.ts";
-import { type HostRoomDeps, takeRoom } from "../host/host-room.ts";
+import { growthRefusal, type MachineSize } from "./growth-refusal.ts";
+import { type HostRoomDeps, takeRoom } from "./host-room.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import type { MachineObject } from "./machine.ts";
+import type { MachineObject } from "../machine/machine.ts";
 
 export interface MachineResizeDeps extends HostRoomDeps {
   readonly machines: Pick<Collection<MachineObject>, "fresh" | "reached" | "values">;

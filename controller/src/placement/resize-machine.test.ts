@@ -4,10 +4,10 @@ import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import { type Collections, createCollections } from "../collections.ts";
-import type { MachineSize } from "../host/growth-refusal.ts";
+import type { MachineSize } from "./growth-refusal.ts";
 import type { HostObject } from "../host/host.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
-import type { MachineObject } from "./machine.ts";
+import type { MachineObject } from "../machine/machine.ts";
 import { resizeMachine } from "./resize-machine.ts";
 
 const gib = 1024 ** 3;

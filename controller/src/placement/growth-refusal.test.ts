@@ -3,7 +3,7 @@ import { runningMachine } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { growthRefusal, type MachineSize } from "./growth-refusal.ts";
-import type { HostObject } from "./host.ts";
+import type { HostObject } from "../host/host.ts";
 
 const gib = 1024 ** 3;
 const machine = (id: string, memoryGb: number, diskGb: number, owner: string | null = id): MachineObject =>

@@ -1,6 +1,6 @@
 import { firstBytes } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import { type HostObject, isOpen } from "./host.ts";
+import { type HostObject, isOpen } from "../host/host.ts";
 import {
   diskOf,
   freeDiskRefusal,

@@ -1,11 +1,11 @@
 import type { Fleet } from "../fleet/fleet.ts";
 import { type HostObject, isBounded } from "../host/host.ts";
-import { type HostPromise, takeRoom } from "../host/host-room.ts";
-import { imageFor, refusalOn } from "../host/place-machine.ts";
+import { type HostPromise, takeRoom } from "../placement/host-room.ts";
+import { imageFor, refusalOn } from "../placement/place-machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
-import type { MachineObject, MachineSpecObject } from "./machine.ts";
-import { toldWithinMs } from "./machine-plan.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import { toldWithinMs } from "../machine/machine-plan.ts";
 import { isSameKind } from "./waiting-plan.ts";
 
 /** A waiting machine that one caller may claim. */

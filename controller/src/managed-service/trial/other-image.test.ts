@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createServiceWorld, faultsOfImages } from "../../../test/support/service-world.ts";
+import { createServiceWorld, faultsOfImages } from "../../../../test/support/service-world.ts";
 
 describe("another image", () => {
   function afterMaintenance(

@@ -2,7 +2,7 @@ import type { MachineObject } from "../machine/machine.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import { Conflict } from "../store/unit-of-work.ts";
-import { type HostObject, withPromise } from "./host.ts";
+import { type HostObject, withPromise } from "../host/host.ts";
 
 /**
  * Room of a host, promised in the transaction that writes `after` over `of`: of two that want the last of it, by whichever

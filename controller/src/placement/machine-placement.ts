@@ -1,12 +1,13 @@
 import { ComputeFailure } from "../compute/compute-failure.ts";
 import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
+import type { MachinePlacement } from "../machine/machine-steps.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Collection } from "../store/collection.ts";
 import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
-import { type HostObject, withPromise } from "./host.ts";
+import { type HostObject, withPromise } from "../host/host.ts";
 import { placeMachine } from "./place-machine.ts";
 
 export interface MachinePlacementDeps {
@@ -16,15 +17,6 @@ export interface MachinePlacementDeps {
   readonly begin: () => UnitOfWork;
   /** May the store be behind what is on the hosts, as after a restore? */
   readonly storeMayBeBehind: () => boolean;
-}
-
-/** Gives machines their hosts. */
-export interface MachinePlacement {
-  /**
-   * Writes the host of a machine that has none, before anything is made there: from then on it is nowhere else. Throws
-   * ComputeFailure with the reason when no host can take it.
-   */
-  place(machineId: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
