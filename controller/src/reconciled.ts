@@ -221,7 +221,9 @@ function leastSize({ catalog: { plans, limits } }: ReconciledDeps) {
   const gib = 1024 ** 3;
   const [plan] = [...plans].sort((a, b) => a.memoryGb - b.memoryGb);
   if (plan === undefined) throw new Error("the catalogue has no plans");
-  return { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, diskBytes: limits.storageSizeGbMin * gib };
+  const { vcpu, memoryGb, rootGb } = plan;
+  const diskBytes = limits.storageSizeGbMin * gib;
+  return { vcpu, memoryBytes: memoryGb * gib, rootBytes: rootGb * gib, diskBytes };
 }
 
 /** All that a reconcile of the service reads from memory, in one text. */

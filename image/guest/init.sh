@@ -48,6 +48,10 @@ mount -t squashfs -o ro "$(disk image)" /image
 mount -t devtmpfs devtmpfs /image/dev
 mount -t proc proc /image/proc
 own root /disk
+# Another plan may have let it grow; one that did not is as good as before.
+mount -o bind /disk /image/mnt
+chroot /image /usr/sbin/xfs_growfs /mnt >/dev/null || echo "the root did not grow" >&2
+umount /image/mnt
 own state /state
 own data /data
 umount /image/dev /image/proc

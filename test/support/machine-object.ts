@@ -15,6 +15,7 @@ export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObj
       image: "",
       vcpu: 1,
       memoryBytes: gib,
+      rootBytes: 4 * gib,
       diskBytes: gib,
       zone: "local",
       hostId: null,

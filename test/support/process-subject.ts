@@ -66,6 +66,8 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
     otherImage: async () => machines.images.other(),
     seen: async (id, path) => `/proc/${(await runOf(id)).init.pid}/root${path}`,
     cloneTier: clones && "clones",
+    // The image itself is the root, and nobody can write to it.
+    rootTakes: async () => undefined,
     async limits(id) {
       if (used.groups.version !== 1) return undefined;
       looked.push(id);

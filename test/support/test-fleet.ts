@@ -172,6 +172,7 @@ function blankMachine(id: string, now: number): MachineObject {
       image: "",
       vcpu: 1,
       memoryBytes: 1 << 30,
+      rootBytes: 2 ** 32,
       diskBytes: 1 << 30,
       zone: "local",
       storageTier: "maxiops",

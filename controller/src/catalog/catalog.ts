@@ -21,6 +21,12 @@ export interface PlanData {
   readonly planName: string;
   readonly vcpu: number;
   readonly memoryGb: number;
+  /**
+   * Room of a machine's root, where machines have one of their own: the image (half a GB) and all that is written outside of
+   * the data disk. Logs, journal and samples take 0.2 GB at the most, whatever the plan (docs/operations.md); they are beside
+   * the root, which another image takes the place of.
+   */
+  readonly rootGb: number;
   /** What its machines are. */
   readonly kind: InstanceKind;
   /** Whole cents a month. */
@@ -39,11 +45,11 @@ export interface StorageTierData {
 export const defaultCatalog: CatalogData = {
   currency: "EUR",
   plans: [
-    { planName: "tier-1",  vcpu: 1,  memoryGb: 2,  kind: "container", monthlyCents: 1_500 },
-    { planName: "tier-2",  vcpu: 2,  memoryGb: 4,  kind: "container", monthlyCents: 3_000 },
-    { planName: "tier-4",  vcpu: 4,  memoryGb: 8,  kind: "container", monthlyCents: 6_000 },
-    { planName: "tier-8",  vcpu: 8,  memoryGb: 16, kind: "container", monthlyCents: 12_000 },
-    { planName: "tier-16", vcpu: 16, memoryGb: 32, kind: "container", monthlyCents: 24_000 },
+    { planName: "tier-1",  vcpu: 1,  memoryGb: 2,  rootGb: 4,  kind: "container", monthlyCents: 1_500 },
+    { planName: "tier-2",  vcpu: 2,  memoryGb: 4,  rootGb: 4,  kind: "container", monthlyCents: 3_000 },
+    { planName: "tier-4",  vcpu: 4,  memoryGb: 8,  rootGb: 8,  kind: "container", monthlyCents: 6_000 },
+    { planName: "tier-8",  vcpu: 8,  memoryGb: 16, rootGb: 8,  kind: "container", monthlyCents: 12_000 },
+    { planName: "tier-16", vcpu: 16, memoryGb: 32, rootGb: 16, kind: "container", monthlyCents: 24_000 },
   ],
   storageTiers: [
     { storageTier: "maxiops",  medium: "NVMe SSD", use: "production databases", monthlyCentsPerGb: 20 },

@@ -188,9 +188,30 @@ export function computeConformance(
       it("tells the plan that a machine was made with, and the one that it was given since", async () => {
         const id = await created({ plan: { vcpu: 1, memoryBytes: gib } });
         const planOf = async () => (await subject.provider.get(id, signal))?.plan;
-        expect(await planOf()).toEqual({ vcpu: 1, memoryBytes: gib });
+        expect(await planOf()).toMatchObject({ vcpu: 1, memoryBytes: gib });
         await subject.provider.resize(id, { vcpu: 2, memoryBytes: 2 * gib }, signal);
-        expect(await planOf()).toEqual({ vcpu: 2, memoryBytes: 2 * gib });
+        expect(await planOf()).toMatchObject({ vcpu: 2, memoryBytes: 2 * gib });
+      });
+
+      it("holds a root to the size that the plan says, lets it grow with another plan, and never shrink", async () => {
+        const { provider } = subject;
+        const plan = { vcpu: 1, memoryBytes: gib, rootBytes: 2 * gib };
+        const id = await started({ plan });
+        if ((await subject.rootTakes(id, 1)) === undefined) return;
+        expect((await provider.get(id, signal))?.plan).toEqual(plan);
+        // The image is in it as well.
+        expect(await subject.rootTakes(id, 2 * gib)).toBe(false);
+        expect(await subject.rootTakes(id, gib)).toBe(true);
+        await provider.resize(id, { ...plan, rootBytes: 3 * gib }, signal);
+        expect(await subject.rootTakes(id, 2 * gib)).toBe(true);
+        await provider.resize(id, plan, signal);
+        expect((await provider.get(id, signal))?.plan).toEqual({ ...plan, rootBytes: 3 * gib });
+        // A root that is made anew for another image is as large.
+        await provider.stop(id, 5_000, signal);
+        await provider.replaceImage(id, await subject.otherImage(), signal);
+        await provider.start(id, enrollment, signal);
+        expect(await subject.rootTakes(id, 2 * gib)).toBe(true);
+        expect(await subject.rootTakes(id, 3 * gib)).toBe(false);
       });
 
       it("makes a machine from the newest image, or from the one that was chosen", async () => {

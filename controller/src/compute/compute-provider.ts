@@ -7,7 +7,7 @@ export interface ComputeProvider {
   start(machineId: string, enrollment: Enrollment, signal: AbortSignal): Promise<void>;
   /** Stops it within graceMs, then by force. It resolves when nothing of it runs. */
   stop(machineId: string, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** Changes CPU and memory; acts at the next start where the host cannot do it live. */
+  /** Changes CPU and memory, and lets the root grow, never shrink; acts at the next start where the host cannot do it live. */
   resize(machineId: string, plan: MachinePlan, signal: AbortSignal): Promise<void>;
   /**
    * Puts this image under the data disk; acts at the next start, whoever asks for it. Throws ComputeFailure for an image that
@@ -95,6 +95,19 @@ export interface ReachRule {
 export interface MachinePlan {
   readonly vcpu: number;
   readonly memoryBytes: number;
+  /**
+   * The most that the machine's root may hold: the image, and what is written outside of its data disk. Absent from what was
+   * asked for before plans said so (`rootBytesOf`), and from the facts of machines that have no root of their own.
+   */
+  readonly rootBytes?: number;
+}
+
+/** What every root was before plans said how large it is. */
+export const firstRootBytes = 4 * 1024 ** 3;
+
+/** How large the root of a machine with this plan is to be. */
+export function rootBytesOf({ rootBytes = firstRootBytes }: Pick<MachinePlan, "rootBytes">): number {
+  return rootBytes;
 }
 
 /** What a machine is to its host: a container shares the host's kernel, a virtual machine has one of its own. */
@@ -132,7 +145,7 @@ export interface MachineFacts {
   /** That clients elsewhere reach it by; the private one where it has no other. */
   readonly publicAddress: string;
   readonly diskBytes: number;
-  /** CPU and memory that it has, or has from its next start on. */
+  /** CPU, memory and root that it has, or has from its next start on. */
   readonly plan: MachinePlan;
   /** Id of the image that it runs from, or runs from at its next start; empty where engines of the host run. */
   readonly image: string;

@@ -25,6 +25,11 @@ export interface ConformanceSubject {
   seen(machineId: string, path: string): Promise<string>;
   /** A storage tier whose file system can clone files; undefined where the host has none. */
   readonly cloneTier: string | undefined;
+  /**
+   * Can the running machine set aside so much outside of its data disk? Undefined where it has no root of its own to write to,
+   * or where its host cannot ask it.
+   */
+  rootTakes(machineId: string, bytes: number): Promise<boolean | undefined>;
   /** CPU and memory that the host holds the running machine to; undefined where it cannot. */
   limits(machineId: string): Promise<MachinePlan | undefined>;
   /** The machine's enrolment file as its own user reads it, with its mode. */

@@ -100,7 +100,10 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlan
 function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: MachineFacts): MachineStep[] {
   const steps: MachineStep[] = [];
   if (diskBytes < spec.diskBytes) steps.push({ kind: "growDisk", diskBytes: spec.diskBytes });
-  if (plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes) steps.push({ kind: "resize" });
+  const isOtherSize = plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes;
+  // Nothing is known to be missing of a root that is not told of.
+  const { rootBytes = spec.rootBytes } = plan;
+  if (isOtherSize || rootBytes < spec.rootBytes) steps.push({ kind: "resize" });
   if (spec.image === "" && image !== "") steps.push({ kind: "keepImage", image });
   // A running machine keeps its image: when it is to have the other one is for whoever turns it off and on.
   const isOther = spec.image !== "" && image !== "" && image !== spec.image;

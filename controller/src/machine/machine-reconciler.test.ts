@@ -99,6 +99,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
         image: "",
         vcpu: 1,
         memoryBytes: gib,
+        rootBytes: gib,
         diskBytes: gib,
         zone: "local",
         storageTier: "maxiops",

@@ -176,12 +176,12 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 }
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
-  const { vcpu, memoryBytes, diskBytes, zone, storageTier, engine, version, hostId, image, kind } = spec;
+  const { vcpu, memoryBytes, rootBytes, diskBytes, zone, storageTier, engine, version, hostId, image, kind } = spec;
   return {
     id: metadata.id,
     ...(hostId !== null && { hostId }),
     installationId,
-    plan: { vcpu, memoryBytes },
+    plan: { vcpu, memoryBytes, rootBytes },
     diskBytes,
     zone,
     storageTier,

@@ -1,5 +1,5 @@
 import { firstStorageTier } from "../catalog/catalog.ts";
-import type { InstanceKind } from "../compute/compute-provider.ts";
+import { firstRootBytes, type InstanceKind } from "../compute/compute-provider.ts";
 import { localHostId } from "../compute/hosts/hosts-provider.ts";
 import type { EnrolledStatus } from "../pki/enrolled-status.ts";
 import type { Resource } from "../store/resource.ts";
@@ -20,6 +20,8 @@ export interface MachineSpecObject {
   readonly image: string;
   readonly vcpu: number;
   readonly memoryBytes: number;
+  /** Of its root, where it has one of its own; it only grows. */
+  readonly rootBytes: number;
   readonly diskBytes: number;
   readonly zone: string;
   readonly storageTier: string;
@@ -57,11 +59,12 @@ export function isUp({ status }: MachineObject): boolean {
 
 /**
  * Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first; the
- * image of older ones is noted anew. Where one had a single address, that one is the public one as well.
+ * image of older ones is noted anew, and their roots were all of one size. Where one had a single address, that one is the public one as well.
  */
 export function parseMachine(value: string): MachineObject {
   const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatusBefore>;
-  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "", apart: "preferred" };
+  const rootBytes = firstRootBytes;
+  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "", apart: "preferred", rootBytes };
   const status = { publicAddress: object.status.address, ...object.status };
   return { ...object, spec: { ...before, ...object.spec }, status } as MachineObject;
 }

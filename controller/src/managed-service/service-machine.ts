@@ -17,6 +17,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
     image: service.spec.image,
     vcpu: plan.vcpu,
     memoryBytes: plan.memoryGb * gib,
+    rootBytes: plan.rootGb * gib,
     diskBytes: service.spec.storageSizeGb * gib,
     zone: node.zone,
     hostId: null,

@@ -17,6 +17,7 @@ const mine = machine("m", 4, 10);
 const size = (memoryGb: number, diskGb: number): MachineSize => ({
   vcpu: 1,
   memoryBytes: memoryGb * gib,
+  rootBytes: 4 * gib,
   diskBytes: diskGb * gib,
 });
 /** 64 GiB of memory and 1,000 GiB of disk to promise. */

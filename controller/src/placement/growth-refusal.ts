@@ -3,7 +3,7 @@ import type { HostObject } from "../host/host.ts";
 import { freeDiskRefusal, memoryRefusal, promisedDiskRefusal, promisesOn } from "./host-promises.ts";
 
 /** How large a machine is. */
-export type MachineSize = Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "diskBytes">;
+export type MachineSize = Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "rootBytes" | "diskBytes">;
 
 /**
  * Pure: why its host cannot let a machine grow to this size, with the figures; undefined when it can. Only what grows is asked

@@ -34,6 +34,7 @@ describe("a machine that is to have another size", () => {
   const size = (memoryGb: number, diskGb = 1): MachineSize => ({
     vcpu: 1,
     memoryBytes: memoryGb * gib,
+    rootBytes: 4 * gib,
     diskBytes: diskGb * gib,
   });
   const machine = (id: string, hostId: string | null, isOwned = true): MachineObject =>
@@ -102,6 +103,10 @@ describe("a machine that is to have another size", () => {
     await resize(one, "u", size(64, 10));
     expect(await memoryOf("u")).toBe(64 * gib);
     await expect(resize(one, "u", size(64, 9))).rejects.toThrow("can only grow");
+    // Nor a smaller root, with whatever plan.
+    await resize(one, "u", { ...size(64, 10), rootBytes: 8 * gib });
+    await resize(one, "u", size(64, 10));
+    expect((await one.machines.fresh("u"))?.object.spec.rootBytes).toBe(8 * gib);
     await expect(resize(one, "nobody", size(1))).rejects.toMatchObject({ key: "OBJECT_NOT_FOUND" });
   });
 });

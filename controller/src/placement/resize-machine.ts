@@ -36,7 +36,9 @@ export async function resizeMachine(
   // Where it was not placed yet, its new size is what is counted when it is.
   if (spec.hostId !== null) await promise(machine.object, spec.hostId, size, unit, deps, signal);
   const resized = { ...metadata, generation: metadata.generation + 1 };
-  unit.update("machine", machine, { ...machine.object, metadata: resized, spec: { ...spec, ...size } });
+  // A smaller plan takes nothing away of a root: what is written there stays.
+  const rootBytes = Math.max(spec.rootBytes, size.rootBytes);
+  unit.update("machine", machine, { ...machine.object, metadata: resized, spec: { ...spec, ...size, rootBytes } });
 }
 
 async function promise(

@@ -20,6 +20,7 @@ function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = 
       ...kind,
       vcpu: 1,
       memoryBytes: 1,
+      rootBytes: 1,
       diskBytes: 10,
       hostId: "local",
       apart: "preferred",

@@ -35,7 +35,7 @@ export interface WaitingWorkDeps {
   readonly always: readonly Omit<MachineKind, "zone">[];
   readonly limits: WaitingLimits;
   /** Of a machine until somebody claims it: the smallest that there is. */
-  readonly size: Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "diskBytes">;
+  readonly size: Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "rootBytes" | "diskBytes">;
   readonly installationId: string;
   readonly clock: Clock;
   readonly newId: () => string;
@@ -259,6 +259,6 @@ function kindOf({ engine, version, zone, storageTier }: MachineSpecObject): Mach
 }
 
 function providerSpec(kind: MachineKind, { size, installationId }: WaitingWorkDeps) {
-  const { vcpu, memoryBytes, diskBytes } = size;
-  return { id: "", installationId, plan: { vcpu, memoryBytes }, diskBytes, ...kind, ahead: true };
+  const { vcpu, memoryBytes, rootBytes, diskBytes } = size;
+  return { id: "", installationId, plan: { vcpu, memoryBytes, rootBytes }, diskBytes, ...kind, ahead: true };
 }

@@ -1,11 +1,11 @@
-import type { Admission, MachineSpec } from "../compute-provider.ts";
+import { type Admission, type MachineSpec, rootBytesOf } from "../compute-provider.ts";
 import type { MachineRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { admitAhead, admitDisk, firstBytes, inGib, memoryOf, spaceOf } from "../host/free-space.ts";
 
 const youngMs = 120_000;
-/** A root out of the image is a snapshot: this is what a machine adds to it. */
-const rootBytes = 256 * 1024 ** 2;
+/** A root out of the image is a snapshot: this is what a machine adds to it at first. */
+const firstRootWrites = 256 * 1024 ** 2;
 
 /** btrfs is full before its figures say so, and the machines that are here write too. */
 const reserveShare = 0.05;
@@ -57,18 +57,24 @@ export async function roomOf(
  * short, and by how much. Memory is promised before a machine is made (place-machine.ts), and by whoever knows of all promises.
  */
 export async function admitMachine(spec: MachineSpec, isMade: boolean, room: HostRoom): Promise<Admission> {
-  const refused = isMade ? undefined : admitRoot(room);
+  const refused = isMade ? undefined : admitRoot(rootBytesOf(spec.plan), room);
   if (refused !== undefined) return { admitted: false, reason: refused };
   const space = await spaceOf(room.directory, room.youngMachines * firstBytes + room.snapshotBytes);
   return spec.ahead ? admitAhead(space, await memoryOf()) : admitDisk(spec.diskBytes, space);
 }
 
-/** Pure: why not, or undefined. */
+/**
+ * Pure: why not, or undefined. Roots are as sparse as data disks: together they may promise more than the pool has, no single one
+ * may.
+ */
 export function admitRoot(
+  rootBytes: number,
   room: Pick<HostRoom, "poolStatus" | "poolBytes" | "poolFreeBytes" | "youngMachines">,
 ): string | undefined {
   if (room.poolStatus !== "Created") return `The host's storage pool is out of order: Incus says ${room.poolStatus}.`;
-  const neededBytes = room.poolBytes * reserveShare + rootBytes * (room.youngMachines + 1);
+  if (rootBytes > room.poolBytes)
+    return `The host's storage pool has ${inGib(room.poolBytes)} GiB in all; a root of ${inGib(rootBytes)} GiB was asked for.`;
+  const neededBytes = room.poolBytes * reserveShare + firstRootWrites * (room.youngMachines + 1);
   if (room.poolFreeBytes >= neededBytes) return undefined;
   return `The host's storage pool is too full: ${inGib(room.poolFreeBytes)} GiB of ${inGib(room.poolBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
 }

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { rootBytesOf } from "../compute-provider.ts";
 import { writeEnrollment } from "../host/enrollment-file.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { type MachineRecord, writeRecord } from "../host/machine-record.ts";
@@ -51,8 +52,10 @@ export function createContainerForm({ incus, materials, node, command }: Contain
     },
     enroll: (paths, machineId, enrollment) =>
       writeEnrollment(paths.state, machineId, enrollment, { uid: inside.agent, gid: inside.engine }),
-    resize: async (plan, name, signal) =>
-      void (await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config: limitsOf(plan) })),
+    async resize(plan, { name, devices: { root } }, signal) {
+      const devices = { root: { ...root, size: String(rootBytesOf(plan)) } };
+      await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config: limitsOf(plan), devices });
+    },
     growDisk: (_, paths, diskBytes) => growMountedDisk(paths, diskBytes),
     whileClosed: whileUnmounted,
   };

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { openCloneTier } from "../../../../test/support/clone-tier.ts";
 import { incusMissing, startTestIncus } from "../../../../test/support/incus-machines.ts";
+import { runInside } from "../../../../test/support/machine-inside.ts";
 import type { MachinePlan } from "../compute-provider.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { computeConformance } from "../compute-conformance.ts";
@@ -76,6 +77,18 @@ async function open(): Promise<ConformanceSubject> {
         ? join(dataSource(layout.machine(id)), path.slice("/data/".length))
         : `/proc/${await pidOf(id)}/root${path}`,
     cloneTier: "clones",
+    async rootTakes(id, bytes) {
+      const pid = await pidOf(id);
+      try {
+        await runInside(pid, "fallocate", "--length", String(bytes), "/var/tmp/set-aside");
+        return true;
+      } catch (error) {
+        if (String(error).includes("Disk quota exceeded")) return false;
+        throw error;
+      } finally {
+        await runInside(pid, "rm", "-f", "/var/tmp/set-aside");
+      }
+    },
     async limits(id) {
       const groups = await readFile(`/proc/${await pidOf(id)}/cgroup`, "utf8");
       return limitsIn(groups);

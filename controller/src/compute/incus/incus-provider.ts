@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
-import type { ComputeProvider, InstanceKind, MachineFacts } from "../compute-provider.ts";
+import { type ComputeProvider, type InstanceKind, type MachineFacts, rootBytesOf } from "../compute-provider.ts";
 import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
@@ -196,9 +196,11 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     },
     resize: (id, plan, signal) =>
       lock.hold(id, signal, async () => {
-        const record = await inventory.record(id);
-        await forms[kindOf(record.spec)].resize(plan, instanceName(id), signal);
-        await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan } });
+        const [record, instance] = [await inventory.record(id), await power.look(id, signal)];
+        if (instance === undefined) throw new ComputeFailure(`Incus does not know machine ${id} any more.`);
+        const resized = { ...plan, rootBytes: Math.max(rootBytesOf(plan), rootBytesOf(record.spec.plan)) };
+        await forms[kindOf(record.spec)].resize(resized, instance, signal);
+        await writeRecord(layout.machine(id).record, { ...record, spec: { ...record.spec, plan: resized } });
       }),
     replaceImage: (id, image, signal) =>
       lock.hold(id, signal, async () => {

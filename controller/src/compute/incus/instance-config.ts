@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import type { MachinePlan } from "../compute-provider.ts";
+import { type MachinePlan, rootBytesOf } from "../compute-provider.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { codeInside } from "../host/place.ts";
 
@@ -40,8 +40,6 @@ export const inside = { engine: 61_000, agent: 61_001 } as const;
 export const imageKey = "user.holdfast.image";
 /** Where a virtual machine says what it boots from. */
 export const guestKey = "user.holdfast.guest";
-/** Room for what a machine writes outside of its data disk: logs, certificates, temporary files. */
-export const rootBytes = 4 * 1024 ** 3;
 /** Far above what an engine with thousands of sessions has; a fork bomb ends here and not on the host. */
 const processesMax = 8_192;
 
@@ -73,7 +71,7 @@ export function instanceConfig(spec: InstanceSpec) {
       "raw.lxc": rawLxc(spec.command),
     },
     devices: {
-      root: { type: "disk", path: "/", pool: spec.pool, size: String(rootBytes) },
+      root: rootOf(spec),
       eth0: nicOf(spec),
       data: { type: "disk", path: "/data", source: dataSource(paths), shift: "true" },
       state: { type: "disk", path: "/var/lib/holdfast", source: paths.state, shift: "true" },
@@ -125,6 +123,11 @@ export function nicOf({ address, publicAddress, hostAddress, hostName }: Instanc
     "ipv4.host_address": hostAddress,
     "ipv4.neighbor_probe": "false",
   };
+}
+
+/** The image of a container counts in; a virtual machine has its image beside the root. */
+export function rootOf({ pool, plan }: Pick<InstanceFacts, "pool" | "plan">) {
+  return { type: "disk", path: "/", pool, size: String(rootBytesOf(plan)) };
 }
 
 /** CPU as a share of time, so that no machine is tied to a processor; what is over the memory is killed, not the machine. */

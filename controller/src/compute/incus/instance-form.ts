@@ -17,8 +17,8 @@ export interface InstanceForm {
   refresh(instance: Instance, facts: InstanceFacts, image: () => NodeImage, signal: AbortSignal): Promise<void>;
   /** Leaves the machine a fresh enrolment; one that runs finds it as well. */
   enroll(paths: MachinePaths, machineId: string, enrollment: Enrollment): Promise<void>;
-  /** CPU and memory: now, or at the next start where a running one cannot change. */
-  resize(plan: MachinePlan, name: string, signal: AbortSignal): Promise<void>;
+  /** CPU, memory and root: now, or at the next start where a running one cannot change. */
+  resize(plan: MachinePlan, instance: Instance, signal: AbortSignal): Promise<void>;
   /** Makes the data disk this large, online when the instance runs. */
   growDisk(instance: Instance | undefined, paths: MachinePaths, diskBytes: number): Promise<void>;
   /** Does it while nobody has the data disk of a stopped machine open. */

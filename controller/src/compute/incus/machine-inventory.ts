@@ -1,6 +1,6 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure } from "../compute-failure.ts";
-import type { MachineFacts } from "../compute-provider.ts";
+import { type MachineFacts, rootBytesOf } from "../compute-provider.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { snapshotsOf } from "../host/disk-snapshots.ts";
 import type { Layout } from "../host/machine-paths.ts";
@@ -95,7 +95,7 @@ function factsOf(
     address: isWhole ? record.address : "",
     publicAddress: isWhole ? (record.publicAddress ?? record.address) : "",
     diskBytes,
-    plan: spec?.plan ?? { vcpu: 0, memoryBytes: 0 },
+    plan: spec === undefined ? { vcpu: 0, memoryBytes: 0 } : { ...spec.plan, rootBytes: rootBytesOf(spec.plan) },
     image: record?.image ?? "",
     hasData: starts > 0,
     starts,

@@ -8,7 +8,7 @@ import {
   instanceName,
   nicOf,
   ownKeys,
-  rootBytes,
+  rootOf,
 } from "./instance-config.ts";
 
 /** All that a virtual machine is made from. */
@@ -53,7 +53,7 @@ export function virtualMachineConfig(spec: VirtualMachineSpec) {
       "raw.qemu": rawQemu(spec),
     },
     devices: {
-      root: { type: "disk", path: "/", pool: spec.pool, size: String(rootBytes), "io.bus": "virtio-blk" },
+      root: { ...rootOf(spec), "io.bus": "virtio-blk" },
       // A routed link of a guest has no MTU to take over.
       eth0: { ...nicOf(spec), mtu: "1500" },
       image: disk(spec.disks.image, "read only"),

@@ -77,7 +77,7 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
       await incus.call("PATCH", `/1.0/instances/${name}`, signal, { config, devices });
     },
     enroll: writeEnrollmentDisk,
-    // A guest cannot be given memory beyond what it started with; it has what its record says from its next start on.
+    // A guest cannot be given memory beyond what it started with; it has what its record says, root too, from its next start on.
     resize: async () => undefined,
     async growDisk(instance, paths, diskBytes) {
       await truncate(paths.diskFile, diskBytes);

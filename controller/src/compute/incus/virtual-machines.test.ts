@@ -72,6 +72,7 @@ async function openSubject(): Promise<ConformanceSubject> {
     },
     // What would be written to a guest's disk cannot be from here.
     cloneTier: undefined,
+    rootTakes: async () => undefined,
     // A running guest keeps what it started with.
     limits: async () => undefined,
     async enrollment(id) {

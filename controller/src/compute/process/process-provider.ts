@@ -127,7 +127,8 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
         snapshots,
       };
     const { address, publicAddress = address, diskBytes, starts, spec, image = "" } = record;
-    const { plan } = spec;
+    // Its root is the image itself, which nothing can write to.
+    const { rootBytes: _, ...plan } = spec.plan;
     return { id, state, address, publicAddress, diskBytes, plan, image, hasData: starts > 0, starts, snapshots };
   }
 

@@ -28,12 +28,17 @@ import type {
 import type { HostFacts } from "../host/host-facts.ts";
 
 /** Each thing of the compute interface as a message, and back. What a message must have and has not is taken as nothing of it. */
-export const planMessage = ({ vcpu, memoryBytes }: MachinePlan) =>
-  create(MachinePlanSchema, { vcpu, memoryBytes: BigInt(memoryBytes) });
+export const planMessage = ({ vcpu, memoryBytes, rootBytes }: MachinePlan) =>
+  create(MachinePlanSchema, {
+    vcpu,
+    memoryBytes: BigInt(memoryBytes),
+    ...(rootBytes !== undefined && { rootBytes: BigInt(rootBytes) }),
+  });
 
 export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
   vcpu: plan?.vcpu ?? 0,
   memoryBytes: Number(plan?.memoryBytes ?? 0n),
+  ...(plan?.rootBytes !== undefined && { rootBytes: Number(plan.rootBytes) }),
 });
 
 /** Which host it was placed on is said by whom it is sent to. */
