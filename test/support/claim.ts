@@ -1,4 +1,5 @@
 import { createServer, type ListenOptions, type Server } from "node:net";
+import { waitUntil } from "./wait-until.ts";
 
 /** Who has a name has it until its process ends: it may be used late, and again after a restart. */
 const claims: Server[] = [];
@@ -9,10 +10,25 @@ const claims: Server[] = [];
  */
 export async function claim(name: string): Promise<boolean> {
   if (process.platform !== "linux") return true;
-  const server = await listen({ path: `\0holdfast-test-${name}` });
+  const server = await listen({ path: pathOf(name) });
   if (server !== undefined) claims.push(server.unref());
   return server !== undefined;
 }
+
+/** Does what only one test of this host may do at a time, after those that are at it. */
+export async function oneAtATime<T>(name: string, run: () => Promise<T>): Promise<T> {
+  if (process.platform !== "linux") return run();
+  const turn = await waitUntil(`no other test does this: ${name}`, () => listen({ path: pathOf(name) }), {
+    withinMs: 120_000,
+  });
+  try {
+    return await run();
+  } finally {
+    turn.close();
+  }
+}
+
+const pathOf = (name: string) => `\0holdfast-test-${name}`;
 
 /** A number below `count` that no other test of this host has of that kind, for names and addresses made of it. */
 export async function claimNumber(kind: string, count: number): Promise<number> {

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { oneAtATime } from "./claim.ts";
 
 const run = promisify(execFile);
 
@@ -10,7 +11,9 @@ export const sdkDirectory = join(import.meta.dirname, "..", "..", "sdk");
 
 /** What `npm pack` makes of the SDK; resolves to the tarball's path in the directory. */
 export async function packSdk(directory: string): Promise<string> {
-  const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", directory], { cwd: sdkDirectory });
+  const args = ["pack", "--json", "--pack-destination", directory];
+  // It builds in the checkout, which another test would take away under it.
+  const { stdout } = await oneAtATime("pack the SDK", () => run("npm", args, { cwd: sdkDirectory }));
   // Scripts of the package may have written before npm's own answer.
   const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }];
   return join(directory, filename);

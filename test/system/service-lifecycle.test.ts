@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { killAtOnce } from "../support/platform-processes.ts";
 import { queryOnce } from "../support/clients.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
 import type { ProblemJson, ServiceJson } from "../support/service-json.ts";
 import { expectStatus } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
