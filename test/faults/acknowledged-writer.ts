@@ -90,7 +90,7 @@ function startWriter<C>(engine: {
             await engine.close(client);
           }
         },
-        { withinMs: 30_000, everyMs: 500 },
+        { everyMs: 500 },
       );
       const present = new Set(rows);
       return acknowledged.filter((id) => !present.has(id));

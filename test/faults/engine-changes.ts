@@ -24,7 +24,7 @@ export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promi
     const { status, json } = await rest.get<OperationJson>(`/operations/${id}`);
     return status === 200 && json.finished_at !== null ? json : undefined;
   };
-  return waitUntil(`operation ${id} has ended`, look, { withinMs: 60_000, everyMs: 200 });
+  return waitUntil(`operation ${id} has ended`, look, { everyMs: 200 });
 }
 
 /**

@@ -64,7 +64,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
         if (state === "Error" && operation === null) await platform.rest.post(`/managed-services/${id}/start`);
         return state === "Running" && operation === null;
       },
-      { withinMs: 90_000, everyMs: 300, describe: () => services.describe(id) },
+      { everyMs: 300, describe: () => services.describe(id) },
     );
   }
 
@@ -77,7 +77,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
         const service = await status(id);
         return service.status === "Error" ? service : undefined;
       },
-      { withinMs: 30_000, describe: () => services.describe(id) },
+      { describe: () => services.describe(id) },
     );
     expect(failed.error?.message).toMatch(/disk .*GiB/);
     expect(failed.operation).toBeNull();
@@ -108,7 +108,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     const { id } = expectStatus(await created, 202).json;
     await recovers(id);
     await recovers(first.service.id);
-    const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"), { withinMs: 30_000 });
+    const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"));
     expect(rows.map(({ turn }) => turn)).toEqual(expect.arrayContaining([1, ...written]));
     await services.delete(id);
     expect(crashesOf(platform.directory)).toEqual([]);

@@ -11,9 +11,11 @@ export interface DnsQuestion {
   readonly recursionDesired?: boolean;
 }
 
-const timeoutMs = 2_000;
+const timeoutMs = 10_000;
+/** A packet may come before its server listens. */
+const askAgainMs = 1_000;
 
-/** Asks one server and nobody else; throws when it does not answer in 2 s. */
+/** Asks one server and nobody else; throws when it does not answer in 10 s. */
 export async function askDns(server: string, question: DnsQuestion): Promise<DecodedPacket> {
   const { name, type = "A", transport = "udp", udpPayloadSize, recursionDesired = false } = question;
   const packet: Packet = {
@@ -50,15 +52,19 @@ function optionsRecord(udpPayloadSize: number): OptAnswer {
 
 function askByUdp(address: { host: string; port: number }, packet: Packet): Promise<DecodedPacket> {
   const socket = createSocket("udp4");
+  const send = () => socket.send(dnsPacket.encode(packet), address.port, address.host);
+  const again = setInterval(send, askAgainMs);
+  let timer: NodeJS.Timeout;
   return new Promise<DecodedPacket>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no answer by UDP from port ${address.port}`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`no answer by UDP from port ${address.port}`)), timeoutMs);
     socket.once("error", reject);
-    socket.once("message", (message) => {
-      clearTimeout(timer);
-      resolve(dnsPacket.decode(message));
-    });
-    socket.send(dnsPacket.encode(packet), address.port, address.host);
-  }).finally(() => socket.close());
+    socket.once("message", (message) => resolve(dnsPacket.decode(message)));
+    send();
+  }).finally(() => {
+    clearInterval(again);
+    clearTimeout(timer);
+    socket.close();
+  });
 }
 
 function askByTcp(address: { host: string; port: number }, packet: Packet): Promise<DecodedPacket> {

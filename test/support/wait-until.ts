@@ -13,7 +13,7 @@ export async function waitUntil<T>(
   look: () => Promise<T | undefined | false> | T | undefined | false,
   options: { withinMs?: number; everyMs?: number; describe?: () => Promise<string> | string } = {},
 ): Promise<T> {
-  const { withinMs = 60_000, everyMs = 50, describe } = options;
+  const { withinMs = 120_000, everyMs = 50, describe } = options;
   const deadline = Date.now() + withinMs;
   let last: unknown;
   for (;;) {
