@@ -59,13 +59,14 @@ async function startEngine(engine: ComponentSpec): Promise<void> {
       return;
     } catch (error) {
       if ((error as Error).message !== "another agent is in charge") throw error;
-      killQuietly(agentPids()[0] ?? 0, "SIGKILL");
+      // Whether it runs by now comes as news of its own.
+      killQuietly(await waitUntil("the agent in charge is known", () => agentPids()[0], { everyMs: 5 }), "SIGKILL");
     }
   }
 }
 
 const running = () => agentSlots.filter((slot) => onlooker.component(slot)?.state === "running");
-const agentPids = () => running().map((slot) => onlooker.component(slot)?.pid ?? 0);
+const agentPids = () => running().flatMap((slot) => onlooker.component(slot)?.pid ?? []);
 const numbers = () =>
   existsSync(join(directory, "numbers"))
     ? readFileSync(join(directory, "numbers"), "utf8")

@@ -4,6 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
+import { killQuietly } from "../keeper/kill-quietly.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
 import { occupyPort } from "../../test/support/occupied-port.ts";
@@ -42,9 +43,14 @@ describe.skipIf(skipped !== undefined)(
     /** Processes of this machine that are the first of PostgreSQL. */
     function postmasters(): number[] {
       // A backend that was just forked still has the postmaster's words, but is not the first of its namespace.
-      return machine
-        .pidsOf("bin/postgres")
-        .filter((pid) => /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, "latin1")));
+      return machine.pidsOf("bin/postgres").filter((pid) => {
+        try {
+          return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, "latin1"));
+        } catch {
+          // It ended.
+          return false;
+        }
+      });
     }
 
     const isUp = () =>
@@ -127,7 +133,7 @@ describe.skipIf(skipped !== undefined)(
       const shown = await certificate();
       const [before] = postmasters();
       const { sessionId } = machine.controller.hellos.at(-1) ?? {};
-      process.kill(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
+      killQuietly(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
       await expect.poll(() => machine.controller.hellos.at(-1)?.sessionId !== sessionId).toBe(true);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(postmasters()).toEqual([before]);

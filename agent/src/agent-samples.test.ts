@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { metricOf } from "@holdfast/common/metric-catalogue.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
+import { killQuietly } from "../keeper/kill-quietly.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
@@ -159,7 +160,7 @@ describe.skipIf(skipped !== undefined)(
       const kept = controller.samples.length;
       await waitUntil("samples wait", () => controller.samples.length === kept && held().length > 6);
       const [agent = 0] = machine.pidsOf("node");
-      process.kill(agent, "SIGKILL");
+      killQuietly(agent, "SIGKILL");
       await waitUntil(
         "another agent is there",
         () => controller.hellos.length > 1 && machine.pidsOf("node").length > 0,

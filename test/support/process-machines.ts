@@ -12,6 +12,7 @@ import {
   type ProcessProvider,
   type ProcessProviderDeps,
 } from "@holdfast/controller/compute/process/process-provider.ts";
+import { readRun } from "@holdfast/controller/compute/process/machine-run.ts";
 import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
 import { createTestImages, type TestImages } from "./test-images.ts";
 
@@ -33,6 +34,8 @@ export interface TestMachines {
   readonly images: TestImages;
   /** Another provider over the same directory. */
   another(): ProcessProvider;
+  /** Kills the first process of a machine that runs. */
+  crash(id: string): Promise<void>;
   /** Ends and removes all machines. */
   close(): Promise<void>;
 }
@@ -85,6 +88,11 @@ export async function startTestMachines(options: TestMachinesOptions = {}): Prom
     provider: another(),
     images,
     another,
+    async crash(id) {
+      const pid = (await readRun(layout.machine(id).run))?.init?.pid;
+      if (pid === undefined) throw new Error(`machine ${id} does not run`);
+      process.kill(pid, "SIGKILL");
+    },
     async close() {
       await Promise.all(opened.map((provider) => provider.close()));
       await stopAllMachines(directory, 0);

@@ -47,9 +47,7 @@ export async function openProcessSubject(used: HostAbilities, environment = proc
         const [pid = "0", startTicks = ""] = each.split(" ");
         return isAlive({ pid: Number(pid), startTicks });
       }),
-    async crash(id) {
-      process.kill((await runOf(id)).init.pid, "SIGKILL");
-    },
+    crash: machines.crash,
     async reboot(id) {
       await provider.fence(id, new AbortController().signal);
       const self = statOf(process.pid);

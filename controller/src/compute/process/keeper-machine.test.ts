@@ -46,13 +46,14 @@ describe.skipIf(isolation === "none")(
       const spec = testMachineSpec();
       await machines.provider.create(spec, signal);
       await machines.provider.start(spec.id, enrollment, signal);
-      await expect.poll(async () => (await agentsOf(spec.id)).length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(async () => (await agentsOf(spec.id)).length).toBe(1);
       const agents = await agentsOf(spec.id);
       const status = await readFile(`/proc/${agents[0]?.pid}/status`, "utf8");
       if (isolation === "root") expect(status).toMatch(/^Uid:\t20\d{8}\t/m);
       const began = performance.now();
-      await machines.provider.stop(spec.id, 20_000, signal);
-      expect(performance.now() - began).toBeLessThan(10_000);
+      // In order: nobody waits for the end of its grace.
+      await machines.provider.stop(spec.id, 170_000, signal);
+      expect(performance.now() - began).toBeLessThan(120_000);
       expect(agents.filter(isAlive)).toEqual([]);
       const log = await readFile(machines.layout.machine(spec.id).log, "utf8");
       expect(log).toContain("keeper ready");
@@ -77,10 +78,8 @@ describe.skipIf(isolation === "none")(
             .split(" ")
             .map((pid) => readFile(`/proc/${pid}/comm`, "utf8")),
         );
-      await expect
-        .poll(async () => (await commands()).filter((name) => name === "sleep\n"), { timeout: 10_000 })
-        .toEqual([]);
-      expect(await dead()).toEqual([]);
+      await expect.poll(async () => (await commands()).filter((name) => name === "sleep\n")).toEqual([]);
+      await expect.poll(dead).toEqual([]);
       await machines.provider.stop(spec.id, 20_000, signal);
       expect((await machines.provider.get(spec.id, signal))?.state).toBe("stopped");
     });
@@ -89,11 +88,10 @@ describe.skipIf(isolation === "none")(
       const spec = testMachineSpec();
       await machines.provider.create(spec, signal);
       await machines.provider.start(spec.id, enrollment, signal);
-      await expect.poll(async () => (await agentsOf(spec.id)).length, { timeout: 10_000 }).toBe(1);
+      await expect.poll(async () => (await agentsOf(spec.id)).length).toBe(1);
       const agents = await agentsOf(spec.id);
-      const run = await readRun(machines.layout.machine(spec.id).run);
-      process.kill(run?.init?.pid ?? 0, "SIGKILL");
-      await expect.poll(() => agents.filter(isAlive), { timeout: 5_000, interval: 5 }).toEqual([]);
+      await machines.crash(spec.id);
+      await expect.poll(() => agents.filter(isAlive), { interval: 5 }).toEqual([]);
       await expect
         .poll(async () => (await machines.provider.get(spec.id, signal))?.state, { interval: 5 })
         .toBe("stopped");
