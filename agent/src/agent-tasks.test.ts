@@ -3,7 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
+import { killQuietly } from "../keeper/kill-quietly.ts";
 import { openFixtureMachine, taskHeader } from "../../test/support/fixture-machine.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
 
 const { controller, start, specOf, converge, agentPids } = await openFixtureMachine();
 
@@ -14,7 +16,7 @@ test("an older term is refused, over a restart of the agent too", async () => {
   const stale = () => converge({ term: 4n, generation: 2n });
   expect((await stale()).failure?.code).toBe("stale_term");
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
-  await expect.poll(() => controller.hellos.length).toBe(2);
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
   expect(controller.hellos[1]?.terms["s-1"]).toBe(5n);
   expect((await stale()).failure?.code).toBe("stale_term");
 });
@@ -36,17 +38,20 @@ test("a durable task that comes again gets the recorded result, and results are 
   };
   expect((await controller.perform(task)).output).toMatchObject({ case: "putEngineUser", value: { changed: true } });
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
-  await expect.poll(() => controller.hellos.length).toBe(2);
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
   expect(controller.hellos[1]?.openTasks).toEqual(["task-1"]);
   const sent = () => controller.results.filter(({ taskId }) => taskId === "task-1").length;
-  await expect.poll(sent).toBe(2);
+  await expect.poll(sent).toBeGreaterThan(1);
   controller.acknowledges = true;
   // The engine is not asked: this input would be refused.
   const changed = { ...task.input, value: { user: { ...user, username: "bad" } } };
   expect((await controller.perform({ ...task, input: changed })).failure).toBeUndefined();
+  // Asked and answered on the same stream: what was acknowledged before has come.
+  await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
+  const { length } = controller.hellos;
   controller.cut();
-  await expect.poll(() => controller.hellos.length).toBe(3);
-  expect(controller.hellos[2]?.openTasks).toEqual([]);
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(length);
+  expect(controller.hellos.at(-1)?.openTasks).toEqual([]);
 });
 
 test("the engine's refusals and what it does not have are told apart", async () => {
@@ -101,15 +106,20 @@ test("tasks that are withdrawn end at once, and never begin when they come later
 });
 
 test("what was asked before a pause is done after it only when the stream outlived the pause", async () => {
+  // One that is silent for three heartbeats is taken for gone.
+  controller.heartbeatIntervalMs = 500;
+  controller.cut();
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
+  controller.heartbeatIntervalMs = 5_000;
   await converge();
+  const { length } = controller.hellos;
   const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
   const paused = async (ask: () => void) => {
     const [agent = 0] = agentPids();
-    process.kill(agent, "SIGSTOP");
+    killQuietly(agent, "SIGSTOP");
     ask();
-    // The controller's end wants a heartbeat each half second; one that is silent for three of them is taken for gone.
     await sleep(2_000);
-    process.kill(agent, "SIGCONT");
+    killQuietly(agent, "SIGCONT");
   };
   await paused(() => controller.give({ ...readLogs, id: "quick-outlived" }));
   await expect.poll(() => controller.results.map(({ taskId }) => taskId)).toContain("quick-outlived");
@@ -117,7 +127,7 @@ test("what was asked before a pause is done after it only when the stream outliv
     controller.give({ ...readLogs, id: "quick-given-up" });
     controller.cut();
   });
-  await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
+  await expect.poll(() => controller.hellos.length).toBeGreaterThan(length);
   expect((await controller.perform(readLogs)).output.case).toBe("readLogs");
   expect(controller.results.map(({ taskId }) => taskId)).not.toContain("quick-given-up");
 });
@@ -146,14 +156,24 @@ test("logs are read by position and level", async () => {
     if (result.output.case !== "readLogs") throw new Error(JSON.stringify(result.failure));
     return result.output.value;
   };
+  // What the engine said is in its log soon after.
+  const found = async (from: { cursor?: string }, message: string) => {
+    const look = async () => {
+      const answer = await read(from);
+      return answer.lines.length > 0 && answer;
+    };
+    const answer = await waitUntil(`the log has: ${message}`, look);
+    expect(answer.lines.map((line) => line.message)).toEqual([message]);
+    return answer;
+  };
+  await waitUntil("the log has two lines", async () => (await read({})).lines.length === 2);
   const first = await read({ limit: 1 });
   expect(first).toMatchObject({
     hasMore: true,
     lines: [{ component: "engine", level: "info", message: "starting" }],
   });
-  const second = await read({ cursor: first.nextCursor });
-  expect(second.lines.map(({ message }) => message)).toEqual(["ready"]);
+  const second = await found({ cursor: first.nextCursor }, "ready");
   expect((await read({ level: "error" })).lines).toEqual([]);
   await converge({ generation: 2n, parameters: { a: "b" } });
-  expect((await read({ cursor: second.nextCursor })).lines.map(({ message }) => message)).toEqual(["reloaded"]);
+  await found({ cursor: second.nextCursor }, "reloaded");
 });

@@ -179,7 +179,10 @@ describe.skipIf(skipped !== undefined)(
       const [pid] = agents();
       const runsBefore = runs();
       const code = codeOf?.("3.0.0", edit) as AgentCode;
-      const { failure } = await upgrade(code);
+      // It ends with the reason unless the machine is so busy that its second is over before.
+      let failure: TaskResult["failure"];
+      do failure = (await upgrade(code)).failure;
+      while (!reason.test(failure?.message ?? "") && failure?.message.includes("did not take over in time"));
       expect(failure?.message).toMatch(reason);
       expect(agents()).toEqual([pid]);
       expect(postmaster()).toEqual(engine);

@@ -10,6 +10,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { ZoneBatchSchema } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { decode, encode } from "dns-packet";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePorts } from "../../test/support/free-ports.ts";
 import { type DnsServer, startDnsServer } from "./dns-server.ts";
 
 const run = promisify(execFile);
@@ -21,16 +22,19 @@ const dig = await run("dig", ["-v"]).then(
   () => false,
 );
 
-const start = () =>
-  startDnsServer({
+async function start(): Promise<DnsServer> {
+  // One that the kernel chooses for UDP may be somebody's of TCP.
+  const [port = 0] = await freePorts(1);
+  return startDnsServer({
     host: "127.0.0.1",
-    port: 0,
+    port,
     directory,
     nameServerAddresses: ["127.0.0.1"],
     queriesPerSecond: 5_000,
     monotonicMs: systemClock.monotonicMs,
     log: silentLog,
   });
+}
 
 function batch(init: MessageInitShape<typeof ZoneBatchSchema>) {
   return create(ZoneBatchSchema, { origin, synced: true, ...init });
@@ -53,7 +57,7 @@ afterAll(async () => {
 
 /** What dig prints for a query to the server. */
 async function ask(...query: string[]): Promise<string> {
-  const { stdout } = await run("dig", ["@127.0.0.1", "-p", String(server.port), "+tries=1", "+time=2", ...query]);
+  const { stdout } = await run("dig", ["@127.0.0.1", "-p", String(server.port), "+tries=1", "+time=30", ...query]);
   return stdout;
 }
 

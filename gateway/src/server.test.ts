@@ -26,7 +26,8 @@ function raw(port: number, ca: string, text: string): Promise<string> {
     let answer = "";
     socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
     socket.on("close", () => resolve(answer));
-    socket.on("error", reject);
+    // Whoever is answered in the middle of a sentence may be cut off after the answer.
+    socket.on("error", (error) => answer === "" && reject(error));
   });
 }
 

@@ -51,6 +51,8 @@ export interface ControllerEnd {
   keepsSamples: boolean;
   /** How far apart agents take samples that come from now on. */
   sampleIntervalMs: number;
+  /** How far apart the heartbeats of sessions from now on are; three without an answer end one. */
+  heartbeatIntervalMs: number;
   /** Serial numbers of the client certificates that sessions came with. */
   readonly serials: string[];
   /** Life of the certificates that are issued from now on. */
@@ -166,7 +168,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
           case: "welcome",
           value: {
             controllerId: "c-1",
-            heartbeatIntervalMs: 500,
+            heartbeatIntervalMs: self.heartbeatIntervalMs,
             controllers: [],
             sampleIntervalMs: self.sampleIntervalMs,
           },
@@ -232,6 +234,7 @@ export async function startControllerEnd(): Promise<ControllerEnd> {
     samples: [],
     keepsSamples: true,
     sampleIntervalMs: 15_000,
+    heartbeatIntervalMs: 5_000,
     serials: [],
     lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
     losesEnrollments: false,

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -56,10 +56,13 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       }
       signal.throwIfAborted();
     },
-    async reload(instance) {
+    async reload(instance, signal) {
       if (instance.spec.parameters["refused"] !== undefined) throw new EngineRefused("refused is not a parameter");
+      const [asked, read] = [join(instance.paths.config, "fixture.json"), `${join(dataOf(instance), "data")}.read`];
+      await rm(read, { force: true });
       await signalEngine("SIGHUP");
-      await sleep(50);
+      const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(asked, "utf8"));
+      while (!(await hasRead())) await sleep(5, undefined, { signal });
     },
     async observe(instance, signal) {
       const { parameters } = await ask(instance, "write", signal);

@@ -1,10 +1,10 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 /**
  * A little server that the agent can run as an engine: `write` on its socket puts a line into its data. A parameter
  * `broken` keeps it from starting; `slow_start_ms` makes it recover for a while; `slow_answer_ms` keeps back the answers
- * that it has; SIGHUP reads the parameters again, but for `at_start`.
+ * that it has; SIGHUP reads the parameters again, but for `at_start`, and what was read is in a file beside its data.
  */
 const [configFile = "", dataFile = "", tlsDir = ""] = process.argv.slice(2);
 let config = read();
@@ -31,6 +31,7 @@ process.on("SIGTERM", () => {
 process.on("SIGHUP", () => {
   config = read();
   say("info", "reloaded");
+  writeFileSync(`${dataFile}.read`, readFileSync(configFile));
 });
 
 const server = createServer((socket) => {

@@ -66,7 +66,7 @@ function callUnary<Request, Response>(
       method.responseDeserialize,
       request,
       new Metadata(),
-      { deadline: Date.now() + 10_000 },
+      { deadline: Date.now() + 60_000 },
       (error: ServiceError | null, response?: Response) =>
         response === undefined ? reject(error ?? new Error("no answer")) : resolve(response),
     );
@@ -154,7 +154,6 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
     received.push(frame);
     news.emit("frame", frame);
   });
-  void ended.then((status) => news.emit("over", status));
   const session: TestSession = {
     call,
     received,
@@ -178,7 +177,7 @@ export function openSession(client: Client, hello?: MessageInitShape<typeof Agen
         };
         if (received.some(look)) return;
         news.on("frame", look);
-        news.once("over", ({ code, details }) => reject(new Error(`the stream ended: ${code} ${details}`)));
+        void ended.then(({ code, details }) => reject(new Error(`the stream ended: ${code} ${details}, no ${kind}`)));
       });
     },
     close: () => call.cancel(),

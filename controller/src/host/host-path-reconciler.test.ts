@@ -40,9 +40,9 @@ beforeAll(async () => {
   await hosts.ready;
 });
 afterAll(async () => {
-  hosts.close();
-  await store.close();
-  await etcd.stop();
+  hosts?.close();
+  await store?.close();
+  await etcd?.stop();
 });
 
 it("a host's object has what is not reached from there, as long as it is not", async () => {
@@ -50,7 +50,7 @@ it("a host's object has what is not reached from there, as long as it is not", a
   const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
   const unit = begin();
   for (const host of [own, east]) unit.create("host", host);
-  await hosts.reached(await unit.commit(), 5_000);
+  await hosts.reached(await unit.commit(), 60_000);
 
   const asked: (readonly Neighbour[])[] = [];
   let answer: HostPath[] = [];
@@ -70,7 +70,7 @@ it("a host's object has what is not reached from there, as long as it is not", a
   });
   const look = async (told: HostPath[]) => {
     answer = told;
-    await reconciler.reconcile("east", AbortSignal.timeout(5_000));
+    await reconciler.reconcile("east", AbortSignal.timeout(60_000));
     return (await hosts.fresh("east"))?.object.status.missingPaths;
   };
   const missing = { hostId: "local", problem: "it does not answer." };

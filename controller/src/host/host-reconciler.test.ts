@@ -12,6 +12,7 @@ import { soleOwner } from "../runtime/sole-owner.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
+import { retryConflict } from "../store/retry-conflict.ts";
 import type { Store } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import { type HostObject, newHost, withHostSpec } from "./host.ts";
@@ -99,30 +100,26 @@ beforeAll(async () => {
   runner.start();
 });
 afterAll(async () => {
-  await runner.stop();
-  hosts.close();
-  machines.close();
-  await store.close();
-  await etcd.stop();
+  await runner?.stop();
+  hosts?.close();
+  machines?.close();
+  await store?.close();
+  await etcd?.stop();
 });
 
 const settings = { zone: "z", memoryOvercommit: 2, diskOvercommit: null };
 const host = (id: string) => hosts.get(id);
-const becomes = (id: string, state: string | undefined) =>
-  expect.poll(() => host(id)?.object.status.state, { timeout: 20_000 }).toBe(state);
+const becomes = (id: string, state: string | undefined) => expect.poll(() => host(id)?.object.status.state).toBe(state);
 
 async function change(id: string, edit: (object: HostObject) => HostObject): Promise<void> {
-  for (;;) {
+  // The reconciler may write meanwhile.
+  await retryConflict(signal, async () => {
     const before = await hosts.fresh(id);
     if (before === undefined) throw new Error("it is there");
     const unit = begin();
     unit.update("host", before, edit(before.object));
-    try {
-      return void (await unit.commit());
-    } catch {
-      // The reconciler wrote meanwhile.
-    }
-  }
+    await unit.commit();
+  });
 }
 
 it("keeps an object for the own host, cordoned or not as its operators left it", async () => {
@@ -157,7 +154,7 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
   const little = { facts: { ...facts, memoryFreeBytes: 59.9 * gib }, images: before.images };
   expect(heardStatus(before, little)).toEqual({ reason: "" });
   told = { ...facts, memoryFreeBytes: 30 * gib };
-  await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes, { timeout: 10_000 }).toBe(30 * gib);
+  await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes).toBe(30 * gib);
 
   up = false;
   await becomes("far", "unreachable");
@@ -173,5 +170,5 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
   await change("far", (object) => withHostSpec(object, { destroyedAt: 3 }, 3));
   // Nothing was on it, so nothing is left of it.
   await becomes("far", undefined);
-  expect(left).toEqual(["127.0.0.1:1", "127.0.0.1:2"]);
+  await expect.poll(() => left).toEqual(["127.0.0.1:1", "127.0.0.1:2"]);
 });

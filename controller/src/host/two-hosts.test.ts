@@ -102,7 +102,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const unit = two.begin();
       unit.create("machine", each);
       const revision = await unit.commit();
-      await Promise.all([two.one, other].map(({ machines }) => machines.reached(revision, 5_000)));
+      await Promise.all([two.one, other].map(({ machines }) => machines.reached(revision, 60_000)));
     }
     // Each controller knows others of them to be free, so that only the host's room is what they both want.
     const knownTo = ({ machines, hosts }: HostsController, parity: number) => {
@@ -147,7 +147,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       status: { ...before.status, state: "pending", address: "" },
     }));
     // The memory may not have seen the reset yet; a placement raises the generation.
-    await expect.poll(() => two.object(id)?.metadata.generation, { timeout: 30_000 }).toBeGreaterThan(generation);
+    await expect.poll(() => two.object(id)?.metadata.generation).toBeGreaterThan(generation);
     await two.becomes(id, "running");
     expect(two.object(id)?.spec.hostId).toBe(hostId);
     expect(await two.one.provider.get(id, signal)).toMatchObject({ starts: 1 });
@@ -223,6 +223,6 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(free, undefined);
     await two.remove(owned);
     await two.becomes(owned, undefined);
-    await expect.poll(() => two.one.hosts.get("b"), { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(() => two.one.hosts.get("b")).toBeUndefined();
   });
 });

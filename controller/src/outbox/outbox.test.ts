@@ -98,6 +98,7 @@ test("only the owner moves", async () => {
   expect(await types("owned")).toEqual([]);
   open();
   await until(async () => (await types("owned")).length === 1);
+  await until(async () => (await waitingKeys()) === 0);
 });
 
 test("a mover that died between insert and delete is followed by one that inserts nothing twice", async () => {

@@ -52,8 +52,10 @@ test("agents are sent on to a controller that comes, until each has its share an
     describe: () => `${first.fleet.held} and ${second.fleet.held}`,
   });
   await waitUntil("the streams of before have ended", () => first.fleet.held + second.fleet.held === 40);
-  const holders = [...first.fleet.sessions()].map(([, { controllerId }]) => controllerId);
-  expect(holders.filter((id) => id === "c-1")).toHaveLength(first.fleet.held);
+  const ofFirst = () => [...first.fleet.sessions()].filter(([, { controllerId }]) => controllerId === "c-1").length;
+  await waitUntil("all know who holds which", () => ofFirst() === first.fleet.held, {
+    describe: () => `${ofFirst()} are known of ${first.fleet.held}`,
+  });
   await second.close();
   await first.close();
 });

@@ -57,7 +57,7 @@ const usersOf = (task: Task) => ({
 test("a quick task is answered on the stream and leaves nothing in the store", async () => {
   const { session } = await connected(one, "quick");
   const before = await one.store.revision();
-  const running = one.fleet.run("quick", request(), 5_000);
+  const running = one.fleet.run("quick", request(), 60_000);
   const task = await session.expect("task");
   expect(task).toMatchObject({ ownerId: "service-1", generation: 3n, term: 1n });
   session.say(usersOf(task));
@@ -71,7 +71,7 @@ test("a quick task is answered on the stream and leaves nothing in the store", a
 test("a quick task reaches a machine whose stream another controller holds", async () => {
   const { session } = await connected(one, "forwarded");
   await expect.poll(() => two.fleet.session("forwarded")?.controllerId).toBe("c-1");
-  const running = two.fleet.run("forwarded", request(), 5_000);
+  const running = two.fleet.run("forwarded", request(), 60_000);
   session.say(usersOf(await session.expect("task")));
   expect((await running).output.case).toBe("listEngineUsers");
   session.close();
@@ -82,18 +82,19 @@ test("a quick task fails when there is no stream, no answer in time, or the stre
   const { session } = await connected(one, "mute");
   await expect(one.fleet.run("mute", request(), 50)).rejects.toThrow("did not answer in time");
   await session.expect("cancelTask");
-  const broken = one.fleet.run("mute", request(), 10_000);
+  const broken = one.fleet.run("mute", request(), 60_000);
   await session.expect("task", ({ id }) => id !== "");
   session.close();
   await expect(broken).rejects.toThrow("stream broke");
 });
 
 test("a durable task goes from pending over running to completed, and its result is stored before it is acknowledged", async () => {
-  const { session } = await connected(one, "durable");
+  const identity = await one.newAgent("durable");
   await one.fleet.submit("durable", "t-durable", request());
   await one.fleet.submit("durable", "t-durable", request());
-  const task = await session.expect("task");
   expect(one.fleet.task("t-durable")?.status).toBe("pending");
+  const session = await reconnected(one, "durable", identity);
+  const task = await session.expect("task");
   await expect.poll(() => two.fleet.task("t-durable")?.status).toBe("running");
   session.say({ case: "taskProgress", value: { taskId: "t-durable", step: "start", progressPct: 40 } });
   await expect.poll(() => two.fleet.task("t-durable")?.progress?.progressPct).toBe(40);
@@ -132,12 +133,11 @@ test("a failure of the agent, a cancel, a passed deadline and a deleted machine 
   await two.fleet.cancel("t-cancelled");
   await session.expect("cancelTask", ({ taskId }) => taskId === "t-cancelled");
 
-  await one.fleet.submit("ends", "t-slow", request(taskRequest.input, 300));
+  await one.fleet.submit("ends", "t-slow", request(taskRequest.input, 3_000));
   await session.expect("cancelTask", ({ taskId }) => taskId === "t-slow");
-  expect(one.fleet.task("t-slow")).toMatchObject({
-    status: "failed",
-    result: { failure: { code: "deadline_passed" } },
-  });
+  await expect
+    .poll(() => one.fleet.task("t-slow"))
+    .toMatchObject({ status: "failed", result: { failure: { code: "deadline_passed" } } });
 
   await one.fleet.submit("ends", "t-orphan", request());
   await session.expect("task", ({ id }) => id === "t-orphan");
@@ -239,7 +239,7 @@ test("tasks that ended are swept after their time", async () => {
   await one.fleet.submit("swept", "t-swept", request());
   session.say(usersOf(await session.expect("task")));
   await session.expect("resultAck");
-  await expect.poll(() => one.fleet.task("t-swept"), { timeout: 5_000 }).toBeUndefined();
+  await expect.poll(() => one.fleet.task("t-swept")).toBeUndefined();
   session.close();
   await sweeper.close();
 });
