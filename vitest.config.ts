@@ -10,6 +10,6 @@ export default defineConfig({
     maxConcurrency: 20,
     hookTimeout: 180_000,
     // A poll ends as soon as it holds; the limit is for machines that are busy.
-    expect: { poll: { timeout: 30_000, interval: 20 } },
+    expect: { poll: { timeout: 60_000, interval: 20 } },
   },
 });

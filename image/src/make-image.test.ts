@@ -54,7 +54,7 @@ function contentsOf(root: string): Map<string, string> {
 
 test.skipIf(manifest === undefined)(
   "an image is made again from what is kept, without a mirror: the same files",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const packages = manifest?.packages.filter(({ name }) => few.includes(name)) ?? [];
     expect(packages).toHaveLength(few.length);

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, expect, test } from "vitest";
+import { GiveUp, waitUntil } from "../../test/support/wait-until.ts";
 import { clean } from "./clean.ts";
 import { readJson } from "./files.ts";
 import { hostDeps } from "./host-deps.ts";
@@ -59,10 +59,11 @@ async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
   const done = up({ command: "up", dataDir, ports: {} }, deps, abort.signal).catch((error: unknown) => {
     failure = error;
   });
-  while (!existsSync(join(dataDir, "admin.json"))) {
-    if (failure !== undefined) throw failure;
-    await sleep(20);
-  }
+  const isUp = () => {
+    if (failure !== undefined) throw new GiveUp(`it does not start: ${failure}`);
+    return existsSync(join(dataDir, "admin.json"));
+  };
+  await waitUntil("the installation is up", isUp, { withinMs: 150_000, describe: () => deps.said.join("\n") });
   const platform = {
     dataDir,
     installation: readJson<Installation>(join(dataDir, "installation.json")),
@@ -122,8 +123,12 @@ test("a directory is run by one process, two directories share nothing, and clea
 test("a child that is killed is started again", async () => {
   const deps = makeDeps();
   await start(deps);
-  const pid = execFileSync("pgrep", ["-f", join(deps.checkout, "dns", "src", "main.ts")], { encoding: "utf8" });
-  process.kill(Number(pid), "SIGKILL");
+  // Until it is itself, whoever starts it has its words too.
+  const pid = await waitUntil("it runs", () => {
+    const found = execFileSync("pgrep", ["-f", join(deps.checkout, "dns", "src", "main.ts")], { encoding: "utf8" });
+    return /^\d+\n$/.test(found) && Number(found);
+  });
+  process.kill(pid, "SIGKILL");
   await expect.poll(() => deps.said.join("\n")).toContain("dns ended with SIGKILL and is started again");
 });
 
@@ -163,7 +168,12 @@ test("no secret is in the arguments or the environment of any child", async () =
 });
 
 function readProc(pid: string, name: string): string {
-  return existsSync(`/proc/${pid}/${name}`) ? readFileSync(`/proc/${pid}/${name}`, "utf8") : "";
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    // It ended.
+    return "";
+  }
 }
 
 async function connect({ dataDir, installation }: Awaited<ReturnType<typeof start>>): Promise<pg.Client> {

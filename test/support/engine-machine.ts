@@ -126,7 +126,7 @@ export async function createEngineMachine(
       return { spec, paths };
     },
     get signal() {
-      return AbortSignal.timeout(60_000);
+      return AbortSignal.timeout(120_000);
     },
     ca,
     serverName,

@@ -10,6 +10,6 @@ export interface PathWork {
 }
 
 const { block, neighbours, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
-const signal = AbortSignal.timeout(20_000);
+const signal = AbortSignal.timeout(120_000);
 await createMachineEdge(edgePlace(block, [], [])).apply(rules, signal);
 process.stdout.write(JSON.stringify(await createHostPaths(block).keep(neighbours, signal)));

@@ -95,7 +95,7 @@ export async function startHosting(
   }
 
   function joined(file: JoinFile, stateDir: string, addressBlock: string): Promise<void> {
-    const deps = { stateDir, join: file, addressBlock, now: clock.now, random: Math.random, withinMs: 1_000 };
+    const deps = { stateDir, join: file, addressBlock, now: clock.now, random: Math.random, withinMs: 30_000 };
     return joinHost(deps, new AbortController().signal);
   }
 

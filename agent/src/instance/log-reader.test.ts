@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 async function read(request: { cursor?: string; level?: string; limit?: number }) {
-  const answer = await logs.read(create(ReadLogsSchema, request), AbortSignal.timeout(5_000));
+  const answer = await logs.read(create(ReadLogsSchema, request), AbortSignal.timeout(60_000));
   return { ...answer, messages: answer.lines.map(({ message }) => message) };
 }
 

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
 import { createDrift } from "./drift.ts";
@@ -33,7 +33,7 @@ function steppedClock() {
 async function open(clock = steppedClock().clock): Promise<Holds> {
   const holds = createHolds({ store, clock, log: silentLog });
   onTestFinished(holds.close);
-  while (holds.list().some(({ kind }) => kind === "unknown")) await delay(5);
+  await until(() => holds.list().every(({ kind }) => kind !== "unknown"));
   return holds;
 }
 
@@ -76,7 +76,7 @@ test("a clock that jumps holds at once, for every controller, for an hour", asyn
   time.wall += hour;
   expect(kinds(holds)).toEqual(["clock"]);
   const others = await open(clock);
-  for (let tries = 0; tries < 200 && kinds(others).length === 0; tries += 1) await delay(5);
+  await until(() => kinds(others).length > 0);
   expect(others.list()[0]?.reason).toBe("The wall clock jumped by 3600 s.");
   pass(hour + 1);
   expect(kinds(holds)).toEqual([]);

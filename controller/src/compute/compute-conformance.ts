@@ -147,7 +147,7 @@ export function computeConformance(
         told.length = 0;
         const processes = await subject.processesOf(id);
         await subject.crash(id);
-        await expect.poll(() => new Set(told).size, { timeout: 5_000, interval: 5 }).toBe(2);
+        await expect.poll(() => new Set(told).size, { interval: 5 }).toBe(2);
         for (const watch of watches) watch.close();
         expect(await stateOf(id)).toBe("stopped");
         if (!subject.contained) await subject.provider.fence(id, signal);
@@ -159,7 +159,7 @@ export function computeConformance(
         const told = new Set<string>();
         const watch = subject.provider.watch((changed) => told.add(changed));
         await subject.second.start(id, enrollment, signal);
-        await expect.poll(() => told.has(id), { timeout: 5_000, interval: 5 }).toBe(true);
+        await expect.poll(() => told.has(id), { interval: 5 }).toBe(true);
         watch.close();
       });
 

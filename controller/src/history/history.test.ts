@@ -122,7 +122,7 @@ test("while the database is away calls fail soon; then they work again", async (
   await postgresql.kill();
   const begun = Date.now();
   await expect(history.insert([event("away")])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
-  expect(Date.now() - begun).toBeLessThan(20_000);
+  expect(Date.now() - begun).toBeLessThan(60_000);
   const late = open();
   await expect(late.events({}, first)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   await postgresql.start();

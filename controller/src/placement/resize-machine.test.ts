@@ -44,7 +44,7 @@ describe("a machine that is to have another size", () => {
     for (const object of objects) unit.create("address" in object.spec ? "host" : "machine", object);
     const revision = await unit.commit();
     for (const { machines, hosts } of [one, other])
-      await Promise.all([machines.reached(revision, 5_000), hosts.reached(revision, 5_000)]);
+      await Promise.all([machines.reached(revision, 60_000), hosts.reached(revision, 60_000)]);
   }
   const resize = (memory: Collections, id: string, to: MachineSize) =>
     retryConflict(signal, async () => {

@@ -50,7 +50,7 @@ async function startController(id: string, { listens = true } = {}): Promise<Con
   const proxy = await startTcpProxy(etcd.port);
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, log: silentLog, clock: systemClock };
-  const membership = createMembership({ ...deps, id, leaseS: 2 });
+  const membership = createMembership({ ...deps, id, leaseS: 4 });
   if (listens) await membership.announce(`${id}:1`);
   const shards = createShards({ ...deps, membership });
   const controller = {

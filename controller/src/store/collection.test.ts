@@ -44,12 +44,12 @@ test("what was written before and after it began is there, at its revision", asy
   const after = thing("a");
   const changed: string[] = [];
   things.subscribe((id) => changed.push(id));
-  await things.reached(await put(after), 1_000);
+  await things.reached(await put(after), 60_000);
   expect(things.get(after.metadata.id)?.object).toEqual(after);
   expect(changed).toEqual([after.metadata.id]);
   expect(things.size).toBe(2);
   await store.commit({ conditions: [], puts: [], deletes: [keyOf("managed-service", after.metadata.id)] });
-  await things.reached(await store.revision(), 1_000);
+  await things.reached(await store.revision(), 60_000);
   expect(things.get(after.metadata.id)).toBeUndefined();
   expect(await things.fresh(after.metadata.id)).toBeUndefined();
   things.close();
@@ -59,7 +59,7 @@ test("a revision that changed other things is reached as well, and one that neve
   const things = createCollection<Thing>(store, "managed-service");
   await things.ready;
   const done = await store.commit({ conditions: [], puts: [{ key: "/holdfast/v1/x/1", value: "1" }], deletes: [] });
-  await things.reached(done.committed ? done.revision : 0n, 1_000);
+  await things.reached(done.committed ? done.revision : 0n, 60_000);
   await expect(things.reached(1_000_000n, 100)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   things.close();
 });

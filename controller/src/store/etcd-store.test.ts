@@ -159,9 +159,9 @@ test("a commit that is aborted while it waits for its turn never happens", async
 });
 
 test("a lease keeps its keys, and they go when it is revoked", async () => {
-  const lease = await store.lease(2);
+  const lease = await store.lease(4);
   await store.commit({ ...nothing, puts: [{ key: "/l/1", value: "x", lease }] });
-  await delay(2_600);
+  await delay(5_000);
   expect(lease.live).toBe(true);
   expect((await store.get("/l/1"))?.leased).toBe(true);
   await lease.revoke();

@@ -27,7 +27,7 @@ async function put(kind: Kind, id: string, spec: object): Promise<void> {
   await store.commit({ conditions: [], puts: [{ key: keyOf(kind, id), value }], deletes: [] });
 }
 
-const seen = async () => collections.reached(await store.revision(), 5_000);
+const seen = async () => collections.reached(await store.revision(), 60_000);
 const idsOf = async (kind: Kind) =>
   (await store.list(prefixOf(kind), { limit: 500 })).values.map(({ key }) => key.slice(prefixOf(kind).length));
 

@@ -22,7 +22,7 @@ async function put(kind: Kind, id: string, organizationId: string): Promise<void
   const object: Resource<object, object> = { metadata, spec: {}, status: {} };
   const value = JSON.stringify(object);
   await store.commit({ conditions: [], puts: [{ key: keyOf(kind, id), value }], deletes: [] });
-  await collections.reached(await store.revision(), 5_000);
+  await collections.reached(await store.revision(), 60_000);
 }
 
 async function keysLeft(): Promise<string[]> {
@@ -34,7 +34,7 @@ async function keysLeft(): Promise<string[]> {
 async function converge(): Promise<void> {
   const { reconciler, keys } = createOrganizationRemains({ ...collections, store });
   for (const key of keys()) {
-    while (!(await reconciler.reconcile(key, signal)).done) await collections.reached(await store.revision(), 5_000);
+    while (!(await reconciler.reconcile(key, signal)).done) await collections.reached(await store.revision(), 60_000);
   }
 }
 

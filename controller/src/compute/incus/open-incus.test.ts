@@ -58,7 +58,7 @@ describe("a daemon of Incus over HTTPS", () => {
   it("is the one with the known certificate", async () => {
     const daemon = await createTestCertificate();
     const incus = await open(await serving(daemon), daemon);
-    expect(await incus.call("GET", "/1.0", AbortSignal.timeout(5_000))).toEqual({ auth: "trusted" });
+    expect(await incus.call("GET", "/1.0", AbortSignal.timeout(60_000))).toEqual({ auth: "trusted" });
     await incus.close();
   });
 
@@ -76,7 +76,7 @@ describe("a daemon of Incus over HTTPS", () => {
   it("may be away at the start, and says so whenever it is asked", async () => {
     const [port = 0] = await freePorts(1);
     const incus = await open(`https://127.0.0.1:${port}`, await createTestCertificate());
-    const call = incus.call("GET", "/1.0", AbortSignal.timeout(5_000));
+    const call = incus.call("GET", "/1.0", AbortSignal.timeout(60_000));
     await expect(call).rejects.toThrow("its Incus cannot be reached (ECONNREFUSED)");
     await expect(call).rejects.toBeInstanceOf(HostUnreachable);
     await incus.close();

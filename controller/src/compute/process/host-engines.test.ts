@@ -41,9 +41,9 @@ test("without namespaces a machine runs the engine that the host has installed",
   const command = ["setpriv", ...asUser, ...env, "/mnt/node", worker, String(port)].join(" ");
   try {
     const script = `${hostWithout(image, home)} && cd / && exec ${command}`;
-    const { stdout } = await run("unshare", ["--mount", "sh", "-c", script], { timeout: 100_000 });
+    const { stdout } = await run("unshare", ["--mount", "sh", "-c", script], { timeout: 160_000 });
     expect(stdout).toMatch(/^answered by 17/);
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}, 120_000);
+});

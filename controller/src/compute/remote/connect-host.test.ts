@@ -2,6 +2,7 @@ import { totalmem } from "node:os";
 import { type Log, type LogFields, silentLog } from "@holdfast/common/log.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { emptyProvider } from "../../../../test/support/empty-provider.ts";
+import { freePorts } from "../../../../test/support/free-ports.ts";
 import { openProcessSubject } from "../../../../test/support/process-subject.ts";
 import { createTestAuthority, type TestAuthority } from "../../../../test/support/test-authority.ts";
 import { hostInstallation, startTestHost, type TestHost } from "../../../../test/support/test-host.ts";
@@ -124,7 +125,7 @@ describe("a provider over the wire", () => {
 
   it("says that a host is unreachable, and nothing of its machines, when nobody listens", async () => {
     const host = await served({});
-    const remote = await host.connect();
+    const remote = await host.connect(undefined, { connectWithinMs: 5_000 });
     await remote.get("m", signal);
     await host.stop();
     await expect(remote.get("m", signal)).rejects.toThrow(HostUnreachable);
@@ -133,15 +134,16 @@ describe("a provider over the wire", () => {
   });
 
   it("hears of everything that happened while the host was away, when it is back", async () => {
-    const host = await served({ list: async () => [] });
+    const [port = 0] = await freePorts(1);
+    const host = await served({ list: async () => [] }, { port });
     const remote = await host.connect();
     const told: string[] = [];
     remote.watch((id) => told.push(id));
-    await expect.poll(() => remote.connected, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => remote.connected).toBe(true);
     await host.stop();
-    await expect.poll(() => remote.connected, { timeout: 20_000 }).toBe(false);
-    await served({ list: async () => [factsOf("m-1"), factsOf("m-2")] }, { port: host.port });
-    await expect.poll(() => told, { timeout: 20_000 }).toEqual(["m-1", "m-2"]);
+    await expect.poll(() => remote.connected).toBe(false);
+    await served({ list: async () => [factsOf("m-1"), factsOf("m-2")] }, { port });
+    await expect.poll(() => told).toEqual(["m-1", "m-2"]);
     expect(remote.connected).toBe(true);
   });
 
@@ -194,7 +196,7 @@ describe("a provider over the wire", () => {
     ])("not %s", async (_name, identity) => {
       const asked: string[] = [];
       const host = await served({ get: async (id) => void asked.push(id) });
-      const remote = await host.connect(await identity());
+      const remote = await host.connect(await identity(), { connectWithinMs: 1_000 });
       await expect(remote.get("m", signal)).rejects.toThrow(/refused|does not answer/);
       expect(remote.connected).toBe(false);
       expect(asked).toEqual([]);
@@ -205,8 +207,8 @@ describe("a provider over the wire", () => {
 
     it("and a controller speaks to no other host than it means, nor to one whose certificate is superseded", async () => {
       const host = await served({});
-      const other = await host.connect(undefined, { hostId: "h-2" });
-      const superseded = await host.connect(undefined, { isGood: () => false });
+      const other = await host.connect(undefined, { hostId: "h-2", connectWithinMs: 1_000 });
+      const superseded = await host.connect(undefined, { isGood: () => false, connectWithinMs: 1_000 });
       await Promise.all(
         [other, superseded].map((remote) => expect(remote.get("m", signal)).rejects.toThrow(HostUnreachable)),
       );
