@@ -61,7 +61,7 @@ describe("a join file", () => {
   ])("buys nothing with %s", async (_what, change) => {
     const file = await hosting.invite("misused");
     const directory = await hosting.newDirectory();
-    await expect(hosting.join({ ...file, ...change }, directory, "127.103")).rejects.toThrow(
+    await expect(hosting.join({ ...file, ...change }, directory, "127.103", 1_000)).rejects.toThrow(
       /token is spent|could be asked/,
     );
     await expect(identityIn(directory)).rejects.toThrow("ENOENT");
@@ -70,7 +70,7 @@ describe("a join file", () => {
   it("gives its token to no controller of another authority", async () => {
     const file = await hosting.invite("pinned");
     const changed = { ...file, ca_fingerprint: "00".repeat(32) };
-    await expect(hosting.join(changed, await hosting.newDirectory(), "127.104")).rejects.toThrow(
+    await expect(hosting.join(changed, await hosting.newDirectory(), "127.104", 1_000)).rejects.toThrow(
       "has not the authority",
     );
     await hosting.join(file, await hosting.newDirectory(), "127.104");

@@ -55,12 +55,12 @@ function makeDeps() {
 async function start(deps: ReturnType<typeof makeDeps>, name = "data") {
   const dataDir = join(deps.checkout, name);
   const abort = new AbortController();
-  let failure: unknown;
-  const done = up({ command: "up", dataDir, ports: {} }, deps, abort.signal).catch((error: unknown) => {
+  let failure: Error | undefined;
+  const done = up({ command: "up", dataDir, ports: {} }, deps, abort.signal).catch((error: Error) => {
     failure = error;
   });
   const isUp = () => {
-    if (failure !== undefined) throw new GiveUp(`it does not start: ${failure}`);
+    if (failure !== undefined) throw new GiveUp(`it does not start: ${failure.message}`);
     return existsSync(join(dataDir, "admin.json"));
   };
   await waitUntil("the installation is up", isUp, { withinMs: 150_000, describe: () => deps.said.join("\n") });

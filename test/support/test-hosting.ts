@@ -32,7 +32,8 @@ export interface TestHosting {
   invite(hostId: string, address?: string): Promise<JoinFile>;
   /** A directory for a host's certificate. */
   newDirectory(): Promise<string>;
-  join(join: JoinFile, stateDir: string, addressBlock: string): Promise<void>;
+  /** Controllers that do not answer as they should are asked again for half a minute, or for as long as is said. */
+  join(join: JoinFile, stateDir: string, addressBlock: string, withinMs?: number): Promise<void>;
   /** A host that joined and listens, in this process. */
   serve(hostId: string, addressBlock: string, provider: ComputeProvider): Promise<ServedHost & { stateDir: string }>;
   close(): Promise<void>;
@@ -94,8 +95,8 @@ export async function startHosting(
     return directory;
   }
 
-  function joined(file: JoinFile, stateDir: string, addressBlock: string): Promise<void> {
-    const deps = { stateDir, join: file, addressBlock, now: clock.now, random: Math.random, withinMs: 30_000 };
+  function joined(file: JoinFile, stateDir: string, addressBlock: string, withinMs = 30_000): Promise<void> {
+    const deps = { stateDir, join: file, addressBlock, now: clock.now, random: Math.random, withinMs };
     return joinHost(deps, new AbortController().signal);
   }
 

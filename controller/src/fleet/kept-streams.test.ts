@@ -59,7 +59,8 @@ test("a task and a cancellation of the time without a lease go down the stream t
 
 test("an outage of etcd ends no stream, however long it is: they are used again after it, and who dials meanwhile is refused", async () => {
   const alone = await newInstallation();
-  const options = { limits: { ...limits, withoutLeaseMs: 300 }, leaseS: 2 };
+  // Longer than from the end of one controller's lease to that of the other's, which are renewed at times of their own.
+  const options = { limits: { ...limits, withoutLeaseMs: 2_000 }, leaseS: 2 };
   const both = [await startController(alone, "c-left", options), await startController(alone, "c-right", options)];
   const [left, right] = both as [TestController, TestController];
   await expect.poll(() => both.map(({ fleet }) => fleet.controllers.length)).toEqual([2, 2]);
@@ -78,9 +79,9 @@ test("an outage of etcd ends no stream, however long it is: they are used again 
     session.received.length = 0;
   }
   expect((await openSession(left.dial(agents[0]), helloOf("on-left")).ended).details).toContain("no lease");
-  // Ten heartbeats: ten times as long as a controller that alone has no lease keeps them.
+  // Three times as long as a controller that alone has no lease keeps them.
   const acks = (session: TestSession) => session.received.filter(({ frame }) => frame.case === "heartbeatAck").length;
-  for (const session of sessions) await expect.poll(() => acks(session)).toBeGreaterThan(10);
+  for (const session of sessions) await expect.poll(() => acks(session)).toBeGreaterThan(20);
   alone.etcd.signal("SIGCONT");
   for (const session of sessions) await session.expect("welcome", ({ withoutLease }) => !withoutLease);
   await expect.poll(() => right.fleet.session("on-left")?.controllerId).toBe("c-left");
