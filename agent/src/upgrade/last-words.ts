@@ -20,11 +20,46 @@ export async function listenTo(keeper: Pick<KeeperClient, "component">, logDir: 
   return {
     async last() {
       const text = await textSince(path, from).catch(() => "");
-      const lines = text.split("\n").filter((line) => line.trim() !== "");
-      const line = lines.findLast((each) => /error|reason/i.test(each)) ?? lines.at(-1) ?? "";
-      return line.trim().slice(0, longestWords);
+      return lastWordsIn(text);
     },
   };
+}
+
+/**
+ * Pure: of what an agent wrote the words that tell most of why it ended, cut to what fits a reason: those of a line of its log
+ * and not the line, which is JSON, and those of an error that nobody caught and not its stack.
+ */
+export function lastWordsIn(text: string): string {
+  const said = text.split("\n").flatMap((line) => {
+    const words = line.startsWith("{") ? wordsOfLog(line) : wordsOfTrace(line);
+    return words === undefined ? [] : [words];
+  });
+  return (said.findLast(({ isReason }) => isReason) ?? said.at(-1))?.words.slice(0, longestWords) ?? "";
+}
+
+interface Words {
+  readonly words: string;
+  readonly isReason: boolean;
+}
+
+function wordsOfLog(line: string): Words | undefined {
+  let fields: { msg?: string; reason?: string; error?: { message?: string } | string };
+  try {
+    fields = JSON.parse(line) as typeof fields;
+  } catch {
+    // Cut off by the end of the process, or of what was read.
+    return undefined;
+  }
+  const { msg = "", reason, error } = fields;
+  const why = reason ?? (typeof error === "string" ? error : error?.message);
+  return { words: why === undefined ? msg : `${msg}: ${why}`, isReason: why !== undefined };
+}
+
+/** What Node prints of an error: its place, its message, its stack. */
+function wordsOfTrace(line: string): Words | undefined {
+  const words = line.trim();
+  if (words === "" || /^at |^\^+$|^Node\.js v|^file:\/\//.test(words)) return undefined;
+  return { words, isReason: /^(\w+ )?\w*Error\b/.test(words) };
 }
 
 async function endOf(path: string): Promise<{ segment: number; size: number }> {

@@ -1,4 +1,7 @@
-/** The host cannot do what was asked. The message is for the user: what stands against it, with figures or the command that helps. */
+/**
+ * The host cannot do what was asked. The message is for the user: what stands against it, with figures or the command that helps.
+ * What programs of the host said word by word is its cause, which the operator's log has.
+ */
 export class ComputeFailure extends Error {
   override readonly name = "ComputeFailure";
 }

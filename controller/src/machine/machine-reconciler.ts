@@ -150,6 +150,7 @@ async function settleFailure(
   const reason =
     error instanceof ComputeFailure ? error.message : isDiskFull(error) ? "The host's disk is full." : undefined;
   if (reason === undefined) throw error;
+  if (error instanceof Error && error.cause !== undefined) deps.log.warn("a host said more", { machine: id, error });
   await writeStatus(id, "failed", { reason }, deps, signal);
   return again(retryFailureMs, reason);
 }

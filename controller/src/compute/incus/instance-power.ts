@@ -33,6 +33,11 @@ export function isUp(instance: Pick<Instance, "status"> | undefined): boolean {
   return instance !== undefined && instance.status !== "Stopped";
 }
 
+/** `Failed to run: /usr/libexec/incus/incusd forkstart ...: exit status 1` tells a user nothing. */
+function isOwnCommand({ message }: IncusError): boolean {
+  return message.startsWith("Failed to run:");
+}
+
 export function createInstancePower(incus: IncusClient, clock: Clock): InstancePower {
   async function look(id: string, signal: AbortSignal): Promise<Instance | undefined> {
     try {
@@ -77,11 +82,16 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
     }
   }
 
-  /** What LXC noted of a start that failed; Incus itself says no more than that it did. */
-  async function reasonOf(id: string, error: IncusError, signal: AbortSignal): Promise<string> {
+  /** What LXC noted of a start that failed; Incus itself says no more than which command of its own did. */
+  async function startFailure(id: string, error: IncusError, signal: AbortSignal): Promise<ComputeFailure> {
     const log = await incus.text(`/1.0/instances/${instanceName(id)}/logs/lxc.log`, signal).catch(() => "");
     const said = log.split("\n").find((line) => line.includes(" ERROR "));
-    return said === undefined ? error.message : (said.split(" - ").at(-1) ?? said);
+    const words = said?.split(" - ").at(-1) ?? (isOwnCommand(error) ? undefined : error.message);
+    const sentence =
+      words === undefined
+        ? "The machine ended while it was started. It is started again by itself."
+        : `The machine could not be started: ${words}`;
+    return new ComputeFailure(sentence, { cause: error });
   }
 
   return {
@@ -100,8 +110,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
         await change(id, { action: "start" }, signal);
       } catch (error) {
         if (!(error instanceof IncusError) || isForgotten(error)) throw error;
-        const reason = await reasonOf(id, error, signal);
-        throw new ComputeFailure(`The machine could not be started: ${reason}`, { cause: error });
+        throw await startFailure(id, error, signal);
       }
     },
     async stop(id, graceMs, signal) {

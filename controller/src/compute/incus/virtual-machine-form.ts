@@ -40,9 +40,12 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
     const nodeName = createHash("sha256").update(`${process.version} ${node}`).digest("hex").slice(0, 16);
     const [made, imageDisk, codeDisk, nodeDisk] = await Promise.all([
       boot(signal).catch((error: unknown) => {
-        throw new ComputeFailure(`What virtual machines boot from could not be made: ${String(error)}`, {
-          cause: error,
-        });
+        throw new ComputeFailure(
+          `What virtual machines boot from could not be made: ${error instanceof Error ? error.message : String(error)}`,
+          {
+            cause: error,
+          },
+        );
       }),
       packed.pack(image.id, image.root, signal),
       packed.pack(`code-${basename(code)}`, code, signal),

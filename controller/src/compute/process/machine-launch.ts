@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { open, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Isolation } from "../host/host-abilities.ts";
@@ -12,6 +12,9 @@ const script = join(import.meta.dirname, "launch-machine.sh");
 const runsAlready = 75;
 const upWithinMs = 30_000;
 const logBytesMax = 1 << 20;
+const wordsMax = 300;
+/** Of a log that tells why a start came to nothing. */
+const linesKept = 20;
 
 export interface LaunchRequest {
   readonly paths: MachinePaths;
@@ -47,7 +50,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
     await writeFile(paths.mounts, mountTable(root));
   }
   if (root?.hasUser && uid !== null) await writeFile(paths.passwd, await passwdWith(root.image, uid), { mode: 0o644 });
-  const log = await openLog(paths.log);
+  const { log, begin } = await openLog(paths.log);
   try {
     const [program, ...args] = [...(request.prefix ?? []), script];
     const words = Object.entries(request.env).map(([name, value]) => `${name}=${value}`);
@@ -76,7 +79,7 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
     const timer = setTimeout(() => child.kill("SIGKILL"), upWithinMs);
     try {
       const first = await Promise.race([said, ended]);
-      if (first !== "up" && first !== runsAlready) throw new ComputeFailure(await reasonIn(paths.log));
+      if (first !== "up" && first !== runsAlready) throw launchFailure(await wordsSince(paths.log, begin));
     } finally {
       clearTimeout(timer);
       up?.destroy();
@@ -87,21 +90,34 @@ export async function launchMachine(request: LaunchRequest): Promise<Launched> {
   }
 }
 
-/** What the machine's log ends with, for a message. */
-async function logTail(path: string): Promise<string> {
-  const text = await readFile(path, "utf8");
-  return text.trim().split("\n").slice(-3).join(" / ").slice(-500);
+/** What was written to the log from there on. */
+async function wordsSince(path: string, begin: number): Promise<string> {
+  return (await readFile(path)).subarray(begin).toString("utf8");
 }
 
-async function reasonIn(log: string): Promise<string> {
-  const tail = await logTail(log);
-  return `The machine could not be started: ${tail === "" ? "its launcher ended without a word" : tail}`;
+/**
+ * Pure: why a start came to nothing, by what was written to the machine's log during it. The launcher's last words are for
+ * everybody; lines of programs, which log in JSON, are the cause, which is for the operator's log.
+ */
+function launchFailure(written: string): ComputeFailure {
+  const lines = written.split("\n").filter((line) => line.trim() !== "");
+  const words = lines
+    .findLast((line) => !line.startsWith("{"))
+    ?.trim()
+    .slice(0, wordsMax);
+  const sentence =
+    words === undefined
+      ? "The machine ended while it was started. It is started again by itself."
+      : `The machine could not be started: ${words}`;
+  const tail = lines.slice(-linesKept).join("\n");
+  return new ComputeFailure(sentence, tail === "" ? {} : { cause: new Error(tail) });
 }
 
-async function openLog(path: string) {
+/** The machine's log, and where this start begins in it. */
+async function openLog(path: string): Promise<{ log: FileHandle; begin: number }> {
   const log = await open(path, "a", 0o600);
   if ((await stat(path)).size > logBytesMax) await truncate(path);
-  return log;
+  return { log, begin: (await log.stat()).size };
 }
 
 async function passwdWith(image: string, uid: number): Promise<string> {

@@ -96,13 +96,15 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     };
   }
 
-  /** What the caller is told; only what nobody foresaw is logged here, and no request ever. */
+  /** What the caller is told. What it is not told is logged here: what nobody foresaw, and the words of programs. No request ever. */
   function failed(name: string, call: AnyCall, error: unknown, signal: AbortSignal): RpcFailure {
     const failure = rpcFailureOf(error);
     const fields = { rpc: name, address: call.getPeer() };
     if (signal.aborted) log.debug("call of a controller ended", fields);
     else if (failure.code === Code.INTERNAL) log.error("call of a controller failed", { ...fields, error });
     else if (error instanceof RpcFailure) log.warn("call refused", { ...fields, reason: failure.message });
+    else if (error instanceof Error && error.cause !== undefined)
+      log.warn("call of a controller failed", { ...fields, error });
     return failure;
   }
 
