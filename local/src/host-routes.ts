@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** Does no network of this host, but the way to everything else, overlap these first two numbers of addresses? */
+/**
+ * Does no network of this host, but the way to everything else, overlap these first two numbers of addresses? Routes that refuse
+ * lead to no network.
+ */
 export function isUnrouted(block: string, table = readFileSync("/proc/net/route", "utf8")): boolean {
   return !routesOf(table).some(({ network, mask }) => {
     const [address, both] = [numberOf(`${block}.0.0`), (mask & 0xffff_0000) >>> 0];
@@ -8,18 +11,21 @@ export function isUnrouted(block: string, table = readFileSync("/proc/net/route"
   });
 }
 
+/** RTF_REJECT of linux/route.h. */
+const refuses = 0x0200;
+
 interface Route {
   readonly network: number;
   readonly mask: number;
 }
 
-/** Pure: the text of /proc/net/route, where numbers have the bytes of addresses in reverse. */
+/** Pure: the networks in the text of /proc/net/route, where numbers have the bytes of addresses in reverse. */
 export function routesOf(text: string): Route[] {
   return text
     .split("\n")
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields.length >= 8)
+    .filter((fields) => fields.length >= 8 && (Number.parseInt(fields[3] ?? "0", 16) & refuses) === 0)
     .map((fields) => ({ network: reversed(fields[1] ?? "0"), mask: reversed(fields[7] ?? "0") }));
 }
 

@@ -5,11 +5,13 @@ import { createMachineEdge, edgePlace } from "@holdfast/controller/compute/incus
 /** What one host of two is to do with its network; run in the network that stands for the host. */
 export interface PathWork {
   readonly block: string;
+  /** Those of its own machines. */
+  readonly networks: readonly string[];
   readonly neighbours: readonly Neighbour[];
   readonly rules: readonly ReachRule[];
 }
 
-const { block, neighbours, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
+const { block, networks, neighbours, rules } = JSON.parse(process.argv[2] ?? "") as PathWork;
 const signal = AbortSignal.timeout(120_000);
 await createMachineEdge(edgePlace(block, [], [])).apply(rules, signal);
-process.stdout.write(JSON.stringify(await createHostPaths(block).keep(neighbours, signal)));
+process.stdout.write(JSON.stringify(await createHostPaths(block, networks).keep(neighbours, signal)));

@@ -49,8 +49,17 @@ const machineOf = (id: string) => {
 describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {
   const listeners: ChildProcess[] = [];
 
-  async function keep(id: HostId, neighbours: readonly Neighbour[]): Promise<HostPath[]> {
-    const work: PathWork = { block: hosts[id].block, neighbours, rules: reachRulesOf(services, id, machineOf) };
+  async function keep(
+    id: HostId,
+    neighbours: readonly Neighbour[],
+    networks: readonly string[] = [],
+  ): Promise<HostPath[]> {
+    const work: PathWork = {
+      block: hosts[id].block,
+      networks,
+      neighbours,
+      rules: reachRulesOf(services, id, machineOf),
+    };
     const argv = ["netns", "exec", hosts[id].name, process.execPath, worker, JSON.stringify(work)];
     return JSON.parse(await ip(...argv)) as HostPath[];
   }
@@ -137,6 +146,38 @@ describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need r
     );
     const [silent] = await keep("west", [{ ...neighbour("east"), address: "192.0.2.77" }]);
     expect(silent?.problem).toMatch(/^10\.202\.0\.0\/16 does not answer by way of 192\.0\.2\.77: /);
+  });
+
+  it("lead nowhere where no machine has the address, and leave alone whoever has a way there", async () => {
+    const west = hosts.west.name;
+    const own = `${hosts.west.block}.0.0/16`;
+    const networks = [own, "203.0.113.16/28", "203.0.113.40/32", "192.0.2.0/24"];
+    const routeTo = async (address: string) =>
+      (await run("ip", ["-n", west, "route", "get", address])).stdout.split("\n")[0]?.trim();
+    const ends = async () => (await ip("-n", west, "route", "show", "type", "unreachable")).match(/^\S+ \S+/gm) ?? [];
+    expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
+
+    await keep("west", [neighbour("east")], networks);
+    for (const address of ["203.0.113.20", "203.0.113.40", `${hosts.west.block}.0.77`])
+      await expect(routeTo(address), address).rejects.toThrow(/No route to host|unreachable/);
+    expect(await attempt(["ip", "netns", "exec", hosts.east.name], `${hosts.west.block}.0.77`, 5432)).toBe("refused");
+    expect(await routeTo("203.0.113.41")).toContain("via 192.0.2.254");
+    // The device that is on a network goes before, as do a machine and an operator's route with a bad metric.
+    expect(await routeTo(hosts.east.address)).toContain("dev lan");
+    expect(await routeTo(addressOf("member"))).toContain(`dev hf${hosts.west.block.slice(3)}-2`);
+    await ip("-n", west, "route", "add", "203.0.113.16/28", "via", "192.0.2.254", "metric", "4000000000");
+    expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
+    await ip("-n", west, "route", "delete", "203.0.113.16/28", "metric", "4000000000");
+
+    const before = await ends();
+    expect(before).toHaveLength(networks.length);
+    await keep("west", [neighbour("east")], networks);
+    expect(await ends()).toEqual(before);
+    await keep("west", [neighbour("east")], [own]);
+    expect(await ends()).toEqual([`unreachable ${own}`]);
+    await keep("west", [], []);
+    expect(await ends()).toEqual([]);
+    expect(await routeTo("203.0.113.20")).toContain("via 192.0.2.254");
   });
 
   it("are taken back as if they had never been", async () => {

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect, isIP } from "node:net";
 import { promisify } from "node:util";
 import type { HostPath, HostPaths, Neighbour } from "../compute-provider.ts";
+import { deadEndMetric, planDeadEnds } from "./dead-ends.ts";
 import { hostLink } from "./host-link.ts";
 import { edgeTable } from "./machine-edge.ts";
 import { nft } from "./nft.ts";
@@ -23,19 +24,26 @@ interface PathPlace {
   readonly links: string;
   /** Marks its routes among those of other installations. */
   readonly metric: number;
+  /** The same of those that lead nowhere. */
+  readonly deadEndMetric: number;
 }
 
 /**
  * Sets a route to the machines of each neighbour that is on a network of this machine, takes back those that are not wanted any
  * more, and tells which neighbours' machines are not reached. Forwarding is switched on for the devices that they come from,
- * guarded so that nothing else is forwarded; where the machine forwards anyway it is left as it is.
+ * guarded so that nothing else is forwarded; where the machine forwards anyway it is left as it is. Whatever in `networks`, those of
+ * this machine's own machines, is no machine's leads nowhere.
  */
-export function createHostPaths(addressBlock: string): HostPaths {
+export function createHostPaths(addressBlock: string, networks: readonly string[]): HostPaths {
   const place = placeOf(addressBlock);
   return {
     async keep(neighbours, signal) {
       const ways = await Promise.all(neighbours.map((neighbour) => wayTo(neighbour, signal)));
-      const plan = planPaths(ways, await ipRoutes(["show", "table", "main"], signal), place.metric);
+      const routes = await ipRoutes(["show", "table", "main"], signal);
+      const ends = planDeadEnds(networks, routes, place.deadEndMetric);
+      for (const network of ends.add) await ip(["replace", ...deadEnd(network, place)], signal);
+      for (const network of ends.remove) await ip(["delete", ...deadEnd(network, place)], signal);
+      const plan = planPaths(ways, routes, place.metric);
       for (const { network, via, dev } of plan.add)
         await ip(["replace", network, "via", via, "dev", dev, ...markOf(place)], signal);
       for (const network of plan.remove) await ip(["delete", network, ...markOf(place)], signal);
@@ -47,12 +55,20 @@ export function createHostPaths(addressBlock: string): HostPaths {
 
 /** Takes back all that was ever kept for the machines of the block. */
 export async function removePaths(addressBlock: string, signal: AbortSignal): Promise<void> {
-  await createHostPaths(addressBlock).keep([], signal);
+  await createHostPaths(addressBlock, []).keep([], signal);
+  // Also a guard that was left without devices.
+  const { table, links } = placeOf(addressBlock);
+  await nft(pathGuard(table, links, []), signal);
 }
 
 function placeOf(addressBlock: string): PathPlace {
-  const metric = Number(addressBlock.split(".")[1]);
-  return { table: `${edgeTable(addressBlock)}_paths`, links: hostLink(addressBlock, ""), metric };
+  const number = Number(addressBlock.split(".")[1]);
+  return {
+    table: `${edgeTable(addressBlock)}_paths`,
+    links: hostLink(addressBlock, ""),
+    metric: number,
+    deadEndMetric: deadEndMetric(number),
+  };
 }
 
 async function pathOf({ neighbour, route }: Way, gateway: string | undefined, signal: AbortSignal): Promise<HostPath> {
@@ -132,7 +148,11 @@ function probe(network: string, signal: AbortSignal): Promise<string | undefined
   });
 }
 
-function markOf({ metric }: PathPlace): string[] {
+function deadEnd(network: string, place: PathPlace): string[] {
+  return ["unreachable", network, ...markOf({ metric: place.deadEndMetric })];
+}
+
+function markOf({ metric }: Pick<PathPlace, "metric">): string[] {
   return ["proto", pathProtocol, "metric", String(metric)];
 }
 

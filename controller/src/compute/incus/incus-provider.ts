@@ -267,7 +267,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     }),
     whyNoVirtualMachines: (signal) => whyNoGuests(incus, signal),
     edge: createMachineEdge(edge),
-    paths: createHostPaths(deps.addressBlock),
+    paths: createHostPaths(deps.addressBlock, edge.networks),
     async prepare(signal) {
       const image = nodeImages.find("postgresql", "17");
       if (image !== undefined) await materials.ensure(image.root, AbortSignal.any([signal, closing.signal]));

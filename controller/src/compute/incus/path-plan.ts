@@ -7,7 +7,7 @@ export interface KernelRoute {
   readonly dev?: string;
   readonly protocol?: string;
   readonly metric?: number;
-  /** `local` for an address of this machine. */
+  /** `local` for an address of this machine, `unreachable` for what is to lead nowhere. */
   readonly type?: string;
 }
 
@@ -32,11 +32,11 @@ export const pathProtocol = "146";
 
 /**
  * Pure: what to change so that the machines of each neighbour are reached by way of it, as far as it is on a network that this
- * machine is on itself. Routes of others are left alone, and count.
+ * machine is on itself. Routes of others are left alone, and count if they lead anywhere.
  */
 export function planPaths(ways: readonly Way[], routes: readonly KernelRoute[], metric: number): PathPlan {
   const isOurs = (route: KernelRoute) => route.protocol === pathProtocol && route.metric === metric;
-  const others = routes.filter((route) => !isOurs(route));
+  const others = routes.filter((route) => !isOurs(route) && route.type !== "unreachable");
   const near = ways.flatMap(({ neighbour, route }) => {
     // Two hosts on one machine: the kernel knows both.
     if (route?.dev === undefined || route.type === "local" || route.gateway !== undefined) return [];
