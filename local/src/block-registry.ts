@@ -18,6 +18,8 @@ export interface BlockRegistry {
   /** Renews a claim; false when another living directory has the block. */
   keep(claim: Claim): boolean;
   release(claim: Claim): void;
+  /** Blocks that a directory has claimed, also one that is gone by now. */
+  blocksOf(directory: string): string[];
 }
 
 interface StoredClaim extends Claim {
@@ -33,7 +35,7 @@ const settlingMs = 60_000;
 export function createBlockRegistry(registryDir: string, now: () => number): BlockRegistry {
   mkdirSync(registryDir, { recursive: true });
   share(registryDir);
-  return { claim, keep, release };
+  return { claim, keep, release, blocksOf };
 
   async function claim(directory: string, accept: (block: string) => Promise<boolean>): Promise<string> {
     for (let octet = firstOctet; octet <= lastOctet; octet += 1) {
@@ -65,6 +67,12 @@ export function createBlockRegistry(registryDir: string, now: () => number): Blo
     for (const { file, holder } of claimsOn(block)) if (holder.directory === directory) remove(file);
   }
 
+  function blocksOf(directory: string): string[] {
+    const own = claimsOn("127").filter(({ holder }) => holder.directory === directory);
+    return [...new Set(own.map(({ holder }) => holder.block))];
+  }
+
+  /** Claims on a block, or on all that begin so. */
   function claimsOn(block: string): { readonly file: string; readonly holder: StoredClaim }[] {
     const names = readdirSync(registryDir).filter((name) => name.startsWith(`${block}.`) && name.endsWith(".json"));
     return names.flatMap((name) => {

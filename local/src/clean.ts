@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createBlockRegistry } from "./block-registry.ts";
 import { readJson } from "./files.ts";
@@ -7,6 +7,14 @@ import { type Layout, layoutOf } from "./layout.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import { startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
+import {
+  endForgotten,
+  forgottenInstallation,
+  forgottenOf,
+  removeForgottenNetwork,
+  removeOwn,
+  unmountBelow,
+} from "./forgotten.ts";
 import type { MachineHost } from "./machine-host.ts";
 import { machineGraceMs } from "./platform.ts";
 import { isRunning } from "./process-identity.ts";
@@ -14,13 +22,15 @@ import { runningSupervisor } from "./supervisor-lock.ts";
 import { UserError } from "./user-error.ts";
 import type { UpDeps } from "./with-platform.ts";
 
-/** Stops the installation of a directory, its machines too, and removes the directory with all data. */
-export async function clean(dataDir: string, { clock, environment, say, registryDir }: UpDeps): Promise<void> {
+/**
+ * Stops the installation of a directory, its machines too, and removes the directory with all data. Where the directory was removed
+ * by hand, everything else goes that the host knows to be its; `incusSocket` names a daemon of Incus that was not its own.
+ */
+export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string): Promise<void> {
+  const { clock, environment, say, registryDir } = deps;
   const layout = layoutOf(dataDir);
-  if (!existsSync(layout.root)) return say(`${dataDir} is not there; nothing to remove`);
   const installation = readJson<Installation>(layout.installation);
-  if (installation === undefined)
-    throw new UserError(`${dataDir} is not a data directory of Holdfast; it stays as it is`);
+  if (installation === undefined) return await cleanForgotten(layout, deps, incusSocket);
 
   const supervisor = runningSupervisor(layout.run);
   if (supervisor !== undefined) {
@@ -37,6 +47,37 @@ export async function clean(dataDir: string, { clock, environment, say, registry
   });
   say(`${dataDir} is removed`);
   if (host.remains !== undefined) say(host.remains);
+}
+
+async function cleanForgotten(layout: Layout, deps: UpDeps, incusSocket: string | undefined): Promise<void> {
+  const { clock, environment, say, registryDir, asRoot } = deps;
+  const { root } = layout;
+  const found = forgottenOf(root, deps);
+  if (found === undefined) {
+    if (existsSync(root)) throw new UserError(`${root} is not a data directory of Holdfast; it stays as it is`);
+    return say(`${root} is not there, and nothing on this host is known to be of it; nothing to remove`);
+  }
+  const { blocks, runs } = found;
+  say(`${root} was removed by hand; looking for what it left on this host`);
+  if (runs) say("ending what still runs of it");
+  await endForgotten(root, deps);
+  for (const block of blocks) {
+    const installation = forgottenInstallation(root, block, incusSocket);
+    const host = createMachineHost(layout, installation, environment);
+    mkdirSync(layout.log, { recursive: true });
+    await removeMachines(host, layout, clock);
+    await removeForgottenNetwork(block, asRoot);
+    if (host.remains !== undefined) say(host.remains);
+  }
+  await unmountBelow(root);
+  const isGone = removeOwn(layout);
+  const registry = createBlockRegistry(registryDir, clock.now);
+  for (const block of blocks) registry.release({ directory: root, block });
+  say(`what ${root} left on this host is removed${isGone ? "" : "; other files are in that directory and stay"}`);
+  say(
+    "not known without it: disks in directories of HOLDFAST_STORAGE_TIERS (their holdfast/), objects in another store,",
+  );
+  say("machines of a daemon of Incus that is not its own (--incus-socket PATH names it) and those on other hosts");
 }
 
 /** Stops the machines and takes what is theirs from the host; a daemon of our own runs for that long. */

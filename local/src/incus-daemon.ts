@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
+import { readText, writeAtomically } from "./files.ts";
 import { incusDaemon } from "./incus-software.ts";
 
 /**
@@ -9,7 +10,28 @@ import { incusDaemon } from "./incus-software.ts";
  * process of a machine is nobody on the host and must get here, which it could not below a home directory.
  */
 export function incusDirectory(number: string): string {
-  return `/var/lib/holdfast/incus-${number}`;
+  return join(incusDirectories, `incus-${number}`);
+}
+
+const incusDirectories = "/var/lib/holdfast";
+/** Names the data directory that the daemon is for, which may be removed before it. */
+const ownerFile = "holdfast-directory";
+
+/** The data directory of the daemon of a number; undefined where none is, or where it does not say. */
+export function daemonOwner(number: string): string | undefined {
+  return readText(join(incusDirectory(number), ownerFile));
+}
+
+/** Numbers of installations that have a daemon of their own here, by their data directories; those that do not say have none. */
+export function daemonOwners(above = incusDirectories): Map<string, string> {
+  const names = existsSync(above) ? readdirSync(above) : [];
+  return new Map(
+    names.flatMap((name) => {
+      const number = /^incus-(\d+)$/.exec(name)?.[1];
+      const owner = readText(join(above, name, ownerFile));
+      return number === undefined || owner === undefined ? [] : [[owner, number] as const];
+    }),
+  );
 }
 
 export function incusSocket(directory: string): string {
@@ -18,10 +40,11 @@ export function incusSocket(directory: string): string {
 
 /**
  * An Incus daemon of the installation's own, apart from any other of the host: it shares neither directory nor socket nor
- * network with them. When it is killed, machines run on, and the next one finds them.
+ * network with them. When it is killed, machines run on, and the next one finds them. `owner` is the data directory.
  */
-export function incusChild(directory: string, environment: Readonly<Record<string, string>>): ChildSpec {
+export function incusChild(directory: string, owner: string, environment: Readonly<Record<string, string>>): ChildSpec {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
+  if (readText(join(directory, ownerFile)) !== owner) writeAtomically(join(directory, ownerFile), owner, 0o644);
   const argv = [incusDaemon, "--group", "root"];
   const [command = "", ...args] = argv;
   return {

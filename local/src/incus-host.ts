@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
-import { removePaths } from "@holdfast/controller/compute/incus/host-paths.ts";
-import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
+import { removeContainerGroups } from "@holdfast/controller/compute/incus/container-groups.ts";
 import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
 import {
   type IncusEstate,
@@ -14,9 +13,10 @@ import {
   unmountDisks,
   untilServing,
 } from "@holdfast/controller/compute/incus/incus-estate.ts";
-import { edgeTable, removeEdge, removeIncusTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
-import { addHostAddress, removeHostAddress } from "./host-address.ts";
+import { removeIncusTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
+import { addHostAddress } from "./host-address.ts";
 import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
+import { ownAddressOf, removeNetwork } from "./incus-network.ts";
 import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
 import type { MachineHost } from "./machine-host.ts";
 import { UserError } from "./user-error.ts";
@@ -62,7 +62,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
   const socket = options.socket ?? incusSocket(ownDirectory);
   const estate = { project: `holdfast-${number}`, pool: `holdfast-${number}`, poolBytes };
   const addressBlock = addressBlockOf(options.loopbackBlock);
-  const address = `${addressBlock}.0.1`;
+  const address = ownAddressOf(addressBlock);
 
   async function withIncus<T>(run: (incus: IncusClient, signal: AbortSignal) => Promise<T>): Promise<T> {
     const incus = createIncusClient({ socket }, estate.project);
@@ -72,6 +72,15 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
     } finally {
       await incus.close();
     }
+  }
+
+  /** Whose the project and the pool are. Throws a UserError when that is another living installation. */
+  async function requireFree(incus: IncusClient, signal: AbortSignal): Promise<string | undefined> {
+    const owner = await ownerOf(incus, estate, signal).catch(asUserError);
+    // Another installation of this host, which has a registry of its own.
+    if (owner !== undefined && owner !== options.directory && existsSync(join(owner, "installation.json")))
+      throw new UserError(`the daemon of Incus has machines of ${owner} in its project ${estate.project}`);
+    return owner;
   }
 
   return {
@@ -93,7 +102,7 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       HOLDFAST_LOOPBACK_BLOCK: options.loopbackBlock,
     },
     allowedCidrs: ["127.0.0.0/8", `${address}/32`],
-    daemon: options.socket === undefined ? incusChild(ownDirectory, options.environment) : undefined,
+    daemon: options.socket === undefined ? incusChild(ownDirectory, options.directory, options.environment) : undefined,
     async install(say, signal) {
       try {
         if (!isIncusInstalled()) say("installing Incus (about half a minute)");
@@ -106,30 +115,28 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
       await addHostAddress(address);
       await withIncus(async (incus, deadline) => {
         const given = AbortSignal.any([signal, deadline]);
-        const owner = await ownerOf(incus, estate, given).catch(asUserError);
-        if (owner !== undefined && owner !== options.directory) {
-          // Another installation of this host, which has a registry of its own.
-          if (existsSync(join(owner, "installation.json")))
-            throw new UserError(`the daemon of Incus has machines of ${owner} in its project ${estate.project}`);
-          // What a data directory that was removed by hand has left.
-          await removeEstate(incus, estate, given);
-        }
+        // What a data directory that was removed by hand has left.
+        if ((await requireFree(incus, given)) !== options.directory) await removeEstate(incus, estate, given);
         await makeEstate(incus, estate, options.directory, given);
       });
     },
     async stopMachines(graceMs) {
-      await withIncus((incus, deadline) => stopInstances(incus, graceMs, deadline));
+      await withIncus(async (incus, deadline) => {
+        await requireFree(incus, deadline);
+        await stopInstances(incus, graceMs, deadline);
+      });
       await unmountDisks(options.directory);
     },
     async remove() {
-      await withIncus((incus, deadline) => removeEstate(incus, estate, deadline));
+      await withIncus(async (incus, deadline) => {
+        await requireFree(incus, deadline);
+        await removeEstate(incus, estate, deadline);
+      });
       await unmountDisks(options.directory);
       await removeAllDisks(options.directory);
-      await removeLinks(addressBlock);
-      await removePaths(addressBlock, AbortSignal.timeout(doneWithinMs));
-      await removeEdge(edgeTable(addressBlock), AbortSignal.timeout(doneWithinMs));
+      await removeNetwork(addressBlock, AbortSignal.timeout(doneWithinMs));
       if (options.socket === undefined) await removeIncusTable(AbortSignal.timeout(doneWithinMs));
-      await removeHostAddress(address);
+      removeContainerGroups(estate.project);
     },
     forget() {
       if (options.socket !== undefined) return;

@@ -22,7 +22,7 @@ try {
   } else {
     const options = readOptions(args, process.env, deps.checkout);
     if (options.command === "up") await up(options, deps, stop.signal);
-    else await clean(options.dataDir, deps);
+    else await clean(options.dataDir, deps, options.incusSocket);
   }
 } catch (error) {
   // Stopped while starting: the user's wish, not an error.

@@ -24,7 +24,7 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
   const guards = [guardDirectory(directory), guardDirectory(files)];
   const signal = AbortSignal.timeout(600_000);
   const log = openBoundedLog(join(files, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
-  const daemon = startChild(incusChild(directory, { PATH: process.env["PATH"] ?? "" }), {
+  const daemon = startChild(incusChild(directory, files, { PATH: process.env["PATH"] ?? "" }), {
     log,
     say: () => undefined,
     now: systemClock.now,

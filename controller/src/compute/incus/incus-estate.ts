@@ -121,7 +121,11 @@ export async function removeEstate(incus: IncusClient, estate: IncusEstate, sign
 }
 
 async function instances(incus: IncusClient, signal: AbortSignal): Promise<Instance[]> {
-  const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal);
+  const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", signal).catch((error: unknown) => {
+    // The project is gone already.
+    if (error instanceof IncusError && error.status === 404) return [];
+    throw error;
+  });
   return all.filter(({ name }) => machineIdOf(name) !== undefined || name.startsWith("image-"));
 }
 
