@@ -91,8 +91,10 @@ async function ensureFromNpm(specifier, directory, line) {
   }
 }
 
-/** Runs a command quietly; its output is shown only when it fails. */
+/** Runs a command quietly; its output is shown only when it fails, and that it goes on when it takes long. */
 function run(command, args, options = {}) {
+  const startedAt = Date.now();
+  const sign = setInterval(() => progress(`still at it: ${Math.round((Date.now() - startedAt) / 1000)} s`), 15_000);
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: checkout, stdio: ["ignore", "pipe", "pipe"], ...options });
     let output = "";
@@ -106,5 +108,5 @@ function run(command, args, options = {}) {
       if (code === 0) resolve();
       else reject(new SetUpError(`this failed: ${[command, ...args].join(" ")}\n${output.trim()}`));
     });
-  });
+  }).finally(() => clearInterval(sign));
 }

@@ -51,6 +51,7 @@ export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> 
     const manifest = manifestOf(suite, { packages, script, installed: process.getuid?.() === 0 });
     // First: what is in the archive is in somebody's manifest, so that no sweep takes it for left over.
     if (readManifest(imagesDir, manifest.id) === undefined) await writeManifest(imagesDir, manifest);
+    progress(`fetching the image's ${packages.length} packages`);
     await openPackageArchive(imagesDir).add(resolved, source, signal);
     const image = await remakeImage(imagesDir, manifest.id, options);
     await setNewest(imagesDir, suite, image.id);
@@ -91,6 +92,7 @@ export async function remakeImage(imagesDir: string, id: string, options: Progre
     const script = join(work, "make-image.sh");
     await writeFile(script, manifest.script, { mode: 0o755 });
     const names = manifest.packages.map(({ name }) => name);
+    options.progress(`installing ${names.length} packages into the image ${id}`);
     const what = [join(imagesDir, id), manifest.suite, source, names.join(","), modeOf(manifest)];
     await runScript(script, what, options.signal);
   } finally {

@@ -27,6 +27,12 @@ export const hostUsage = [
   "                         [--listen HOST:PORT] [--address-block 127.N] [--public-addresses NETWORK|none]",
   "       npm start -- host [--data DIR] [--public-addresses NETWORK|none]        once it has joined",
   "       npm run clean -- [--data DIR]",
+  "",
+  "  --join FILE                    what the installation gave for this machine; good once, for ten minutes",
+  "  --listen HOST:PORT             where controllers find it, if not where the file says",
+  "  --address-block 127.N          its number among the installations of this machine",
+  "  --provider, --incus-socket, --public-addresses, --data are those of `npm start -- --help`.",
+  "",
   "`holdfast admin hosts add` makes the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
 ].join("\n");
 

@@ -19,6 +19,7 @@ import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
 import { ownAddressOf, removeNetwork } from "./incus-network.ts";
 import { ensureIncusSoftware, IncusImpossible, isIncusInstalled } from "./incus-software.ts";
 import type { MachineHost } from "./machine-host.ts";
+import { withSigns } from "./signs-of-life.ts";
 import { UserError } from "./user-error.ts";
 
 export interface IncusHostOptions {
@@ -105,8 +106,10 @@ export function createIncusHost(options: IncusHostOptions): IncusHost {
     daemon: options.socket === undefined ? incusChild(ownDirectory, options.directory, options.environment) : undefined,
     async install(say, signal) {
       try {
-        if (!isIncusInstalled()) say("installing Incus (about half a minute)");
-        await ensureIncusSoftware(options.cacheDir, signal);
+        await withSigns(say, async (begin) => {
+          if (!isIncusInstalled()) begin("installing Incus (about half a minute)");
+          await ensureIncusSoftware(options.cacheDir, signal);
+        });
       } catch (error) {
         throw error instanceof IncusImpossible ? new UserError(error.message) : error;
       }

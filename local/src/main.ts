@@ -1,7 +1,7 @@
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
-import { readHostOptions } from "./host-options.ts";
-import { readOptions } from "./options.ts";
+import { hostUsage, readHostOptions } from "./host-options.ts";
+import { readOptions, usage } from "./options.ts";
 import { runHost } from "./run-host.ts";
 import { up } from "./up.ts";
 import { UserError } from "./user-error.ts";
@@ -17,7 +17,9 @@ try {
   // `npm start -- host` comes as `up host`.
   const [first, ...rest] = process.argv.slice(2);
   const args = first === "up" && rest[0] === "host" ? rest : [first ?? "", ...rest];
-  if (args[0] === "host") {
+  if (args.some((word) => word === "--help" || word === "-h")) {
+    process.stdout.write(`${args[0] === "host" ? hostUsage : usage}\n`);
+  } else if (args[0] === "host") {
     await runHost(readHostOptions(args.slice(1), process.env, deps.checkout), deps, stop.signal);
   } else {
     const options = readOptions(args, process.env, deps.checkout);

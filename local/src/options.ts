@@ -15,12 +15,21 @@ export interface Options extends Wishes {
 }
 
 export const usage = [
-  "usage: npm start -- [--data DIR] [--provider process|incus|none] [--incus-socket PATH]",
-  "                    [--api-port N] [--agents-port N] [--dns-port N] [--etcd-client-port N]",
-  "                    [--etcd-peer-port N] [--history-port N] [--public-addresses NETWORK|none]",
-  "                    [--advertise ADDRESS|NAME [--listen ADDRESS]] | [--advertise localhost]",
-  "       npm run clean -- [--data DIR]",
-  "       npm start -- host ...                 makes this machine a host of an installation that runs elsewhere",
+  "usage: npm start -- [FLAGS]                       runs the platform; Ctrl-C stops it and keeps everything",
+  "       npm run clean -- [--data DIR] [--incus-socket PATH]",
+  "                                                  stops it and takes all of it away, data too",
+  "       npm start -- host --help                   makes this machine a host of an installation that runs elsewhere",
+  "",
+  "  --data DIR                     where it keeps what it has (.holdfast in the checkout)",
+  "  --provider process|incus|none  where machines come from: processes of this host, Incus, or other hosts alone;",
+  "                                 chosen at the first start (process)",
+  "  --incus-socket PATH            the daemon of Incus to use, instead of one of its own",
+  "  --public-addresses NETWORK|none  a network of which each new machine gets an address, such as 203.0.113.16/28",
+  "  --advertise ADDRESS|NAME       how other machines reach it; localhost takes that back",
+  "  --listen ADDRESS               its own address for them, where --advertise is another one",
+  "  --api-port N, --agents-port N, --dns-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
+  "                                 instead of ports from 8443 on, or as many further as this host has installations",
+  "",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
 ].join("\n");
 

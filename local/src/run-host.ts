@@ -36,7 +36,10 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
   await ensureNodeImage({ imagesDir, say, signal });
   makeHostDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
-  if (!lock.taken) throw new UserError(`${layout.root} is in use: process ${lock.pid} runs this host`);
+  if (!lock.taken)
+    throw new UserError(
+      `${layout.root} is in use: process ${lock.pid} runs this host; Ctrl-C there or \`kill ${lock.pid}\` stops it`,
+    );
   try {
     const installation = await joined(layout, options, file, deps, signal);
     const machineHost = createMachineHost(layout, installation, environment);

@@ -3,6 +3,7 @@ import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { findPlatformProgram } from "@holdfast/image/platform-program.ts";
+import { withSigns } from "./signs-of-life.ts";
 import { UserError } from "./user-error.ts";
 
 export interface PlatformSoftware {
@@ -37,7 +38,7 @@ export async function ensureNodeImage({
   signal,
 }: Omit<SoftwareOptions, "environment">): Promise<string> {
   try {
-    await ensureImage({ imagesDir, suite: "trixie", progress: say, signal });
+    await withSigns(say, (progress) => ensureImage({ imagesDir, suite: "trixie", progress, signal }));
     return "";
   } catch (error) {
     if (!(error instanceof ImageImpossible)) throw error;

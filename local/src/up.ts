@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Options } from "./options.ts";
 import { baseUrlOf } from "./platform-children.ts";
 import { type UpDeps, withPlatform } from "./with-platform.ts";
+import { withSigns } from "./signs-of-life.ts";
 import { wayToServices } from "./way-to-services.ts";
 import { welcome } from "./welcome.ts";
 
@@ -10,7 +11,10 @@ export async function up(options: Options, deps: UpDeps, signal: AbortSignal): P
   const { checkout, say } = deps;
   await withPlatform(options, deps, signal, async (platform, { layout, installation, machineHost, reach }) => {
     try {
-      await platform.start(signal);
+      await withSigns(say, async (begin) => {
+        begin("starting");
+        await platform.start(signal);
+      });
       const isDefault = options.dataDir === join(checkout, ".holdfast");
       const { network } = machineHost;
       const fromElsewhere = network === undefined || reach === undefined ? [] : wayToServices(network, reach.listen);

@@ -41,7 +41,10 @@ export async function withPlatform<T>(
 
   makeDirectories(layout);
   const lock = takeSupervisorLock(layout.run);
-  if (!lock.taken) throw new UserError(`${layout.root} is in use: process ${lock.pid} runs this installation`);
+  if (!lock.taken)
+    throw new UserError(
+      `${layout.root} is in use: process ${lock.pid} runs this installation; Ctrl-C there or \`kill ${lock.pid}\` stops it`,
+    );
   try {
     const registry = createBlockRegistry(deps.registryDir, clock.now);
     const installation = await openInstallation(layout, registry, options);

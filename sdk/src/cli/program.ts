@@ -9,7 +9,7 @@ import { formats } from "./output.ts";
 const notes = `Who asks: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else the
 installation of this directory. Flags go over the environment, the environment over the profile.
 
-A platform of your own: holdfast up, holdfast clean.
+A platform of your own: holdfast up, holdfast host, holdfast images, holdfast clean, each with --help.
 
 Exit codes:
 ${Object.entries(exitCodes)

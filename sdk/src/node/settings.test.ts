@@ -111,6 +111,10 @@ describe("settings", () => {
     expect(settings({ HOLDFAST_PROFILE: "p" }, { dataDirectory: local }).baseUrl).toBe("https://a:1");
     expect(() => settings({ HOLDFAST_DATA: "/none" })).toThrow("there is no installation in /none");
     expect(() => settings({ HOLDFAST_PROFILE: "q" })).toThrow("there is no profile q");
+    rmSync(join(directory, "admin.json"));
+    writeFileSync(join(directory, "installation.json"), "{}");
+    const stopped = `the installation in ${directory} does not run: \`npm start\` starts it`;
+    expect(() => settings({}, { dataDirectory: directory })).toThrow(stopped);
   });
 
   test("a secret kept for one installation is not sent to another", () => {

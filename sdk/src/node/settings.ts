@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { Credentials } from "../transport.ts";
 import { type Environment, type Profile, readProfiles, SettingsError } from "./profiles.ts";
 
+const another = "set HOLDFAST_BASE_URL or use a profile";
+
 /** What a caller says itself. */
 export interface GivenSettings {
   readonly baseUrl?: string | undefined;
@@ -101,7 +103,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
 function baseUrlOf(sources: readonly Source[]): string {
   const source = sources.find(({ baseUrl, missing }) => baseUrl || missing !== undefined);
   if (source?.baseUrl) return trimmed(source.baseUrl);
-  throw new SettingsError(`${source?.missing ?? "no installation is named"}: set HOLDFAST_BASE_URL or use a profile`);
+  throw new SettingsError(source?.missing ?? `no installation is named: ${another}`);
 }
 
 function environmentSource(environment: Environment): Source {
@@ -128,10 +130,18 @@ function profileNamed(name: string | undefined, environment: Environment): Sourc
 function installationIn(directory: string | undefined): Source[] {
   if (!directory) return [];
   const text = readIfThere(join(directory, "admin.json"));
-  if (text === undefined) return [{ missing: `there is no installation in ${directory}` }];
+  if (text === undefined) return [{ missing: whyMissing(directory) }];
   // The token of admin.json is short-lived, its key is not.
   const { token: _, ...admin } = JSON.parse(text) as Profile;
   return [{ ...sourceOf(admin), dataDirectory: directory }];
+}
+
+/** admin.json is there for as long as the installation runs. */
+function whyMissing(directory: string): string {
+  const isStopped = readIfThere(join(directory, "installation.json")) !== undefined;
+  return isStopped
+    ? `the installation in ${directory} does not run: \`npm start\` starts it`
+    : `there is no installation in ${directory}: ${another}`;
 }
 
 function sourceOf(profile: Profile): Source {
