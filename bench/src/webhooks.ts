@@ -29,7 +29,7 @@ const bench = await openWebhookBench();
 try {
   if (wanted.has("throughput")) await measureThroughput(bench, Number(values.deliveries), Number(values.pairs));
   if (wanted.has("latency")) await measureLatency(bench, seconds, Number(values.rate));
-  if (wanted.has("hanging")) await measureHanging(bench, seconds);
+  if (wanted.has("hanging")) await measureHanging(bench, seconds, Number(values.pairs));
   if (wanted.has("kills")) await measureKills(bench, seconds);
   if (wanted.has("pending")) await measurePending(bench, Number(values.pending));
 } finally {

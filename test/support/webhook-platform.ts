@@ -15,7 +15,7 @@ import type { Store } from "@holdfast/controller/store/store.ts";
 import type { NewEvent } from "@holdfast/controller/store/outbox-entry.ts";
 import { createUnitOfWork } from "@holdfast/controller/store/unit-of-work.ts";
 import { createDeliveryDispatcher } from "@holdfast/controller/webhook/delivery-dispatcher.ts";
-import type { SlotLimits } from "@holdfast/controller/webhook/endpoint-slots.ts";
+import type { SlotLimits } from "@holdfast/controller/webhook/endpoint-share.ts";
 import type { WebhookObject } from "@holdfast/controller/webhook/webhook.ts";
 import { createWebhookApi } from "@holdfast/controller/webhook/webhook-api.ts";
 import type { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
@@ -33,8 +33,8 @@ export interface WebhookPlatform {
   call(organizationId: string): Call;
   /** Commits an event, as a change of a service would. */
   emit(organizationId: string, type: string, data?: NewEvent["data"]): Promise<void>;
-  /** Starts what moves events to the history and delivers them. */
-  deliver(options?: { clock?: Clock; limits?: SlotLimits }): Delivering;
+  /** Starts what moves events to the history and delivers them, with another deadline of an attempt if one is given. */
+  deliver(options?: { clock?: Clock; limits?: SlotLimits; attemptMs?: number }): Delivering;
   close(): Promise<void>;
 }
 
@@ -101,12 +101,14 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
       unit.event({ type, organizationId, objectKind: "managed-service", objectId: uuidv7(), data });
       await unit.commit();
     },
-    deliver({ clock = systemClock, limits } = {}) {
+    deliver({ clock = systemClock, limits, attemptMs } = {}) {
       const dispatcher = createDeliveryDispatcher({
         ...common,
         begin: () => begin(clock),
         webhooks,
-        egress,
+        egress: {
+          post: (url, request) => egress.post(url, { ...request, deadlineMs: attemptMs ?? request.deadlineMs }),
+        },
         clock,
         ...(limits && { limits }),
       });

@@ -2,9 +2,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { answerQuestions } from "../support/questions.ts";
 
-// What receives: it keeps when each event came first, by the number in its data; what is sent to /hang waits for 10 s.
+// What receives: it keeps when each event came first, by the number in its data; what is sent to /hang
+// is never answered.
 const arrivals = new Map<number, bigint>();
 let received = 0;
+let hanging = 0;
+let hangingMost = 0;
 const number = /"n":(\d+)/;
 
 const server = createServer((request, response) => {
@@ -12,7 +15,11 @@ const server = createServer((request, response) => {
   request.setEncoding("utf8");
   request.on("data", (chunk: string) => (body += chunk));
   request.on("end", () => {
-    if (request.url === "/hang") return void setTimeout(() => response.end(), 10_000);
+    if (request.url === "/hang") {
+      hanging += 1;
+      hangingMost = Math.max(hangingMost, hanging);
+      return void response.once("close", () => (hanging -= 1));
+    }
     const n = Number(number.exec(body)?.[1] ?? -1);
     received += 1;
     if (!arrivals.has(n)) arrivals.set(n, process.hrtime.bigint());
@@ -20,13 +27,14 @@ const server = createServer((request, response) => {
   });
 });
 answerQuestions({
-  counts: async () => ({ received, distinct: arrivals.size }),
+  counts: async () => ({ received, distinct: arrivals.size, hangingMost }),
   /** First arrivals of the numbers, in nanoseconds of the monotonic clock, as text; null for what did not come. */
   arrivals: async ({ from, to }: { from: number; to: number }) =>
     Array.from({ length: to - from }, (_, i) => arrivals.get(from + i)?.toString() ?? null),
   async clear() {
     arrivals.clear();
     received = 0;
+    hangingMost = hanging;
   },
 });
 server.listen(0, "127.0.0.1", () =>

@@ -177,19 +177,47 @@ test("what was not delivered when the platform died is delivered by the next one
   expect(new Set(ids)).toEqual(new Set(items.map(({ id }) => id)));
 });
 
-test("endpoints that hang delay no other", async () => {
-  deliver({ limits: { total: 16, organization: 8, endpoint: 4, failing: 1 } });
+test("endpoints that hang delay no other, neither in their organization nor outside", async () => {
+  // Nothing is given up while this runs: what hangs keeps its place until the end.
+  deliver({
+    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    attemptMs: 600_000,
+  });
   const hanging = await receiver(() => undefined);
-  const [slow, quick] = [newOrganization(), newOrganization()];
-  for (let n = 0; n < 4; n += 1) await endpoint(slow, hanging.url);
-  const server = await receiver();
-  await endpoint(quick, server.url);
-  for (let n = 0; n < 50; n += 1) await platform.emit(slow, "service.running");
-  await until(() => hanging.received.length === 8);
-  for (let n = 0; n < 30; n += 1) await platform.emit(quick, "service.running");
-  await until(() => server.received.length === 30);
-  // None of those that hang has made room yet.
-  expect(hanging.received).toHaveLength(8);
+  const [sick, well] = [newOrganization(), newOrganization()];
+  for (let n = 0; n < 12; n += 1) await endpoint(sick, `${hanging.url}/${n}`);
+  const [beside, elsewhere] = [await receiver(), await receiver()];
+  await endpoint(sick, beside.url);
+  await endpoint(well, elsewhere.url);
+  for (let n = 0; n < 20; n += 1) await platform.emit(sick, "service.running");
+  for (let n = 0; n < 20; n += 1) await platform.emit(well, "service.running");
+  await until(() => beside.received.length === 20);
+  await until(() => elsewhere.received.length === 20);
+  // Each of those that hang has something in flight too.
+  await until(() => new Set(hanging.received.map(({ path }) => path)).size === 12);
+  expect(hanging.received.length).toBeLessThan(40);
+});
+
+test("an endpoint that hung and is well again gets all that waited, one at a time at first", async () => {
+  deliver({
+    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    attemptMs: 1_000,
+  });
+  const organizationId = newOrganization();
+  let open = false;
+  const server = await receiver((response) => (open ? void response.end() : undefined));
+  const webhook = await endpoint(organizationId, server.url);
+  for (let n = 0; n < 12; n += 1) await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length >= 4);
+  await until(() => server.received.length > 4);
+  // A fifth came when the first four had been given up, and no sixth beside it.
+  const came = server.received.length;
+  expect(came - (await attempts(webhook)).length).toBeLessThanOrEqual(1);
+  open = true;
+  await until(
+    async () => (await attempts(webhook)).filter(({ deliveredAt }) => deliveredAt !== undefined).length === 12,
+  );
+  expect(new Set(server.received.map(({ body }) => JSON.parse(body).id)).size).toBe(12);
 });
 
 test("for the overlap of a rotation the old secret keeps its header and both sign", async () => {

@@ -1,15 +1,6 @@
 import type { Room } from "../history/deliveries.ts";
-
-/** How many attempts may be in flight: in all, for one organization, for one endpoint, for one that fails. */
-export interface SlotLimits {
-  readonly total: number;
-  readonly organization: number;
-  readonly endpoint: number;
-  readonly failing: number;
-}
-
-/** Of one controller. */
-const slotLimits: SlotLimits = { total: 1_024, organization: 128, endpoint: 16, failing: 1 };
+import { isUnwellShare, shareAfter, type SlotLimits, slotLimits } from "./endpoint-share.ts";
+import { createSlotCounts } from "./slot-counts.ts";
 
 /**
  * Shares the attempts in flight among endpoints, in turns. It knows which endpoints may have something due, never the
@@ -28,7 +19,10 @@ export interface EndpointSlots {
   /** When `take` will have something if nothing ends before; Infinity for never. */
   nextAt(): number;
   begin(webhookId: string, deliveryId: string): void;
-  /** Begins a delivery that has just come, unless others of its endpoint are before it or there is no room. */
+  /**
+   * Begins a delivery that has just come, unless others of its endpoint are before it, its endpoint is unwell, there is no
+   * room, or an endpoint that has nothing in flight waits for the same room.
+   */
   tryBegin(webhookId: string, deliveryId: string, now: number): boolean;
   end(webhookId: string, deliveryId: string, succeeded: boolean): void;
   remove(webhookId: string): void;
@@ -41,12 +35,14 @@ interface Endpoint {
   readonly running: Set<string>;
   held: number;
   lookAt: number;
-  failing: boolean;
+  share: number;
 }
 
 /** Endpoints looked at in one turn: what they get is one query. */
 const turnMax = 200;
 const never = Number.POSITIVE_INFINITY;
+/** Stands for all organizations. */
+const everywhere = "";
 
 export function createEndpointSlots(
   organizationOf: (webhookId: string) => string | undefined,
@@ -56,19 +52,21 @@ export function createEndpointSlots(
   const endpoints = new Map<string, Endpoint>();
   /** Those with something to look at, in the order of turns: who was served comes in again at the end. */
   const expected = new Map<string, Endpoint>();
-  const byOrganization = new Map<string, number>();
-  let total = 0;
+  const counts = createSlotCounts(limits);
+  /** Organizations in which an endpoint had nothing in flight and found no room in the last turn. */
+  const inLine = new Set<string>();
 
-  function count(organizationId: string, change: number): void {
-    total += change;
-    const used = (byOrganization.get(organizationId) ?? 0) + change;
-    if (used === 0) byOrganization.delete(organizationId);
-    else byOrganization.set(organizationId, used);
+  const isUnwell = ({ share }: Endpoint) => isUnwellShare(share, limits);
+  const usedBy = ({ running, held }: Endpoint) => running.size + held;
+
+  function roomOf(endpoint: Endpoint): number {
+    const used = usedBy(endpoint);
+    return Math.min(endpoint.share - used, counts.room(endpoint.organizationId, used, isUnwell(endpoint)));
   }
 
-  function roomOf({ organizationId, running, held, failing }: Endpoint): number {
-    const own = (failing ? limits.failing : limits.endpoint) - running.size - held;
-    return Math.min(limits.total - total, limits.organization - (byOrganization.get(organizationId) ?? 0), own);
+  /** One that has all in flight that it may is not looked at before something of it ends. */
+  function lineUp(id: string, endpoint: Endpoint): void {
+    if (endpoint.lookAt !== never && usedBy(endpoint) < endpoint.share) expected.set(id, endpoint);
   }
 
   function endpointOf(id: string): Endpoint | undefined {
@@ -76,20 +74,28 @@ export function createEndpointSlots(
     if (known !== undefined) return known;
     const organizationId = organizationOf(id);
     if (organizationId === undefined) return undefined;
-    const endpoint = { organizationId, running: new Set<string>(), held: 0, lookAt: never, failing: false };
+    const endpoint = { organizationId, running: new Set<string>(), held: 0, lookAt: never, share: limits.starting };
     endpoints.set(id, endpoint);
     return endpoint;
   }
 
-  function forgetIfIdle(id: string, { running, held, lookAt, failing }: Endpoint): void {
-    if (running.size === 0 && held === 0 && lookAt === never && !failing) endpoints.delete(id);
+  function forgetIfIdle(id: string, endpoint: Endpoint): void {
+    const nothingToKnow = endpoint.share === limits.starting || organizationOf(id) === undefined;
+    if (usedBy(endpoint) === 0 && endpoint.lookAt === never && nothingToKnow) endpoints.delete(id);
   }
 
   function begin(id: string, deliveryId: string): void {
     const endpoint = endpointOf(id);
     if (endpoint === undefined) return;
     endpoint.running.add(deliveryId);
-    count(endpoint.organizationId, 1);
+    counts.add(endpoint.organizationId, 1, isUnwell(endpoint));
+  }
+
+  /** What it has in flight is counted where it belongs from now on. */
+  function setShare(endpoint: Endpoint, share: number): void {
+    counts.add(endpoint.organizationId, -usedBy(endpoint), isUnwell(endpoint));
+    endpoint.share = share;
+    counts.add(endpoint.organizationId, usedBy(endpoint), isUnwell(endpoint));
   }
 
   return {
@@ -97,18 +103,23 @@ export function createEndpointSlots(
       const endpoint = endpointOf(id);
       if (endpoint === undefined) return;
       endpoint.lookAt = Math.min(endpoint.lookAt, at);
-      expected.set(id, endpoint);
+      lineUp(id, endpoint);
     },
     take(now) {
       const rooms: Room[] = [];
+      inLine.clear();
       for (const [webhookId, endpoint] of expected) {
-        if (total >= limits.total || rooms.length === turnMax) break;
+        if (rooms.length === turnMax) break;
         if (endpoint.lookAt > now) continue;
-        const room = roomOf(endpoint);
-        if (room <= 0) continue;
+        const room = Math.min(roomOf(endpoint), limits.turn);
+        if (room <= 0) {
+          if (usedBy(endpoint) === 0 && !isUnwell(endpoint))
+            inLine.add(counts.full ? everywhere : endpoint.organizationId);
+          continue;
+        }
         rooms.push({ webhookId, room });
         endpoint.held += room;
-        count(endpoint.organizationId, room);
+        counts.add(endpoint.organizationId, room, isUnwell(endpoint));
         endpoint.lookAt = never;
         expected.delete(webhookId);
       }
@@ -118,14 +129,14 @@ export function createEndpointSlots(
       for (const { webhookId, room } of rooms) {
         const endpoint = endpoints.get(webhookId);
         if (endpoint === undefined) continue;
+        counts.add(endpoint.organizationId, -room, isUnwell(endpoint));
         endpoint.held -= room;
-        count(endpoint.organizationId, -room);
+        lineUp(webhookId, endpoint);
         forgetIfIdle(webhookId, endpoint);
       }
     },
     nextAt() {
       let first = never;
-      if (total >= limits.total) return first;
       for (const endpoint of expected.values())
         if (endpoint.lookAt < first && roomOf(endpoint) > 0) first = endpoint.lookAt;
       return first;
@@ -133,15 +144,17 @@ export function createEndpointSlots(
     begin,
     tryBegin(id, deliveryId, now) {
       const endpoint = endpointOf(id);
-      if (endpoint === undefined || endpoint.held > 0 || endpoint.lookAt <= now || roomOf(endpoint) <= 0) return false;
+      if (endpoint === undefined || endpoint.held > 0 || endpoint.lookAt <= now || isUnwell(endpoint)) return false;
+      if (inLine.has(everywhere) || inLine.has(endpoint.organizationId) || roomOf(endpoint) <= 0) return false;
       begin(id, deliveryId);
       return true;
     },
     end(id, deliveryId, succeeded) {
       const endpoint = endpoints.get(id);
       if (endpoint === undefined || !endpoint.running.delete(deliveryId)) return;
-      count(endpoint.organizationId, -1);
-      endpoint.failing = !succeeded;
+      counts.add(endpoint.organizationId, -1, isUnwell(endpoint));
+      setShare(endpoint, shareAfter(endpoint.share, succeeded, limits));
+      lineUp(id, endpoint);
       forgetIfIdle(id, endpoint);
     },
     remove(id) {
@@ -149,7 +162,7 @@ export function createEndpointSlots(
       if (endpoint === undefined) return;
       expected.delete(id);
       endpoint.lookAt = never;
-      endpoint.failing = false;
+      setShare(endpoint, limits.starting);
       forgetIfIdle(id, endpoint);
     },
     inFlight: (rooms) => rooms.flatMap(({ webhookId }) => [...(endpoints.get(webhookId)?.running ?? [])]),
