@@ -6,6 +6,7 @@ import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store } from "../store/store.ts";
 import { createMembership, type Membership } from "./membership.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
 import { createShards, type Shards } from "./shards.ts";
@@ -46,9 +47,20 @@ const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
   (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
 );
 
-async function startController(id: string, { listens = true } = {}): Promise<Controller> {
+/** `deaf`: what comes of its first claim is not told to it. */
+async function startController(id: string, { listens = true, deaf = false } = {}): Promise<Controller> {
   const proxy = await startTcpProxy(etcd.port);
-  const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const whole = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  let loses = deaf;
+  const store: Store = {
+    ...whole,
+    async commit(transaction, signal) {
+      const done = await whole.commit(transaction, signal);
+      if (!loses || !transaction.puts.some(({ key }) => key.includes("/shard/"))) return done;
+      loses = false;
+      throw new Error("the answer was lost");
+    },
+  };
   const deps = { store, log: silentLog, clock: systemClock };
   const membership = createMembership({ ...deps, id, leaseS: 4 });
   if (listens) await membership.announce(`${id}:1`);
@@ -109,6 +121,14 @@ test("a controller that does not listen yet has no share, and leaves nobody else
   expect(owned).not.toContain("starting");
   expect(owned).not.toContain(undefined);
   await starting.stop();
+  await until(everyKeyIsOwned);
+});
+
+test("a claim that etcd took, and whose answer was lost, is held all the same", async () => {
+  const deaf = await startController("deaf", { deaf: true });
+  await until(() => everyKeyIsOwned() && deaf.shards.held > 4);
+  expect(twice).toEqual([]);
+  await deaf.stop();
   await until(everyKeyIsOwned);
 });
 

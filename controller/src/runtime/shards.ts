@@ -23,6 +23,13 @@ interface Held {
   onIdle: (() => void) | undefined;
 }
 
+/** A claim as etcd has it. */
+interface Claim {
+  readonly modRevision: bigint;
+  /** Under which it was made; undefined for one of an older version. */
+  readonly lease: string | undefined;
+}
+
 const prefix = `${root}/shard/`;
 const idOfShard = (shard: number) => String(shard).padStart(2, "0");
 const keyOfShard = (shard: number) => prefix + idOfShard(shard);
@@ -34,18 +41,19 @@ export function createShards({ store, membership, log }: { store: Store; members
   const held = new Map<number, Held>();
   /** Not ours any more, but the work on it has not ended or its claim is not removed. */
   const leaving = new Map<number, Promise<void>>();
+  /** Asked for under this lease without an answer: etcd may have the claim. */
+  const unsure = new Map<number, Lease>();
   const gains = new Set<() => void>();
-  let balancing: Promise<void> | undefined;
+  let isBalancing = false;
   let changed = false;
 
-  /** The revision of every claim that etcd has. */
-  const claims = createMirror<bigint>(
+  const claims = createMirror<Claim>(
     store,
     prefix,
-    ({ modRevision }) => modRevision,
+    ({ modRevision, value }) => ({ modRevision, lease: (JSON.parse(value) as { lease?: string }).lease }),
     () => {
       for (const [shard, { modRevision }] of held) {
-        if (claims.revision >= modRevision && claims.get(idOfShard(shard)) !== modRevision) {
+        if (claims.revision >= modRevision && claims.get(idOfShard(shard))?.modRevision !== modRevision) {
           endWork(shard, "its claim is gone");
         }
       }
@@ -67,9 +75,9 @@ export function createShards({ store, membership, log }: { store: Store; members
 
   function balance(): void {
     changed = true;
-    balancing ??= balanceWhileChanged().finally(() => {
-      balancing = undefined;
-    });
+    if (isBalancing) return;
+    isBalancing = true;
+    void balanceWhileChanged();
   }
 
   async function balanceWhileChanged(): Promise<void> {
@@ -83,6 +91,8 @@ export function createShards({ store, membership, log }: { store: Store; members
         setTimeout(balance, retryMs).unref();
       }
     }
+    // In the same turn as the last look at what changed: what changes later begins anew.
+    isBalancing = false;
   }
 
   async function balanceOnce(): Promise<void> {
@@ -90,14 +100,26 @@ export function createShards({ store, membership, log }: { store: Store; members
     // One that cannot listen, and dies of it again and again, must not take keys with it each time.
     const members = membership.members().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
+    takeUnsure(lease);
     const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
     for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);
     const free = wanted.filter((shard) => !held.has(shard) && !claims.has(idOfShard(shard)) && !leaving.has(shard));
     if (free.length > 0) await claim(free, lease);
   }
 
+  /** Claims that etcd has though nobody heard so are ours all the same: while our lease lives nobody else gets them. */
+  function takeUnsure(lease: Lease): void {
+    for (const [shard, under] of unsure) {
+      const claim = claims.get(idOfShard(shard));
+      // What was claimed under another lease goes with that.
+      if (under !== lease) unsure.delete(shard);
+      else if (claim?.lease === lease.id) hold([shard], claim.modRevision, lease);
+    }
+  }
+
   async function claim(free: readonly number[], lease: Lease): Promise<void> {
-    const value = JSON.stringify({ owner: membership.id });
+    const value = JSON.stringify({ owner: membership.id, lease: lease.id });
+    for (const shard of free) unsure.set(shard, lease);
     const done = await store.commit(
       {
         conditions: free.map((shard) => ({ key: keyOfShard(shard), modRevision: 0n })),
@@ -111,11 +133,15 @@ export function createShards({ store, membership, log }: { store: Store; members
       if (free.length > 1) for (const shard of free) await claim([shard], lease);
       return;
     }
-    if (!lease.live) return;
-    for (const shard of free) {
-      held.set(shard, { modRevision: done.revision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
+    if (lease.live) hold(free, done.revision, lease);
+  }
+
+  function hold(taken: readonly number[], modRevision: bigint, lease: Lease): void {
+    for (const shard of taken) {
+      unsure.delete(shard);
+      held.set(shard, { modRevision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
     }
-    log.info("shards taken", { taken: free.length, held: held.size });
+    log.info("shards taken", { taken: taken.length, held: held.size });
     for (const tell of gains) tell();
   }
 
