@@ -13,9 +13,9 @@ import { createRandom } from "../support/random.ts";
 import { createReleaseDirectory } from "../support/release-directory.ts";
 import { createServices } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { writeRows } from "./acknowledged-writer.ts";
+import { writeRows, writeValues } from "./acknowledged-writer.ts";
 import { agentVictims, killAtHandOver } from "./agent-kills.ts";
-import { imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
+import { type ImageKillGround, imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
 
 const { values } = parseArgs({
   options: { seed: { type: "string" }, only: { type: "string" }, rounds: { type: "string", default: "4" } },
@@ -39,24 +39,39 @@ const tier = (await cloneTierMissing()) === undefined ? await openCloneTier() : 
 if (tier === undefined) say("no file system here shares blocks between files: there are no snapshots");
 else environment["HOLDFAST_STORAGE_TIERS"] = `maxiops=${tier.directory},standard`;
 const platform = await startPlatform({ environment });
-const stop = new AbortController();
+const writers = { postgresql: writeRows, valkey: writeValues };
 try {
   const services = createServices(platform);
-  const service = await services.createRunning("kept");
-  const writer = await writeRows(platform, service, stop.signal);
   const both = [images.first, images.good] as const;
-  const ground = { platform, services, service, images: { both, choose: images.choose }, writer };
-  if (values.only === undefined || values.only === "images")
-    for (const step of imageSteps)
-      for (const victim of imageVictims) say(await killAtImageStep(ground, { step, victim }));
+  const isMeant = (part: string) => values.only === undefined || values.only === part;
 
-  if (tier !== undefined && (values.only === undefined || values.only === "spoiling")) {
-    const spoilt = { ...ground, images: { both, choose: images.choose, spoiling: images.spoiling } };
+  /** One service at a time: whatever of a machine is killed is its. Throws when a write that it acknowledged is lost. */
+  async function withService(engine: keyof typeof writers, work: (ground: ImageKillGround) => Promise<void>) {
+    const stop = new AbortController();
+    // What is made has the newest, and must be well.
+    await images.choose(images.first);
+    const service = await services.createRunning(`kept-${engine}`, { database_type: engine });
+    const writer = await writers[engine](platform, service, stop.signal);
+    try {
+      await work({ platform, services, service, images: { both, choose: images.choose }, writer });
+    } finally {
+      stop.abort();
+      await writer.done;
+    }
+    const missing = await writer.missing();
+    if (missing.length > 0)
+      throw new Error(`${missing.length} acknowledged writes are lost, such as ${missing.slice(0, 10)}`);
+    say(`${engine}: all ${writer.acknowledged} writes are there`);
+    await services.delete(service.service.id);
+  }
+
+  async function spoil(ground: ImageKillGround): Promise<void> {
+    const spoilt = { ...ground, images: { ...ground.images, spoiling: images.spoiling } };
     for (const step of spoilingSteps)
       for (const victim of imageVictims) say(await killAtImageStep(spoilt, { step, victim }));
   }
 
-  if (values.only === undefined || values.only === "agents") {
+  async function exchangeAgents(ground: ImageKillGround): Promise<void> {
     await platform.killControlPlane();
     environment["HOLDFAST_AGENT_UPGRADE"] = "on";
     await platform.start();
@@ -80,25 +95,28 @@ try {
       }
   }
 
-  stop.abort();
-  await writer.done;
-  const missing = await writer.missing();
-  if (missing.length > 0)
-    throw new Error(`${missing.length} acknowledged rows are lost, such as ${missing.slice(0, 10)}`);
+  if (tier !== undefined && isMeant("spoiling")) await withService("valkey", spoil);
+  await withService("postgresql", async (ground) => {
+    if (isMeant("images"))
+      for (const step of imageSteps)
+        for (const victim of imageVictims) say(await killAtImageStep(ground, { step, victim }));
+    if (tier !== undefined && isMeant("spoiling")) await spoil(ground);
+    if (isMeant("agents")) await exchangeAgents(ground);
+  });
+
   const crashes = crashesOf(platform.directory);
   if (crashes.length > 0) throw new Error(`${crashes.length} crashes, such as:\n${crashes[0]}`);
   const { orphans } = await asOperator(platform, FleetService, (fleet) => fleet.sweepOrphans({ dryRun: true }));
   if (orphans.length > 0) throw new Error(`${orphans.length} orphans are left`);
   const left = async () => ((await tier?.disks()) ?? []).filter((name) => /snapshot|draft/.test(name));
   await waitUntil("no snapshot is left", async () => (await left()).length === 0);
-  say(`all converged, ${writer.acknowledged} rows are there`);
+  say("all converged");
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   console.error(lastLogLines(platform.directory, 60));
   console.error(`failed; again with: npm run faults -- --middle --seed ${seed}`);
   process.exitCode = 1;
 } finally {
-  stop.abort();
   await platform.remove();
   await tier?.close();
   images.close();
