@@ -2,6 +2,7 @@ import { create, type DescField, type DescMessage, getOption, type Message, Scal
 import { createValidator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldConstraints, type FieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { rulesOf } from "./json/field-rules.ts";
+import { patternWords } from "./pattern-words.ts";
 import { fieldOf, type Faults, type Place } from "./json/faults.ts";
 
 /** The limits of the protos, applied to inputs. */
@@ -103,12 +104,13 @@ function isEmpty(rules: FieldRules): boolean {
   return rules.type.case === undefined && !rules.required && rules.cel.length === 0;
 }
 
-/** protovalidate's own words, but with the values of a list as JSON spells them. */
+/** protovalidate's own words, but with the values of a list as JSON spells them, and patterns as people say them. */
 function wordsOf({ field: path, message }: Violation): string {
   const field = path.findLast((part) => part.kind === "field");
   if (field === undefined) return message;
   const rules = getOption(field, fieldConstraints).type;
   const { case: kind, value } = rules.case === "repeated" ? (rules.value.items?.type ?? rules) : rules;
+  if (kind === "string" && message.includes("regex pattern")) return patternWords(value.pattern) ?? message;
   if ((kind !== "enum" && kind !== "string") || !message.includes("in list")) return message;
   const names = value.in.map((each) =>
     typeof each === "string" ? each : field.enum?.values.find(({ number }) => number === each)?.jsonName,

@@ -98,7 +98,9 @@ describe("the hand-over to another certificate authority", () => {
         for (const pid of agents) killAtOnce(pid, "SIGCONT");
       }
       await waitUntil("the new one signs", async () => (await state()) !== "spreading", { everyMs: 10 });
-      await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow("cannot be cancelled");
+      await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow(
+        /cannot be cancelled|no rotation to cancel/,
+      );
       await waitUntil("the old one is dropped", async () => (await state()) === "idle", { everyMs: 200 });
       await writer.goesOn();
     } finally {

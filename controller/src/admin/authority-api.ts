@@ -67,7 +67,9 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
         call,
         "cancel-rotation",
         (audited) => authority.rotate("cancelled", audited),
-        `A rotation that is ${state()} cannot be cancelled.`,
+        state() === "idle"
+          ? "There is no rotation to cancel."
+          : `A rotation that is ${state()} cannot be cancelled: the new authority signs already. It goes on by itself.`,
       ),
     forceAuthorityRotation: (_, call) =>
       change(

@@ -13,6 +13,17 @@ describe("output", () => {
     );
   });
 
+  test("the health of a service is how it is and why, and a drain in a table is how far it is", () => {
+    const health = { status: "unknown", since: "2026-01-01T00:00:00Z", reason: "Its host is drained.", checks: [{}] };
+    expect(renderObject({ health }, ["health"])).toBe("health  unknown: Its host is drained.\n");
+    expect(renderObject({ health: { ...health, status: "healthy", reason: null } }, ["health"])).toBe(
+      "health  healthy\n",
+    );
+    const drains = [undefined, { state: "none" }, { state: "draining", machines: 3, left: 2 }, { state: "drained" }];
+    const rows = drains.map((drain) => ({ drain }));
+    expect(renderTable(rows, ["drain"])).toBe("DRAIN\n-\n-\ndraining, 2 of 3 left\ndrained\n");
+  });
+
   test("a value cannot speak to the terminal", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });

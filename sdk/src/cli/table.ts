@@ -30,7 +30,7 @@ export function renderTable(
   { columns: screen, colour }: TableStyle = plain,
 ): string {
   const head = columns.map(titleOf);
-  const body = values.map((value) => columns.map((column) => cell(value, column)));
+  const body = values.map((value) => columns.map((column) => brief(value, column)));
   const widest = columns.map((_, index) => Math.max(...[head, ...body].map((row) => row[index]?.length ?? 0)));
   const widths = screen === undefined ? widest : fit(widest, screen - gap * (columns.length - 1));
   const line = (row: readonly string[], paint: (text: string, padded: string) => string) => {
@@ -88,9 +88,26 @@ function titleOf(column: string): string {
   return nameOf(column).replaceAll("_", " ").toUpperCase();
 }
 
+/** In a table only how it stands. */
+function brief(value: object, column: string): string {
+  const { drain } = value as {
+    readonly drain?: { readonly state?: string; readonly machines?: number; left?: number };
+  };
+  if (column !== "drain" || drain === undefined) return cell(value, column);
+  const { state = "none", machines = 0, left = 0 } = drain;
+  if (state === "none") return "-";
+  return printable(left === 0 ? state : `${state}, ${left} of ${machines} left`);
+}
+
 function cell(value: object, column: string): string {
   const content = (value as Readonly<Record<string, unknown>>)[column];
-  return printable(asText(content));
+  return printable(column === "health" ? healthText(content) : asText(content));
+}
+
+/** Not each check, which --output json has, but how it is and why. */
+function healthText(content: unknown): string {
+  const { status, reason } = (content ?? {}) as { readonly status?: string; readonly reason?: string | null };
+  return status === undefined ? asText(content) : reason ? `${status}: ${reason}` : status;
 }
 
 /** One line of text that cannot speak to the terminal. */

@@ -9,7 +9,7 @@ const hosts: AdminList = {
   service,
   method: "ListHosts",
   plural: "hosts",
-  columns: ["id", "zone", "state", "cordoned", "provider", "machines", "waitingMachines", "address", "reason"],
+  columns: ["id", "zone", "state", "cordoned", "drain", "provider", "machines", "waitingMachines", "address", "reason"],
 };
 
 interface AddFlags {

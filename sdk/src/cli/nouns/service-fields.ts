@@ -15,6 +15,7 @@ export const serviceFields = [
   "id",
   "name",
   "status",
+  "health",
   "database_type",
   "version",
   "plan_name",

@@ -1,0 +1,17 @@
+/** What a pattern of the protos asks for, as people say it; they are told what is wrong by these words. */
+// biome-ignore format: a table, aligned so that it reads as one
+const words: Readonly<Record<string, string>> = {
+  "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$":                       "must be 1 to 40 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
+  "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$":                         "must be small letters, digits and hyphens, with no hyphen at either end",
+  "^[a-z0-9][a-z0-9._@-]{0,63}$":                            "must be 1 to 64 small letters, digits and any of . _ @ -, and begin with a letter or digit",
+  "^[a-z_][a-z0-9_-]{0,62}$":                                "must be 1 to 63 small letters, digits, _ and -, and begin with a letter or _",
+  "^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$":        "must be 1 to 64 letters, digits, spaces and any of . _ -, with a letter or digit at both ends",
+  "^[A-Za-z0-9][A-Za-z0-9_.-]*$":                            "must be letters, digits and any of _ . -, and begin with a letter or digit",
+  "^[a-z][a-z-]{0,31}:([a-z]{1,16}|[*])$":                   "must be a resource and an action of it, such as services:read or services:*",
+  "^[^:]+:.*$":                                              "must be a key and a value with a colon between, such as team:shop",
+};
+
+/** Undefined for a pattern that no proto has. */
+export function patternWords(pattern: string): string | undefined {
+  return words[pattern];
+}
