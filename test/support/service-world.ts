@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineFacts } from "@holdfast/controller/compute/compute-provider.ts";
-import { mayNote, planRemovals, planSnapshot } from "@holdfast/controller/machine/machine-snapshot.ts";
+import { planRemovals } from "@holdfast/controller/machine/left-snapshots.ts";
+import { mayNote, planSnapshot } from "@holdfast/controller/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
 import { snapshotFor } from "@holdfast/controller/managed-service/trial/trial-seal.ts";
 import { beginMaintenance } from "@holdfast/controller/maintenance/begin-maintenance.ts";
@@ -97,7 +98,7 @@ export function createServiceWorld(broken: Broken = {}) {
   function secureData(of: MachineObject): MachineObject {
     const names = () => [...snapshots.keys()];
     const facts = () => ({ snapshots: names(), starts: 0, state: of.status.state }) as unknown as MachineFacts;
-    for (const { name } of planRemovals(of, facts())) snapshots.delete(name);
+    for (const { name } of planRemovals(of, facts(), 0).steps) snapshots.delete(name);
     if (of.status.state !== "stopped") return of;
     let after = of;
     for (const { kind, name } of planSnapshot(of, facts())) {

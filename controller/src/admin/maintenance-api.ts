@@ -94,6 +94,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         progressPct: operation.status.progressPct,
       }),
       snapshot: snapshotOf(service),
+      leftSnapshotReason: leftSnapshotOf(service)?.reason ?? "",
       ...(refused && { takenBack: refused.image, takenBackReason: refused.message }),
     };
   }
@@ -108,6 +109,9 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     const { name, outcome = "none" } = status?.snapshot ?? {};
     return name !== undefined && name === spec?.snapshot?.name && outcome !== "none" ? name : "";
   }
+
+  const leftSnapshotOf = (service: ManagedServiceObject) =>
+    deps.machines.get(primaryOf(service).id)?.object.status.leftSnapshots?.[0];
 
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {
@@ -126,6 +130,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         service.status.maintenance.refused !== null ||
         maintenanceOf(service) !== undefined ||
         snapshotOf(service) !== "" ||
+        leftSnapshotOf(service) !== undefined ||
         pendingUpdates(service, maintenanceWorld(service, deps, now)).length > 0;
       const { items, nextCursor } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
       return { services: items.map((service) => shownService(service, now)), nextCursor };

@@ -199,6 +199,28 @@ describe("a snapshot of the data", () => {
     ]);
   });
 
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each<[string, number, number, string[], number | null]>([
+    ["at once when that was never tried",      0, 0,           ["op-0"], null],
+    ["not again before its time",              1, now - 5_000, [],       10_000],
+    ["again then",                             1, now - 15_000, ["op-0"], null],
+    ["later each time",                        3, now - 50_000, [],       10_000],
+    ["once an hour at least",                  40, now - 3_600_000, ["op-0"], null],
+  ])("that could not be removed is removed %s", (_name, tries, triedAt, names, lookAgainMs) => {
+    const object = machine("on");
+    const leftSnapshots = tries === 0 ? [] : [{ name: "op-0", reason: "Why.", tries, triedAt }];
+    const planned = planMachine({ ...object, status: { ...object.status, leftSnapshots } }, observed({ ...running, snapshots: ["op-0"] }));
+    expect(planned.steps).toEqual(names.map((name) => ({ kind: "removeSnapshot", name })));
+    expect(planned.lookAgainMs).toBe(lookAgainMs);
+  });
+
+  it("that somebody else removed is forgotten when its time comes", () => {
+    const object = machine("on");
+    const leftSnapshots = [{ name: "op-0", reason: "Why.", tries: 1, triedAt: now - 15_000 }];
+    const planned = planMachine({ ...object, status: { ...object.status, leftSnapshots } }, observed(running));
+    expect(planned.steps).toEqual([{ kind: "removeSnapshot", name: "op-0" }]);
+  });
+
   it("that nobody wants goes after everything else", () => {
     expect(kindsOf(machine("on"), { ...stopped, snapshots: ["op-0"] })).toEqual(["start", "removeSnapshot"]);
   });

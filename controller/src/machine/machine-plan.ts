@@ -1,6 +1,7 @@
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
-import { planRemovals, planSnapshot, type SnapshotStep } from "./machine-snapshot.ts";
+import { planRemovals, type RemovalStep } from "./left-snapshots.ts";
+import { planSnapshot, type SnapshotStep } from "./machine-snapshot.ts";
 
 /** What the world is like for one machine. */
 export interface ObservedMachine {
@@ -27,6 +28,7 @@ export type MachineStep =
   | { readonly kind: "growDisk"; readonly diskBytes: number }
   | { readonly kind: "resize" }
   | SnapshotStep
+  | RemovalStep
   /** Acts at the start that follows. */
   | { readonly kind: "replaceImage"; readonly image: string }
   /** Notes which image the provider chose. */
@@ -64,7 +66,9 @@ export function planMachine(machine: MachineObject, observed: ObservedMachine): 
   const isStaying = machine.metadata.deletionRequestedAt === undefined && machine.spec.hostId !== null;
   if (facts === undefined || !isStaying) return { steps, lookAgainMs };
   // Last: what cannot be removed must not keep the machine from running.
-  return { steps: [...steps, ...planRemovals(machine, facts)], lookAgainMs };
+  const removals = planRemovals(machine, facts, observed.now);
+  const looks = [lookAgainMs, removals.lookAgainMs].filter((ms) => ms !== null);
+  return { steps: [...steps, ...removals.steps], lookAgainMs: looks.length === 0 ? null : Math.min(...looks) };
 }
 
 function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlanned {

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { mkdir, readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
@@ -190,6 +190,24 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await change(id, (m) => ({ ...m, spec: { ...m.spec, diskBytes: 2 * gib } }));
     await expect.poll(async () => (await hosts.provider.get(id, signal))?.diskBytes).toBe(2 * gib);
     expect((await hosts.provider.get(id, signal))?.starts).toBe(1);
+  });
+
+  it("runs with a snapshot that cannot be removed, says why, tries again later, and forgets it once it is gone", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    // A directory in the place of a file: the host's own word is that it is one.
+    const snapshot = `${await realpath(hosts.layout.machine(id).diskFile)}.snapshot-op-1`;
+    await mkdir(snapshot);
+    await power(id, "off");
+    await power(id, "on");
+    const left = () => status(id)?.leftSnapshots;
+    await expect.poll(left).toMatchObject([{ name: "op-1", tries: 1, reason: "The host could not remove it." }]);
+    await becomes(id, "running");
+    await rm(snapshot, { recursive: true });
+    now += 15_000;
+    await change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
+    await expect.poll(left).toEqual([]);
+    now = 0;
   });
 
   it("takes machines over as they run when the store was rebuilt", async () => {

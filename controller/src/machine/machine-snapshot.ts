@@ -1,3 +1,4 @@
+import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { ComputeFailure, HostUnreachable } from "../compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts } from "../compute/compute-provider.ts";
@@ -11,13 +12,13 @@ export type SnapshotStep =
   /** Before anything else that a start may undo; `starts` is how often the machine was started until now. */
   | { readonly kind: "takeSnapshot" | "restoreSnapshot"; readonly name: string; readonly starts: number }
   /** The data were to go back to one that is gone. */
-  | { readonly kind: "missSnapshot"; readonly name: string }
-  | { readonly kind: "removeSnapshot"; readonly name: string };
+  | { readonly kind: "missSnapshot"; readonly name: string };
 
 export interface SnapshotDeps {
   readonly provider: Pick<ComputeProvider, "name" | "snapshots">;
   readonly machines: Pick<Collection<MachineObject>, "fresh">;
   readonly begin: () => UnitOfWork;
+  readonly clock: Pick<Clock, "now">;
   readonly log: Log;
 }
 
@@ -41,11 +42,6 @@ export function planSnapshot(
   return snapshots.includes(name) ? [{ kind: "restoreSnapshot", name, starts }] : [{ kind: "missSnapshot", name }];
 }
 
-/** Pure: snapshots that nobody wants any more; whether the machine runs does not matter. */
-export function planRemovals({ spec }: MachineObject, { snapshots }: MachineFacts): readonly SnapshotStep[] {
-  return snapshots.filter((name) => name !== spec.snapshot?.name).map((name) => ({ kind: "removeSnapshot", name }));
-}
-
 /** Performs one step. Each may be performed again after a crash. */
 export async function performSnapshotStep(
   id: string,
@@ -67,8 +63,6 @@ export async function performSnapshotStep(
     }
     case "missSnapshot":
       return note(id, { name, outcome: "none", reason: "It was gone when it was needed." }, deps, signal);
-    case "removeSnapshot":
-      return requireSnapshots(deps.provider).remove(id, name, signal);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { removeSnapshot } from "./left-snapshots.ts";
 import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
 import { performSnapshotStep } from "./machine-snapshot.ts";
@@ -70,8 +71,9 @@ export async function performMachineStep(
     case "takeSnapshot":
     case "restoreSnapshot":
     case "missSnapshot":
-    case "removeSnapshot":
       return performSnapshotStep(id, step, deps, signal);
+    case "removeSnapshot":
+      return removeSnapshot(id, step.name, deps, signal);
     case "replaceImage":
       return provider.replaceImage(id, step.image, signal);
     case "keepImage":

@@ -50,6 +50,18 @@ export interface MachineStatus extends EnrolledStatus {
   readonly publicAddress: string;
   /** What became of the snapshot that was asked for last: `none` has a reason. Noted before the start that follows. */
   readonly snapshot?: DataSnapshot & { readonly name: string };
+  /** Snapshots that are to be gone and are not. */
+  readonly leftSnapshots?: readonly LeftSnapshot[];
+}
+
+/** A snapshot that nobody wants any more and that its host could not remove. It is gone with its machine at the latest. */
+export interface LeftSnapshot {
+  readonly name: string;
+  /** Why it could not be removed when that was tried last, for operators. */
+  readonly reason: string;
+  readonly tries: number;
+  /** Milliseconds since 1970. */
+  readonly triedAt: number;
 }
 
 /** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */

@@ -139,6 +139,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.ServiceMaintenance.operation_id": "The operation in progress.",
   "holdfast.admin.v1.ServiceMaintenance.taken_back": "The image that was taken back, and why.",
   "holdfast.admin.v1.ServiceMaintenance.snapshot": "Snapshot of the data of its nodes that is there now; empty when there is none.",
+  "holdfast.admin.v1.ServiceMaintenance.left_snapshot_reason": "Why one that is not needed any more is still there though it was to be removed; empty when there is none.",
   "holdfast.v1.ApiKeyService.CreateApiKey": "The secret is shown this once. Scopes that the caller lacks cannot be given: 403.",
   "holdfast.v1.ApiKeyService.ListApiKeys": "The keys of the organization, without their secrets.",
   "holdfast.v1.ApiKeyService.DeleteApiKey": "Ends the key at once, and the tokens that it made.",

@@ -15,7 +15,18 @@ const behind: AdminList = {
   service,
   method: "ListMaintenance",
   plural: "services",
-  columns: ["serviceId", "image", "updateIds", "urgent", "applyAt", "step", "blockedReason", "takenBack", "snapshot"],
+  columns: [
+    "serviceId",
+    "image",
+    "updateIds",
+    "urgent",
+    "applyAt",
+    "step",
+    "blockedReason",
+    "takenBack",
+    "snapshot",
+    "leftSnapshotReason",
+  ],
 };
 
 /** Images of the fleet, and how far its services are behind. */
