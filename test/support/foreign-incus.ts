@@ -13,6 +13,8 @@ import { claimIncusNumber } from "./incus-machines.ts";
 /** A daemon of Incus that somebody else uses: with projects, pools, profiles and an instance of theirs. */
 export interface ForeignIncus {
   readonly socket: string;
+  /** All that is the daemon's own: database, logs, pools. */
+  readonly directory: string;
   /** Everything that it has, as its REST API tells: the same before and after somebody who minds his own business. */
   everything(): Promise<Record<string, unknown>>;
   close(): Promise<void>;
@@ -53,6 +55,7 @@ export async function startForeignIncus(): Promise<ForeignIncus> {
   const shown = ["projects", "storage-pools", "profiles", "instances", "images", "networks", "certificates"];
   return {
     socket,
+    directory,
     async everything() {
       const all: Record<string, unknown> = {};
       for (const [index, incus] of [ofDefault, ofTheirs].entries()) {

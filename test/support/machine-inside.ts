@@ -22,13 +22,22 @@ export async function filesWith(pid: number, texts: readonly string[]): Promise<
 }
 
 /** Environments of all processes of the machine. */
-export async function environmentsIn(pid: number): Promise<string> {
+export function environmentsIn(pid: number): Promise<string> {
+  return ofEachProcess(pid, "environ");
+}
+
+/** Arguments of all processes of the machine. */
+export function argumentsIn(pid: number): Promise<string> {
+  return ofEachProcess(pid, "cmdline");
+}
+
+async function ofEachProcess(pid: number, file: string): Promise<string> {
   const own = await readlink(`/proc/${pid}/ns/user`);
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const texts = await Promise.all(
     pids.map(async (each) => {
       try {
-        return (await readlink(`/proc/${each}/ns/user`)) === own ? await readFile(`/proc/${each}/environ`, "utf8") : "";
+        return (await readlink(`/proc/${each}/ns/user`)) === own ? await readFile(`/proc/${each}/${file}`, "utf8") : "";
       } catch {
         // It ended.
         return "";

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { secretCases } from "../conformance/secrets/secret-cases.ts";
 import { incusMissing } from "../support/incus-machines.ts";
 import { expectStatus } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { changeCases } from "./incus/changes.ts";
+import { incusTexts } from "./incus/incus-texts.ts";
 import { createIncusUnderTest } from "./incus/incus-under-test.ts";
 import { isolationCases } from "./incus/isolation.ts";
 import { networkCases } from "./incus/network.ts";
@@ -37,6 +39,16 @@ describe.skipIf(missing !== undefined)(
     networkCases(its);
     isolationCases(its);
     changeCases(its);
+    // Last, so that logs and stores have all that was done before as well.
+    secretCases(
+      async () => {
+        await its.images.choose(its.images.good);
+        const { platform, services, main } = its;
+        const valkey = await services.createRunning("session", { database_type: "valkey" });
+        return { platform, services, postgresql: main, valkey };
+      },
+      () => incusTexts(its),
+    );
 
     it("takes all that is its own from the daemon with clean, and nothing else", async () => {
       expect(await its.daemon.everything()).not.toEqual(its.before);

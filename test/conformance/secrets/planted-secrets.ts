@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
+import { expect } from "vitest";
+import { openPostgresql, openValkey } from "../../support/clients.ts";
+import { createOrganizations } from "../../support/organizations.ts";
+import type { Platform } from "../../support/platform.ts";
+import { expectStatus, type RunningService, type Services } from "../../support/services.ts";
+
+/** A platform whose secrets are looked for, with a service of each engine; the Valkey is deleted on the way. */
+export interface SecretsUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly postgresql: RunningService;
+  readonly valkey: RunningService;
+}
+
+/** A secret with a name for the report, which never shows the secret itself. */
+export interface Planted {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** Has every kind of secret made, told and used, rightly and wrongly, so that it passes by whatever might write it down. */
+export async function plantSecrets({ platform, services, postgresql, valkey }: SecretsUnderTest): Promise<Planted[]> {
+  const planted: Planted[] = [];
+  const plant = (name: string, secret: unknown) => planted.push({ name, secret: String(secret) });
+
+  /** Made under an Idempotency-Key, rotated, and used to sign, so that each place that has them has had its turn. */
+  async function plantWebhookSecrets(): Promise<void> {
+    const options = { headers: { "idempotency-key": "planted" } };
+    const made = await platform.rest.post<{ id: string; secret: string }>(
+      "/webhooks",
+      { url: "https://webhooks.invalid/", events: [] },
+      options,
+    );
+    const { id, secret } = expectStatus(made, 201).json;
+    plant("secret of a webhook", secret);
+    const rotated = await platform.rest.post<{ secret: string }>(`/webhooks/${id}/rotate-secret`, {}, options);
+    plant("secret of a webhook after its rotation", expectStatus(rotated, 200).json.secret);
+    expectStatus(await platform.rest.post(`/webhooks/${id}/test`), 202);
+  }
+
+  function collectEnrolmentTokens(): void {
+    for (const file of filesBelow(join(platform.directory, "machines"), (name) => name === "enrollment.json")) {
+      const text = contentOf(file).toString("utf8");
+      if (text !== "") plant("an enrolment token", JSON.parse(text).token);
+    }
+  }
+
+  function collectPrivateKeys(): void {
+    const files = filesBelow(platform.directory, (name) => /\.(key|pem)$/.test(name));
+    for (const file of files) {
+      const body = /PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+?)-----END/.exec(contentOf(file).toString("utf8"))?.[1];
+      if (body !== undefined)
+        plant(
+          `private key of ${file.slice(platform.directory.length)}`,
+          body.trim().split("\n").at(-2) ?? body.trim().slice(-60, -4),
+        );
+    }
+  }
+
+  async function use(): Promise<void> {
+    const session = await openPostgresql(platform, postgresql.connection, { password: postgresql.password });
+    await session.query("SELECT 1");
+    await session.end();
+    (await openValkey(platform, valkey.connection, { password: valkey.password })).disconnect();
+    for (const authorization of [platform.operator, platform.owner, `Bearer ${platform.admin.token}`]) {
+      expectStatus(await platform.rest.as(authorization).get("/managed-services"), 200);
+    }
+  }
+
+  async function misuse(): Promise<void> {
+    const { service, connection, password } = postgresql;
+    const { rest, admin } = platform;
+    const wrongPlace = {
+      name: admin.api_key_secret,
+      database_type: admin.token,
+      plan_name: password,
+      storage_size_gb: 1,
+    };
+    expectStatus(await rest.as(`Bearer ${admin.api_key_secret}`).get("/catalog"), 401);
+    expectStatus(await rest.as(`Basic ${admin.token}`).post("/managed-services", wrongPlace), 401);
+    expectStatus(await rest.get("/managed-services", { headers: { "idempotency-key": admin.token } }), 200);
+    const path = `/managed-services/${service.id}/database-users`;
+    expectStatus(await rest.post(path, { username: "second", role: "admin" }), 409);
+    const wrongUser = openPostgresql(platform, connection, { user: "nobody", password });
+    await expect(wrongUser).rejects.toThrow("password authentication failed");
+    const wrongDatabase = openPostgresql(platform, connection, { password, database: "none" });
+    await expect(wrongDatabase).rejects.toThrow('database "none" does not exist');
+  }
+
+  collectEnrolmentTokens();
+  for (const { service, password } of [postgresql, valkey]) {
+    plant(`password of app_user of ${service.name}`, password);
+    const path = `/managed-services/${service.id}/database-users`;
+    // One key for all: kept answers hold passwords too.
+    const options = { headers: { "idempotency-key": "planted" } };
+    expectStatus(await platform.rest.post(path, { username: "second", role: "readwrite" }, options), 201);
+    for (const verb of ["reveal-password", "reset-password", "reveal-password"]) {
+      const answer = await platform.rest.post<{ password: string }>(`${path}/second/${verb}`, undefined, options);
+      plant(`password of second of ${service.name} by ${verb}`, expectStatus(answer, 200).json.password);
+    }
+  }
+  await plantWebhookSecrets();
+  const { admin } = platform;
+  plant("password of the operator", admin.password);
+  plant("secret of the owner's key", admin.api_key_secret);
+  plant("the owner's token", admin.token);
+  const organizations = createOrganizations(platform);
+  plant("secret of a new key", (await organizations.createKey(await organizations.first())).secret);
+  organizations.close();
+  for (const name of readdirSync(join(platform.directory, "keys"))) {
+    const text = readFileSync(join(platform.directory, "keys", name), "utf8");
+    const secrets = name.endsWith(".json") ? textsOf(JSON.parse(text)) : [text.trim()];
+    for (const secret of secrets) if (secret.length >= 20) plant(`text of keys/${name}`, secret);
+  }
+
+  await use();
+  await misuse();
+  await services.verb(postgresql.service.id, "stop");
+  await services.verb(postgresql.service.id, "start");
+  collectEnrolmentTokens();
+  collectPrivateKeys();
+  await services.delete(valkey.service.id);
+  return planted;
+}
+
+/** Every file there, however deep, whose name is accepted; disks and compiled code are none. */
+export function filesBelow(directory: string, accepts: (name: string) => boolean): string[] {
+  return unlessGone(() => readdirSync(directory, { withFileTypes: true }), []).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return entry.name === "compile-cache" ? [] : filesBelow(path, accepts);
+    return entry.isFile() && accepts(entry.name) && entry.name !== "disk.img" ? [path] : [];
+  });
+}
+
+/** Nothing of a file that went since it was listed: those who write there also replace and remove. */
+export function contentOf(file: string): Buffer {
+  return unlessGone(() => readFileSync(file), Buffer.alloc(0));
+}
+
+function unlessGone<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return otherwise;
+    throw error;
+  }
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
+}
