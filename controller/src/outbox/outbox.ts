@@ -113,9 +113,7 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
         entries.remove(key);
         done.add(key);
       }
-      removing ??= removeDone().finally(() => {
-        removing = undefined;
-      });
+      removing ??= removeDone();
       return true;
     } finally {
       right.end();
@@ -138,6 +136,8 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
         if (failures === 1) log.warn("outbox not cleared", { waiting: done.size, error: String(error) });
       }
     }
+    // In the same turn as the last look at what is done: what comes later begins anew.
+    removing = undefined;
   }
 
   function complete(entry: NewAudit): OutboxEntry {

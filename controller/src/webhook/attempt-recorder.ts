@@ -26,9 +26,11 @@ export function createAttemptRecorder(deps: {
 }): AttemptRecorder {
   const { deliveries, random, log, signal } = deps;
   let waiting: Waiting[] = [];
-  let writing = false;
+  let isWriting = false;
 
   async function write(): Promise<void> {
+    if (isWriting) return;
+    isWriting = true;
     while (waiting.length > 0) {
       const batch = waiting.slice(0, batchMax);
       waiting = waiting.slice(batch.length);
@@ -39,6 +41,8 @@ export function createAttemptRecorder(deps: {
         for (const { done } of batch) done.reject(error);
       }
     }
+    // In the same turn as the last look at what waits: what comes later begins anew.
+    isWriting = false;
   }
 
   async function persist(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>> {
@@ -58,12 +62,7 @@ export function createAttemptRecorder(deps: {
     record(attempt) {
       const done = Promise.withResolvers<number | null>();
       waiting.push({ attempt, done });
-      if (!writing) {
-        writing = true;
-        void write().finally(() => {
-          writing = false;
-        });
-      }
+      void write();
       return done.promise;
     },
   };
