@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "../../../test/support/engine-machine.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
 
 /** What the suite needs to know of one engine besides its driver. */
 export interface ConformanceSubject {
@@ -44,7 +45,7 @@ const outside = "127.9.9.2";
 
 // As each engine says it, so that nothing else passes for a refusal.
 const wrongPassword = /password authentication failed|WRONGPASS|^wrong password$|^no such user$/;
-const notAllowed = /pg_hba|ECONNRESET|disconnected|closed/;
+const notAllowed = /pg_hba|ECONNRESET|EPIPE|disconnected|closed/;
 const mayNotWrite = /read-only transaction|NOPERM|^read only$/;
 
 /** The one suite that every driver passes against its real engine. */
@@ -106,7 +107,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await expect(enter(machine, { serverName: "other.local.holdfast.test" })).rejects.toThrow("altnames");
         await expect(enter(machine, { serverName: machine.instance.spec.address })).rejects.toThrow("altnames");
         const options = { user: defaultUser, password: "first secret", from: inside };
-        await expect(subject.connectPlain(machine, options)).rejects.toThrow(/no encryption|ECONNRESET|closed/);
+        await expect(subject.connectPlain(machine, options)).rejects.toThrow(/no encryption|ECONNRESET|EPIPE|closed/);
       });
 
       it("keeps the platform's user to itself", async () => {
@@ -249,7 +250,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
           .split("\n")
           .flatMap((line) => machine.driver.parseLog(line) ?? []);
         expect(lines.length).toBeGreaterThan(3);
-        for (const { time } of lines) expect(Math.abs(time.getTime() - Date.now())).toBeLessThan(60_000);
+        for (const { time } of lines) expect(Math.abs(time.getTime() - Date.now())).toBeLessThan(600_000);
         expect(machine.output()).not.toContain("second secret");
         expect(machine.output()).not.toContain(subject.verifierOf("second secret"));
       });
@@ -270,10 +271,7 @@ async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise
 }
 
 async function ended(client: ConformanceClient): Promise<void> {
-  await Promise.race([
-    client.ended,
-    sleep(5_000).then(() => {
-      throw new Error("the session goes on");
-    }),
-  ]);
+  let isOver = false;
+  void client.ended.then(() => (isOver = true));
+  await waitUntil("the other side ended the session", () => isOver, { everyMs: 5 });
 }
