@@ -2,6 +2,7 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { median, ms, percentile, print, times } from "../support/figures.ts";
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
 import type { Usage } from "../support/questions.ts";
+import type { SimulatedAgents } from "./simulated-agents.ts";
 
 const rounds = 3;
 
@@ -11,7 +12,7 @@ const rounds = 3;
  */
 export async function measureChanges(
   controller: PeerProcess,
-  agents: PeerProcess,
+  agents: SimulatedAgents,
   ids: readonly string[],
   etcdUrl: string,
   seconds: number,
@@ -19,7 +20,8 @@ export async function measureChanges(
   const echo = await startPeer("etcd-watch", { etcdUrl });
   await changesAt(100, 2);
   for (const perSecond of [100, 500]) {
-    const ours: { p50: number; p99: number; lagMs: number; cpuUs: number }[] = [];
+    const ours: { p50: number; p99: number; lagMs: number; pauseMs: number; agentsPauseMs: number; cpuUs: number }[] =
+      [];
     const etcd: { p50: number; p99: number }[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const delays = await echo.ask<number[]>({ ask: "echo", perSecond, seconds });
@@ -35,6 +37,8 @@ export async function measureChanges(
     );
     print(`  p99 of each round`, ours.map(({ p99 }) => ms(p99)).join(", "));
     print(`  event loop late, p99`, of(ours.map(({ lagMs }) => lagMs)));
+    const pauses = ours.map(({ pauseMs, agentsPauseMs }) => `${ms(pauseMs)} and ${ms(agentsPauseMs)}`);
+    print(`  longest pauses, controller and agents`, pauses.join(", "));
     print(`  CPU of the controller a change`, `${median(ours.map(({ cpuUs }) => cpuUs)).toFixed(0)} us`);
     print(
       `  etcd's own put to event, p50 / p99`,
@@ -50,7 +54,7 @@ export async function measureChanges(
 
   async function changesAt(perSecond: number, forSeconds: number) {
     const before = await controller.ask<Usage>({ ask: "usage" });
-    await controller.ask({ ask: "loop" });
+    await Promise.all([controller.ask({ ask: "loop" }), agents.longestPauseMs()]);
     const { asked, refused } = await controller.ask<{ asked: Record<string, number>; refused: number }>({
       ask: "change",
       ids,
@@ -59,8 +63,10 @@ export async function measureChanges(
     });
     if (refused > 0)
       print(`  ${perSecond}/s was too much: refused by the store`, `${refused} of ${perSecond * forSeconds}`, "0");
+    const lag = await controller.ask<{ p99Ms: number; maxMs: number }>({ ask: "loop" });
+    const agentsPauseMs = await agents.longestPauseMs();
     const tasks = Object.keys(asked);
-    const arrived = () => agents.ask<(number | null)[]>({ ask: "arrived", tasks });
+    const arrived = () => agents.arrived(tasks);
     const arrivals = await waitUntil(
       "every task arrived",
       async () => {
@@ -83,10 +89,16 @@ export async function measureChanges(
       async () => (await controller.ask<number>({ ask: "unfinished", tasks })) === 0,
       { withinMs: 60_000, everyMs: 200 },
     );
-    const lag = await controller.ask<{ p99Ms: number }>({ ask: "loop" });
     const after = await controller.ask<Usage>({ ask: "usage" });
     const delays = tasks.map((id, index) => (arrivals[index] ?? 0) - (asked[id] ?? 0));
     const cpuUs = (after.cpuUs - before.cpuUs) / tasks.length;
-    return { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99), lagMs: lag.p99Ms, cpuUs };
+    return {
+      p50: percentile(delays, 0.5),
+      p99: percentile(delays, 0.99),
+      lagMs: lag.p99Ms,
+      pauseMs: lag.maxMs,
+      agentsPauseMs,
+      cpuUs,
+    };
   }
 }

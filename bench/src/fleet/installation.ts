@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/etcd.ts";
 import type { AgentIdentity } from "@holdfast/test/support/test-agent.ts";
-import { loadCore, type PeerProcess, startPeer } from "../support/peer-process.ts";
+import { type PeerProcess, startPeer } from "../support/peer-process.ts";
+import { type SimulatedAgents, startSimulatedAgents } from "./simulated-agents.ts";
 
-/** One etcd with any number of controllers and one process full of agents. Controllers share one core, agents have the other. */
+/** One etcd with any number of controllers and processes full of agents. Controllers share one core, agents have the other. */
 export interface BenchInstallation {
   readonly etcd: TestEtcd;
   readonly machineIds: readonly string[];
@@ -19,7 +20,7 @@ export interface BenchInstallation {
     trust: Readonly<Record<string, unknown>>,
     address: string,
     enrolledBy?: PeerProcess,
-  ): Promise<PeerProcess>;
+  ): Promise<SimulatedAgents>;
   /** Has every agent on its disk that there is a controller at this host:port? */
   allKnow(address: string): boolean;
   /** The certificate that an agent bought. */
@@ -37,8 +38,8 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
   const masterKey = randomBytes(32).toString("base64");
   const machineIds = Array.from({ length: machines }, (_, index) => `machine-${index}`);
   const tokenOf = new Map<string, string>();
-  const running = new Set<PeerProcess>();
-  const started = (process: PeerProcess) => {
+  const running = new Set<{ end(): Promise<void> }>();
+  const started = <T extends { end(): Promise<void> }>(process: T) => {
     running.add(process);
     return process;
   };
@@ -49,7 +50,7 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
       started(await startPeer("controller", { id, etcdUrl: etcd.url, masterKey, directory, ...limits })),
     async startAgents({ installationId, fingerprint }, address, enrolledBy) {
       const settings = { directory, installationId, fingerprint, controllers: [address] };
-      const agents = started(await startPeer("agents", settings, loadCore));
+      const agents = started(await startSimulatedAgents(settings, machineIds));
       for (let from = 0; from < machines; from += atOnce) {
         let ids = machineIds.slice(from, from + atOnce);
         for (let tries = 0; ids.length > 0; tries += 1) {
@@ -59,8 +60,7 @@ export async function createBenchInstallation(machines: number): Promise<BenchIn
           const tokens = await Promise.resolve(asking).catch(() => undefined);
           if (tokens === undefined) continue;
           for (const [index, id] of ids.entries()) tokenOf.set(id, tokens[index] ?? tokenOf.get(id) ?? "");
-          const asked = ids.map((id) => ({ id, token: tokenOf.get(id) }));
-          ids = await agents.ask<string[]>({ ask: "start", machines: asked });
+          ids = await agents.start(ids.map((id) => ({ id, token: tokenOf.get(id) ?? "" })));
         }
       }
       return agents;

@@ -4,12 +4,13 @@ import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
 import { effortOf } from "./etcd-effort.ts";
+import type { SimulatedAgents } from "./simulated-agents.ts";
 
 /** Stops etcd for so long, and tells how many agents dialled anew for it and when all their streams were in use again. */
 export async function measureOutage(
   etcd: TestEtcd,
   controllers: readonly PeerProcess[],
-  agents: PeerProcess,
+  agents: SimulatedAgents,
   count: number,
   seconds: number,
 ): Promise<void> {
@@ -34,7 +35,7 @@ export async function measureOutage(
       describe: async () => `${await held()} held, ${await puts()} puts`,
     },
   );
-  const anew = await agents.ask<{ count: number }>({ ask: "opened", sinceMs });
+  const anew = await agents.opened(sinceMs);
   print(`${what}: agents that dialled anew`, `${anew.count} of ${count}`, "0");
   print(`${what}: all streams in use again`, `${((performance.now() - backMs) / 1_000).toFixed(2)} s after it`);
 }

@@ -3,11 +3,12 @@ import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
 import type { Usage } from "../support/questions.ts";
 import { effortOf } from "./etcd-effort.ts";
+import type { SimulatedAgents } from "./simulated-agents.ts";
 
 /** Kills a server; answers the time in ms until every agent has a stream to the other one. */
 export async function measureStorm(
   what: string,
-  processes: { readonly victim: PeerProcess; readonly survivor: PeerProcess; readonly agents: PeerProcess },
+  processes: { readonly victim: PeerProcess; readonly survivor: PeerProcess; readonly agents: SimulatedAgents },
   count: number,
   etcdUrl?: string,
 ): Promise<number> {
@@ -16,7 +17,7 @@ export async function measureStorm(
   const [before, etcdBefore] = [await survivor.ask<Usage>({ ask: "usage" }), await effort()];
   const killedMs = performance.timeOrigin + performance.now();
   await victim.end();
-  const opened = () => agents.ask<{ count: number; lastMs: number }>({ ask: "opened", sinceMs: killedMs });
+  const opened = () => agents.opened(killedMs);
   const { lastMs } = await waitUntil(
     "every agent is back",
     async () => {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
@@ -38,8 +37,6 @@ const limits = { silenceMs, surplus: { everyMs: 3_600_000, atOnce: 0 } };
 const controller = await startController(installation, id, { limits });
 const { store, membership, authority, fleet } = controller;
 createShards({ store, membership, log: silentLog });
-const loop = monitorEventLoopDelay({ resolution: 1 });
-loop.enable();
 
 answerQuestions({
   /** Machines in etcd and what enrols each. */
@@ -55,12 +52,6 @@ answerQuestions({
       counts[line] = (counts[line] ?? 0) + 1;
     }
     return counts;
-  },
-  /** How late the event loop was since the last time, ms; its own resolution of 1 ms is in it. */
-  async loop() {
-    const lag = { p50Ms: loop.percentile(50) / 1e6, p99Ms: loop.percentile(99) / 1e6, maxMs: loop.max / 1e6 };
-    loop.reset();
-    return lag;
   },
   /** A certificate with which a peer is a controller in the agents' eyes. */
   async peerIdentity() {

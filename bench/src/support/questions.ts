@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 
 type Answers = Readonly<Record<string, (question: never) => Promise<unknown>>>;
@@ -6,19 +7,31 @@ type Answers = Readonly<Record<string, (question: never) => Promise<unknown>>>;
 export type Question = { readonly number: number; readonly ask: string };
 export type Answer = { readonly number: number; readonly value?: unknown; readonly error?: string };
 
-/** Answers what the parent asks: `{ask: name, ...}`; besides the given names also `usage`, after a collection of garbage. */
+/**
+ * Answers what the parent asks: `{ask: name, ...}`; besides the given names also `usage`, after a collection of garbage, and
+ * `loop`: how late the event loop was since it was last asked for it, ms, with its own resolution of 1 ms in it.
+ */
 export function answerQuestions(answers: Answers): void {
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  const known: Answers = { usage, loop, ...answers };
   process.once("disconnect", () => process.exit());
   process.on("message", (question: Question) => void answer(question));
 
   async function answer(question: Question): Promise<void> {
     const { number, ask } = question;
     try {
-      const value = ask === "usage" ? await usage() : await answers[ask]?.(question as never);
+      const value = await known[ask]?.(question as never);
       process.send?.({ number, value } satisfies Answer);
     } catch (error) {
       process.send?.({ number, error: String(error) } satisfies Answer);
     }
+  }
+
+  async function loop() {
+    const lag = { p99Ms: delays.percentile(99) / 1e6, maxMs: delays.max / 1e6 };
+    delays.enable();
+    delays.reset();
+    return lag;
   }
 }
 
