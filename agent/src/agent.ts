@@ -29,7 +29,7 @@ import { createHeadroom, ownMemoryBytes } from "./upgrade/headroom.ts";
 import type { ReceivedCode } from "./upgrade/received-code.ts";
 import type { Predecessor } from "./upgrade/take-over.ts";
 import { handlers } from "./tasks/index.ts";
-import { TaskFailed } from "./tasks/task-failed.ts";
+import { TaskFailed } from "./task-failed.ts";
 import { createTaskRunner } from "./tasks/task-runner.ts";
 
 export interface AgentDeps {

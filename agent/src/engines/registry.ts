@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { runProgram } from "../host/run-program.ts";
+import type { EngineDeps } from "./engine-deps.ts";
 import type { Engine, EngineDriver } from "./engine-driver.ts";
-import { type EngineDeps, runProgram } from "./run-program.ts";
 
 /** An engine of the type and not here does not compile. Loaded when asked for: an agent runs one engine and starts fast. */
 const loaders = {

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { segmentsOf } from "../../keeper/segment-log.ts";
-import { ProgramFailed, type RunProgram } from "../engines/run-program.ts";
+import { ProgramFailed, type RunProgram } from "./run-program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
 
 /** Name of the component that is no part of the engine and ends by itself. */

@@ -5,7 +5,7 @@ import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts"
 import { agentSlots } from "../../keeper/succession.ts";
 import { programComponent } from "../host/engine-programs.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
-import { TaskFailed } from "../tasks/task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { InstanceFiles } from "./instance-files.ts";
 import type { InstanceRound } from "./instance-round.ts";
 import type { InstanceStatus } from "./instance-status.ts";

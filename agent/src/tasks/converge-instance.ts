@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ConvergeInstanceResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { TaskHandler } from "./task-handler.ts";
 
 export const convergeInstance: TaskHandler<"convergeInstance"> = {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type PayloadChunk, ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { CopyPayloadResultSchema, type PayloadRef } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { TaskHandler } from "./task-handler.ts";
 
 export const copyPayload: TaskHandler<"copyPayload"> = {

@@ -1,5 +1,5 @@
 import type { DatabasesFacet, EngineDriver, UsersFacet } from "../engines/engine-driver.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 
 /** Throws not_supported for an engine without users. */
 export function usersOf(driver: EngineDriver): UsersFacet {

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ExpectedUser, PutEngineUserResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { PutUserOptions } from "../engines/engine-driver.ts";
 import { usersOf } from "./facets.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { TaskHandler } from "./task-handler.ts";
 
 const expectations: Readonly<Record<ExpectedUser, PutUserOptions["expected"]>> = {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { SettleEngineChangeResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { databasesOf, usersOf } from "./facets.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { InputOf, TaskContext, TaskHandler } from "./task-handler.ts";
 
 export const settleEngineChange: TaskHandler<"settleEngineChange"> = {

@@ -10,7 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createLane } from "./lane.ts";
-import { TaskFailed } from "./task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
 
 /** What the context of a task is made from, besides the task itself. */

@@ -4,7 +4,7 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import type { UpgradeAgent } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
 import type { ControllerChannel } from "../session/controller-channel.ts";
-import { TaskFailed } from "../tasks/task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import { fetchPackage } from "./fetch-package.ts";
 import type { Headroom } from "./headroom.ts";
 import { type AgentWork, handOver } from "./hand-over.ts";

@@ -4,7 +4,7 @@ import { type AgentPackage, unpackAgent } from "@holdfast/common/agent-package.t
 import { ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { UpgradeAgent } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ControllerChannel } from "../session/controller-channel.ts";
-import { TaskFailed } from "../tasks/task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 
 const largestBytes = 64 << 20;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeeperClient } from "../host/keeper-client.ts";
-import { TaskFailed } from "../tasks/task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { HandOverState } from "./hand-over-state.ts";
 import { listenTo } from "./last-words.ts";
 

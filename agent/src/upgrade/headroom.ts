@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlGroup } from "../host/control-group.ts";
-import { TaskFailed } from "../tasks/task-failed.ts";
+import { TaskFailed } from "../task-failed.ts";
 
 export interface HeadroomDeps {
   readonly group: Pick<ControlGroup, "memoryNeededBytes" | "memoryLimitBytes">;

@@ -3,7 +3,8 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory } from "../../host/durable-file.ts";
 import type { Instance } from "../engine-driver.ts";
-import { type EngineDeps, ProgramFailed } from "../run-program.ts";
+import { ProgramFailed } from "../../host/run-program.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { dataDirectory, platform, program } from "./layout.ts";
 import { platformSql, template0Sql } from "./platform-sql.ts";
 

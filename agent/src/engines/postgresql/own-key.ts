@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { Instance } from "../engine-driver.ts";
-import type { EngineDeps } from "../run-program.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { ownKeyFile } from "./layout.ts";
 
 /** The machine's key, and the copy that is the engine's own. A copy has the time of what it was made from. */

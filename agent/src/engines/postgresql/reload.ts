@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
-import type { EngineDeps } from "../run-program.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { takeKey } from "./own-key.ts";
 import { withSession } from "./session.ts";
 

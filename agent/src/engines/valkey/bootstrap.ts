@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import type { Instance } from "../engine-driver.ts";
-import type { EngineDeps } from "../run-program.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { aclFile, dataDirectory, platform, secretFile } from "./layout.ts";
 
 /** Makes the data directory with the platform's user inside and nobody else. It appears whole or not at all. */

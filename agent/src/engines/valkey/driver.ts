@@ -1,5 +1,5 @@
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
-import type { EngineDeps } from "../run-program.ts";
+import type { EngineDeps } from "../engine-deps.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { command, listener } from "./command.ts";
 import { explainFailure, parseLog } from "./log.ts";

@@ -10,14 +10,6 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a driver needs from outside; tests run programs inside an image. */
-export interface EngineDeps {
-  readonly run: RunProgram;
-  /** As the user that the engine runs as, who owns its data. */
-  readonly runAsEngine: RunProgram;
-  randomBytes(size: number): Buffer;
-}
-
 /** A program of the engine failed; the message ends with the last lines of its output. */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type TaskFailure, TaskFailureSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineBusy, EngineRefused, type RefusalCode } from "../engines/engine-driver.ts";
+import { EngineBusy, EngineRefused, type RefusalCode } from "./engines/engine-driver.ts";
 
 /** Codes that a failure can have; whoever gave the task reads them. */
 export type TaskFailureCode =
