@@ -18,8 +18,8 @@ describe("an outage", () => {
   });
 
   storeOutages(its);
-  controllerOutages(its);
   agentOutages(its);
+  controllerOutages(its);
 
   it("of everything at once: the same services come back with the same data", async () => {
     const stopped = await its.services.createRunning("stopped", { database_type: "valkey" });

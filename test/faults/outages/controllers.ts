@@ -87,6 +87,7 @@ export function controllerOutages(its: OutageGround): void {
           everyMs: 200,
         },
       );
+      expectStatus(await its.platform.rest.delete(its.path("/database-users/taken_over")), 204);
       for (const gone of [id, made.id]) expectStatus(await its.platform.rest.delete(`/managed-services/${gone}`), 202);
       for (const gone of [id, made.id]) await its.services.gone(gone);
     } finally {
