@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { createLane } from "@holdfast/common/lane.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
   Lane as LaneName,
@@ -9,7 +10,6 @@ import {
   TaskResultSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Journal } from "../journal/journal.ts";
-import { createLane } from "./lane.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
 

@@ -1,5 +1,6 @@
 import { hash, verify } from "@node-rs/argon2";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createLane } from "@holdfast/common/lane.ts";
 import type { Sealer } from "../../secrets/sealer.ts";
 import { hashPurposes } from "../credential/credential.ts";
 
@@ -19,23 +20,13 @@ const mayWait = 64;
 /** The secret of the installation goes in as well: what is stolen from the store alone cannot be guessed at. */
 export function createPasswordHash(sealer: Sealer): PasswordHash {
   const options = { ...cost, secret: Buffer.from(sealer.keyedHash(hashPurposes.pepper, ""), "hex") };
-  const waiting: (() => void)[] = [];
-  let running = 0;
+  const lane = createLane(atOnce);
   let nobody: Promise<string> | undefined;
 
   async function taking<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
-      if (waiting.length >= mayWait)
-        throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
+    if (lane.waiting >= mayWait)
+      throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
+    return lane.run(work);
   }
 
   return {
