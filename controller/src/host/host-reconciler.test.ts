@@ -5,6 +5,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { HostUnreachable } from "../compute/compute-failure.ts";
+import { testHostFacts } from "../../../test/support/ready-host.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
@@ -22,21 +23,6 @@ import { keepOwnHost } from "./own-host.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
-const facts: HostFacts = {
-  provider: "process",
-  memoryTotalBytes: 64 * gib,
-  memoryFreeBytes: 60 * gib,
-  diskTotalBytes: 1000 * gib,
-  diskFreeBytes: 900 * gib,
-  tiers: [],
-  version: "1",
-  bootId: "b",
-  addressBlock: "127.98",
-  imageIds: [],
-  publicBlock: "",
-  publicTotal: 0,
-  publicFree: 0,
-};
 
 /** A host that answers or does not, as the test says. */
 function testLink(answers: () => boolean, told: () => HostFacts, closed: () => void = () => undefined): HostLink {
@@ -57,7 +43,7 @@ let hosts: Collection<HostObject>;
 let machines: Collection<MachineObject>;
 let runner: Runner;
 let up = true;
-let told = facts;
+let told = testHostFacts;
 const dialled: string[] = [];
 const left: string[] = [];
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
@@ -76,7 +62,7 @@ beforeAll(async () => {
         "own",
         testLink(
           () => true,
-          () => facts,
+          () => testHostFacts,
         ),
       ],
     ]),
@@ -151,9 +137,9 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
   });
 
   const before = host("far")?.object.status as HostObject["status"];
-  const little = { facts: { ...facts, memoryFreeBytes: 59.9 * gib }, images: before.images };
+  const little = { facts: { ...testHostFacts, memoryFreeBytes: 59.9 * gib }, images: before.images };
   expect(heardStatus(before, little)).toEqual({ reason: "" });
-  told = { ...facts, memoryFreeBytes: 30 * gib };
+  told = { ...testHostFacts, memoryFreeBytes: 30 * gib };
   await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes).toBe(30 * gib);
 
   up = false;

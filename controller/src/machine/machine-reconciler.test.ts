@@ -6,6 +6,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { machineObject } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
@@ -86,30 +87,15 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   }
 
   async function newMachine(spec: Partial<MachineSpecObject> = {}): Promise<string> {
-    const id = randomUUID();
-    const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
-    const unit = begin();
-    unit.create<MachineObject>("machine", {
-      metadata,
-      spec: {
-        owner: { kind: "managed-service", id: "s" },
-        engine: "postgresql",
-        version: "17",
-        image: "",
-        vcpu: 1,
-        memoryBytes: gib,
-        rootBytes: gib,
-        diskBytes: gib,
-        zone: "local",
-        storageTier: "maxiops",
-        hostId: "local",
-        apart: "preferred",
-        power: "on",
-        serverNames: [],
-        ...spec,
-      },
-      status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
+    const machine = machineObject({
+      owner: { kind: "managed-service", id: "s" },
+      hostId: "local",
+      rootBytes: gib,
+      ...spec,
     });
+    const { id } = machine.metadata;
+    const unit = begin();
+    unit.create("machine", machine);
     await unit.commit();
     return id;
   }
