@@ -57,14 +57,15 @@ export function createIdempotentCalls({ kept, log }: { kept: KeptAnswers; log: L
 }
 
 /** The key of a request with all that it is bound to; throws INVALID_REQUEST for one that is no key. */
-export function idempotencyOf(
-  key: string,
-  principal: Principal | undefined,
-  verb: string,
-  path: string,
-  body: JsonObject,
-  encode: Idempotency["encode"],
-): Idempotency {
+export function idempotencyOf(asked: {
+  readonly key: string;
+  readonly principal: Principal | undefined;
+  readonly verb: string;
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly encode: Idempotency["encode"];
+}): Idempotency {
+  const { key, principal, verb, path, body, encode } = asked;
   if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
     const faults = createFaults();
     faults.parameter("Idempotency-Key", "invalid_key", "must be 1 to 255 printable ASCII characters");

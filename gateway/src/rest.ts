@@ -27,6 +27,15 @@ interface Target {
   readonly events: SendEvents | undefined;
 }
 
+/** A request whose caller and body are known. */
+interface Asked {
+  readonly exchange: Exchange;
+  readonly target: Target;
+  readonly match: Match<Target>;
+  readonly principal: Principal | undefined;
+  readonly body: ParsedBody;
+}
+
 /** Serves the methods that have an HTTP rule. Throws the HoldfastError of a request that is refused. */
 export function createRest(
   methods: readonly ApiMethod[],
@@ -72,8 +81,8 @@ export function createRest(
     });
     const body = hasBody(request) ? await bodyOf(exchange, method, principal) : emptyBody;
     const key = target.rest.verb === "POST" ? headerOf(request, "idempotency-key") : undefined;
-    if (key === undefined) return once(exchange, target, match, principal, body);
-    return keyed(exchange, target, match, principal, body, key);
+    const asked = { exchange, target, match, principal, body };
+    return key === undefined ? once(asked) : keyed(asked, key);
   };
 
   async function bodyOf(exchange: Exchange, method: ApiMethod, principal: Principal | undefined): Promise<ParsedBody> {
@@ -85,14 +94,9 @@ export function createRest(
     }
   }
 
-  async function once(
-    exchange: Exchange,
-    target: Target,
-    match: Match<Target>,
-    principal: Principal | undefined,
-    body: ParsedBody,
-  ) {
-    const { input, call } = prepare(exchange, target, match, principal, body, undefined);
+  async function once(asked: Asked) {
+    const { exchange, target } = asked;
+    const { input, call } = prepare(asked, undefined);
     if (call.minRevision !== undefined && target.method.readOnly) await deps.reached(call.minRevision, revisionWaitMs);
     if (target.events !== undefined && (input as { follow?: boolean }).follow === true) {
       return target.events(exchange, input, call);
@@ -102,14 +106,8 @@ export function createRest(
     send(exchange, status, Object.assign(call.answerHeaders, headers), text);
   }
 
-  function prepare(
-    exchange: Exchange,
-    target: Target,
-    match: Match<Target>,
-    principal: Principal | undefined,
-    body: ParsedBody,
-    idempotency: Idempotency | undefined,
-  ) {
+  function prepare(asked: Asked, idempotency: Idempotency | undefined) {
+    const { exchange, target, match, principal, body } = asked;
     const faults: Faults = createFaults();
     const input = target.input(match.variables, exchange.query, body, faults);
     const { request } = exchange;
@@ -126,25 +124,20 @@ export function createRest(
   }
 
   /** A POST with an Idempotency-Key: refusals are answers too, and kept like them. */
-  async function keyed(
-    exchange: Exchange,
-    target: Target,
-    match: Match<Target>,
-    principal: Principal | undefined,
-    body: ParsedBody,
-    key: string,
-  ) {
+  async function keyed(asked: Asked, key: string) {
+    const { exchange, target, principal, body } = asked;
     let isKept = false;
     let call: RestCall | undefined;
     const encode = (output: object): KeptAnswer => {
       isKept = true;
       return target.answer(output);
     };
-    const idempotency = idempotencyOf(key, principal, target.rest.verb, exchange.path, body.value, encode);
+    const { verb } = target.rest;
+    const idempotency = idempotencyOf({ key, principal, verb, path: exchange.path, body: body.value, encode });
     const signal = AbortSignal.timeout(keptTimeoutMs);
     const { answer, replayed } = await idempotent.run(idempotency, signal, async () => {
       try {
-        const prepared = prepare(exchange, target, match, principal, body, idempotency);
+        const prepared = prepare(asked, idempotency);
         call = prepared.call;
         const output = await target.method.handle(prepared.input, call);
         return { answer: target.answer(output), isKept };

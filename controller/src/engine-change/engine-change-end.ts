@@ -17,15 +17,20 @@ export interface EndDeps {
   readonly clock: Clock;
 }
 
+/** A change with what belongs to it; undefined what is gone, and the attempt where none was recorded. */
+export interface EngineChangeRecords {
+  readonly change: Stored<EngineChangeObject>;
+  readonly operation: Stored<OperationObject> | undefined;
+  readonly service: Stored<ManagedServiceObject> | undefined;
+  readonly attempt: TaskState | undefined;
+}
+
 export type EndStep = Extract<EngineChangeStep, { kind: "taken" | "fail" | "cancel" }>;
 
 /** Ends the operation unless it is over, forgets the change, and keeps of the user what the engine has, in one transaction. */
 export async function endEngineChange(
   step: EndStep,
-  change: Stored<EngineChangeObject>,
-  operation: Stored<OperationObject> | undefined,
-  service: Stored<ManagedServiceObject> | undefined,
-  attempt: TaskState | undefined,
+  { change, operation, service, attempt }: EngineChangeRecords,
   { users, begin, clock }: EndDeps,
   signal: AbortSignal,
 ): Promise<bigint> {

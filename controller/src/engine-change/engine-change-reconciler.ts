@@ -43,7 +43,8 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
     const now = deps.clock.now();
     const observed = observe(change.object, operation?.object, service?.object);
     const end = async (step: EndStep) => {
-      const revision = await endEngineChange(step, change, operation, service, observed.task, deps, signal);
+      const records = { change, operation, service, attempt: observed.task };
+      const revision = await endEngineChange(step, records, deps, signal);
       await changes.reached(revision, 1_000);
       logEnd(change.object, step);
       return settled;

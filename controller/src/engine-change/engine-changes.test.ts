@@ -118,7 +118,8 @@ async function end(serviceId: string, step: EndStep): Promise<void> {
   const service = await collections.services.fresh(serviceId);
   if (operation === undefined) throw new Error("the change has no operation");
   const deps = { users: collections.databaseUsers, begin, clock };
-  await endEngineChange(step, change, operation, service, undefined, deps, new AbortController().signal);
+  const records = { change, operation, service, attempt: undefined };
+  await endEngineChange(step, records, deps, new AbortController().signal);
 }
 
 const taken: EndStep = { kind: "taken", role: "readwrite" };
