@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "../../../test/support/engine-machine.ts";
@@ -39,7 +40,6 @@ export interface ConformanceClient {
   close(): Promise<void>;
 }
 
-const defaultUser = "app_user";
 const inside = "127.9.9.1";
 const outside = "127.9.9.2";
 

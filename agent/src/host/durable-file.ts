@@ -1,11 +1,12 @@
 import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Replaces a file as a whole; after a crash it is the old one or the new one. Resolves when it is on the disk. */
 export async function writeDurably(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
   await replace(path, content, mode, (file) => file.sync());
-  await syncDirectory(dirname(path));
+  await syncPath(dirname(path));
 }
 
 /** Replaces a file as a whole for whoever reads it; after a power cut it may hold anything. */
@@ -40,15 +41,5 @@ export async function readIfThere(path: string): Promise<Buffer | undefined> {
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
-  }
-}
-
-/** Resolves when the names in the directory are on the disk. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

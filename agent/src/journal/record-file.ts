@@ -1,7 +1,8 @@
 import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { readIfThere, syncDirectory } from "../host/durable-file.ts";
+import { syncPath } from "@holdfast/common/sync-path.ts";
+import { readIfThere } from "../host/durable-file.ts";
 
 /** An append-only file of JSON records. After a crash it holds every record whose append had resolved. */
 export interface RecordFile<R> {
@@ -29,7 +30,7 @@ export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
   let file: FileHandle = await open(path, "a", 0o600);
   await file.truncate(goodBytes);
   await file.sync();
-  await syncDirectory(dirname(path));
+  await syncPath(dirname(path));
   let sizeBytes = goodBytes;
   let batch: { lines: string; done: Promise<void> } | undefined;
   let last: Promise<void> = Promise.resolve();
@@ -48,7 +49,7 @@ export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
     await draft.sync();
     await draft.close();
     await rename(`${path}.new`, path);
-    await syncDirectory(dirname(path));
+    await syncPath(dirname(path));
     const before = file;
     file = await open(path, "a", 0o600);
     await before.close();

@@ -8,7 +8,8 @@ import {
   mainFile,
   versionFile,
 } from "@holdfast/common/agent-package.ts";
-import { readIfThere, syncDirectory } from "../host/durable-file.ts";
+import { syncPath } from "@holdfast/common/sync-path.ts";
+import { readIfThere } from "../host/durable-file.ts";
 
 /** What this agent runs from, and the code that controllers sent to the machine's own disk. */
 export interface ReceivedCode {
@@ -61,13 +62,13 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
         await mkdir(draft, { recursive: true, mode: 0o700 });
         for (const { name, text } of files) await write(join(draft, name), text);
         await write(join(draft, versionFile), JSON.stringify({ release, digest }));
-        await syncDirectory(draft);
+        await syncPath(draft);
         await rename(draft, home);
       } catch (error) {
         await rm(draft, { recursive: true, force: true });
         throw error;
       }
-      await syncDirectory(directory);
+      await syncPath(directory);
       return join(home, mainFile);
     },
     async removeOthers(digest) {

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { EngineDatabase } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import {
@@ -10,7 +11,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/database_pb.ts";
 import type { EngineChanges } from "../engine-change/engine-changes.ts";
 import type { EngineTasks } from "../managed-service/engine-task.ts";
-import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import { type Cursors, defaultPageSize } from "../page/cursor.ts";

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { EngineUserState } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import {
@@ -16,7 +17,7 @@ import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { auditOf } from "../access/caller.ts";
 import type { EngineChanges } from "../engine-change/engine-changes.ts";
 import type { EngineTasks } from "../managed-service/engine-task.ts";
-import { defaultUser, type ManagedServiceObject } from "../managed-service/managed-service.ts";
+import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
 import { type Cursors, defaultPageSize } from "../page/cursor.ts";

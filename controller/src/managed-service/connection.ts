@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { privateNameOf } from "../zone/private-name.ts";
-import { defaultDatabase, defaultUser, type ManagedServiceObject } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import { roleOf } from "./managed-service-message.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one

@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
+import { defaultDatabase } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { EngineUserSchema, type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineStatus } from "../machine/machine.ts";
-import { defaultDatabase, type ManagedServiceObject, type NodeSpec } from "./managed-service.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 
 const gib = 1024 ** 3;
 

@@ -1,5 +1,6 @@
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import {
   type ManagedService,
@@ -24,7 +25,7 @@ import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { connectionOf } from "./connection.ts";
 import { createHeardServices } from "./heard-services.ts";
-import { defaultUser, type ManagedServiceObject } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import { managedServiceMessage, nodeMessage, type PendingSummary } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
 import { placeService } from "./placement.ts";

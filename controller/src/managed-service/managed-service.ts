@@ -113,6 +113,3 @@ export function primaryOf(service: ManagedServiceObject): NodeSpec {
   if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);
   return primary;
 }
-
-export const defaultUser = "app_user";
-export const defaultDatabase = "defaultdb";

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { link, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { checkKey, ObjectExists, type ObjectFacts, type ObjectStore } from "./object-store.ts";
 
@@ -28,7 +29,8 @@ export function createDirectoryStore(directory: string): ObjectStore {
         throw hasCode(error, "EEXIST") ? new ObjectExists(key) : error;
       }
     } else await rename(temporary, path);
-    await syncDirectory(dirname(path));
+    // So that the name survives a loss of power as well.
+    await syncPath(dirname(path));
   }
 
   return {
@@ -101,16 +103,6 @@ async function writeDurably(path: string, body: AsyncIterable<Uint8Array>, signa
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** So that the name survives a loss of power as well. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

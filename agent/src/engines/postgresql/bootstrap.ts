@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import { syncDirectory } from "../../host/durable-file.ts";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { Instance } from "../engine-driver.ts";
 import { ProgramFailed } from "../../host/run-program.ts";
 import type { EngineDeps } from "../engine-deps.ts";
@@ -35,7 +35,7 @@ export async function bootstrap(
   const method = Number(version) >= 17 ? ["--sync-method=syncfs"] : [];
   await run([program(instance, "initdb"), "--sync-only", ...method, `--pgdata=${partial}`], { signal });
   await rename(partial, directory);
-  await syncDirectory(instance.paths.data);
+  await syncPath(instance.paths.data);
 }
 
 const quiet = ["-c", "log_checkpoints=off", "-c", "wal_level=replica"];

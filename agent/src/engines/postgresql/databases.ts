@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
+import { defaultDatabase } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type ChangeOptions, type DatabasesFacet, EngineRefused, type Instance } from "../engine-driver.ts";
-import { defaultDatabase, isReserved } from "./layout.ts";
+import { isReserved } from "./layout.ts";
 import { withTurn } from "./change.ts";
 import { refusalOf } from "./refusal.ts";
 import { codeOf, identifier, type Session, withSession } from "./session.ts";

@@ -11,9 +11,6 @@ export const groups = {
   readonly: "holdfast_readonly",
 } as const;
 
-export const defaultUser = "app_user";
-export const defaultDatabase = "defaultdb";
-
 /** Schemas of the platform inside users' databases, out of the groups' reach. */
 export const platformSchemas = [platform, "_mdb_auth", "mdb_queue"] as const;
 

@@ -1,4 +1,5 @@
-import { defaultDatabase, defaultUser, groups, platform, platformSchemas } from "./layout.ts";
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { groups, platform, platformSchemas } from "./layout.ts";
 import { createRole } from "./put-user.ts";
 
 /**

@@ -1,6 +1,7 @@
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { EngineRefused } from "../engine-driver.ts";
-import { defaultUser, groups, isReserved } from "./layout.ts";
+import { groups, isReserved } from "./layout.ts";
 import { identifier, literal } from "./session.ts";
 
 /** As RFC 5803 and PostgreSQL write it; anything else would be taken as a plain password. */

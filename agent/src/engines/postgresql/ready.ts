@@ -2,9 +2,10 @@ import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import type { Instance } from "../engine-driver.ts";
 import { identifier, codeOf, type Session, withSession } from "./session.ts";
-import { dataDirectory, defaultDatabase, defaultUser, platform } from "./layout.ts";
+import { dataDirectory, platform } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
 
 /**

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import {
   type EngineUser,
   type EngineUserState,
@@ -12,7 +13,7 @@ import {
   type UsersFacet,
 } from "../engine-driver.ts";
 import { boundsOf, withTurn } from "./change.ts";
-import { defaultUser, groups, isReserved } from "./layout.ts";
+import { groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
 import { refusalOf } from "./refusal.ts";
 import { identifier, literal, type Session, withSession } from "./session.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { Instance } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { aclFile, dataDirectory, platform, secretFile } from "./layout.ts";
@@ -23,10 +24,5 @@ export async function bootstrap({ randomBytes }: EngineDeps, instance: Instance)
   await writeFile(secretFile(made), secret, { mode: 0o600, flush: true });
   await rename(dataDirectory(made), directory);
   await rm(made.paths.data, { recursive: true, force: true });
-  const handle = await open(instance.paths.data, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await syncPath(instance.paths.data);
 }

@@ -3,7 +3,6 @@ import type { Instance, InstancePaths } from "../engine-driver.ts";
 
 /** The platform's user; names that begin so are ours. */
 export const platform = "holdfast";
-export const defaultUser = "app_user";
 
 /** Users have databases 0 to 15; the platform's probe writes in this one. */
 export const platformDatabase = 16;

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { EngineRefused, type UsersFacet } from "../engine-driver.ts";
 import { accessOf, roleProbes } from "./access.ts";
-import { defaultUser, isReserved } from "./layout.ts";
+import { isReserved } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 
 export const users: UsersFacet = {

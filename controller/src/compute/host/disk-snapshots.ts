@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, open, rename, rm, stat, truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { namesIn } from "./atomic-file.ts";
@@ -79,7 +80,7 @@ async function replaceByClone(from: string, to: string, place: string, sizeBytes
     await file.close();
   }
   await rename(written, to);
-  await syncDirectory(dirname(to));
+  await syncPath(dirname(to));
 }
 
 const withoutReflinks =
@@ -112,14 +113,5 @@ async function sizeOf(path: string): Promise<number | undefined> {
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r");
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

@@ -1,6 +1,7 @@
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { MachineSpec } from "../compute-provider.ts";
@@ -112,7 +113,7 @@ export function createSpares(deps: SparesDeps): Spares {
         await rm(join(paths.directory, name), { recursive: true, force: true });
       }
       // It may lie here for long: a power cut must not leave a description of half a disk.
-      await syncFile(disk === "loop" ? paths.diskFile : paths.dataDirectory);
+      await syncPath(disk === "loop" ? paths.diskFile : paths.dataDirectory);
       await writeAtomically(descriptionIn(paths.directory), JSON.stringify(spare));
       await rename(paths.directory, join(parent, String(number)));
     } catch (error) {
@@ -218,14 +219,4 @@ export function createSpares(deps: SparesDeps): Spares {
 /** Another machine took the spare first. */
 function unlessTaken(error: unknown): void {
   if (!hasCode(error, "ENOENT")) throw error;
-}
-
-/** Of a directory only its names: what is in the files, initdb has synced. */
-async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
