@@ -13,9 +13,10 @@ import { createEngineChangeWork } from "./engine-change/engine-change-reconciler
 import type { RunningFleet } from "./fleet/running-fleet.ts";
 import type { History } from "./history/history.ts";
 import type { HostLinks } from "./host/host-links.ts";
-import { holdsServices } from "./host/host.ts";
+import { type HostObject, holdsServices } from "./host/host.ts";
 import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
-import { whenHoldsChange } from "./host/host-holds.ts";
+import { whenHostsChange } from "./host/host-changes.ts";
+import { imagesInShort } from "./host/host-images.ts";
 import { createHostPathWork } from "./host/host-path-reconciler.ts";
 import { createHostWork } from "./host/host-reconciler.ts";
 import type { MachinePlacement } from "./machine/machine-steps.ts";
@@ -115,7 +116,7 @@ export function reconciledOf(deps: ReconciledDeps): Reconciled[] {
       users: collections.databaseUsers,
     }),
     createAuthorityRotation(deps),
-    createImageRegister({ ...deps, nodeImages: collections.nodeImages, machines }),
+    createImageRegister({ ...deps, nodeImages: collections.nodeImages, hosts: collections.hosts, machines }),
     ...(deps.agentPace === undefined
       ? []
       : [createAgentRolloutWork({ ...deps, machines, rollouts: collections.rollouts, pace: deps.agentPace })]),
@@ -187,7 +188,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
         fleet.subscribe(machineChanged),
-        whenHoldsChange(hosts, (hostId) => {
+        whenHostsChange(hosts, hostInShort, (hostId) => {
           for (const { object } of machines.values())
             if (object.spec.hostId === hostId) machineChanged(object.metadata.id);
         }),
@@ -234,11 +235,16 @@ function inputsOf(id: string, { collections, fleet }: ReconciledDeps): string {
     const observedAt = fleet.observation(node.id)?.observedAt ?? 0;
     const machine = collections.machines.get(node.id);
     const host = collections.hosts.get(machine?.object.spec.hostId ?? "")?.object;
-    const held = host !== undefined && holdsServices(host);
-    return `${machine?.modRevision ?? 0} ${held} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
+    const told = host === undefined ? "" : hostInShort(host);
+    return `${machine?.modRevision ?? 0} ${told} ${fleet.session(node.id)?.bootId ?? ""} ${observedAt}`;
   });
   const images = [...collections.nodeImages.values()].map(({ modRevision }) => modRevision);
   return `${service?.modRevision ?? 0} ${parts.join(" ")} ${images.join(" ")}`;
+}
+
+/** What a service reads of a host that it is on. */
+function hostInShort(host: HostObject): string {
+  return `${holdsServices(host)} ${imagesInShort(host)}`;
 }
 
 function idsOf(collection: { values(): Iterable<{ object: { metadata: { id: string } } }> }): Iterable<string> {

@@ -14,7 +14,7 @@ export interface ImageManifest extends ImageContents {
   readonly suite: Suite;
   /** What making it took; absent until it was made once. */
   readonly made?: {
-    /** Milliseconds since 1970. */
+    /** The first time, on whichever host; milliseconds since 1970. */
     readonly at: number;
     /** From the fetched packages to the finished tree. */
     readonly ms: number;
@@ -62,7 +62,7 @@ export async function readManifests(imagesDir: string): Promise<ImageManifest[]>
 /** Notes in the manifest what it took to make this directory, and how large that is. */
 export async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
   const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
-  const made = { at: Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
+  const made = { at: manifest.made?.at ?? Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
   await writeManifest(imagesDir, { ...manifest, made });
 }
 

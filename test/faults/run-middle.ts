@@ -1,6 +1,7 @@
 // Kills at each step of an image's replacement and of an agent's upgrade:
 // npm run faults -- --middle [--seed N] [--only images|spoiling|agents] [--rounds N]
 import { parseArgs } from "node:util";
+import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { createChangingImages } from "../support/changing-images.ts";
@@ -50,6 +51,11 @@ try {
     const stop = new AbortController();
     // What is made has the newest, and must be well.
     await images.choose(images.first);
+    const isNewest = async () =>
+      (await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}))).images.some(
+        ({ id, newestOf }) => id === images.first && newestOf.length > 0,
+      );
+    await waitUntil("what is made is made from the first image", isNewest);
     const service = await services.createRunning(`kept-${engine}`, { database_type: engine });
     const writer = await writers[engine](platform, service, stop.signal);
     try {

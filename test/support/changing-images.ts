@@ -21,6 +21,10 @@ export interface ChangingImages {
    * manifest tells of newer versions than they have, so none of them is ever what it was to be.
    */
   readonly spoiling: string;
+  /** Nothing is known of this one any more, as on a host that never had it. */
+  hide(id: string): void;
+  /** It is there again. */
+  bring(id: string): void;
   /** From now on whatever is made without a choice has this one. */
   choose(id: string): Promise<void>;
   close(): void;
@@ -66,8 +70,15 @@ export function createChangingImages({ looksOlder }: { readonly looksOlder: bool
     ready: "[ -e appendonlydir ]",
   });
   writeFileSync(newestPath(imagesDir, "trixie"), first);
+  const hidden = join(cache, "hidden");
+  mkdirSync(hidden);
+  function move(id: string, from: string, to: string): void {
+    for (const name of [id, `${id}.json`]) renameSync(join(from, name), join(to, name));
+  }
   return {
     cache,
+    hide: (id) => move(id, imagesDir, hidden),
+    bring: (id) => move(id, hidden, imagesDir),
     first,
     good,
     equal,

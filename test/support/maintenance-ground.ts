@@ -24,6 +24,7 @@ import type { Maintenance, MaintenanceService } from "@holdfast/proto/holdfast/v
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { startTestEtcd } from "./etcd.ts";
+import { readyHost } from "./ready-host.ts";
 
 export const hourMs = 3_600_000;
 const monday = Date.parse("2026-11-16T12:00:00Z");
@@ -120,6 +121,7 @@ export async function startMaintenanceGround() {
       const facts = [
         { engine: "postgresql", version: "17", available: true, image: "trixie-2", engineVersion: "17.11" },
       ];
+      unit.create("host", readyHost("a", {}, { imageIds: ["trixie-1", "trixie-2"] }));
       for (const image of registerChanges(facts, [], new Set(), monday - hourMs).added)
         unit.create("node-image", image);
       await collections.reached(await unit.commit(), 30_000);
@@ -131,6 +133,7 @@ export async function startMaintenanceGround() {
       for (const stored of collections.services.values()) unit.remove("managed-service", stored);
       for (const stored of collections.operations.values()) unit.remove("operation", stored);
       for (const stored of collections.machines.values()) unit.remove("machine", stored);
+      for (const stored of collections.hosts.values()) unit.remove("host", stored);
       for (const stored of collections.nodeImages.values()) unit.remove("node-image", stored);
       const record = await collections.brakeRecords.fresh(brakeRecordId);
       if (record !== undefined) unit.remove("maintenance-brake", record);
@@ -160,7 +163,8 @@ export async function startMaintenanceGround() {
           spec: { ...spec, ...counts },
           status: { ...status, ...change },
         } as unknown as ManagedServiceObject);
-        unit.create("machine", { metadata, spec: { image: "trixie-1" }, status: {} } as unknown as MachineObject);
+        const placed = { image: "trixie-1", hostId: "a" };
+        unit.create("machine", { metadata, spec: placed, status: {} } as unknown as MachineObject);
         return id;
       });
       await collections.reached(await unit.commit(), 30_000);

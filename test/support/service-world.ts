@@ -21,6 +21,7 @@ import { advance } from "@holdfast/controller/managed-service/service-advance.ts
 import { refuseWhileBusy, requestVerb, type Verb } from "@holdfast/controller/managed-service/service-verbs.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect } from "vitest";
+import { readyHost } from "./ready-host.ts";
 import { newServiceObject, node } from "./service-object.ts";
 
 /** What a newer image may not do; nothing of it is the good image's. */
@@ -48,6 +49,7 @@ export const asks = ["start", "stop", "restart", "delete", "maintain"] as const 
 )[];
 type Ask = (typeof asks)[number];
 
+const hosts = [readyHost("a", {}, { imageIds: ["old", "new"] })];
 const images: NodeImageObject[] = ["old", "new"].map((id, index) => ({
   metadata: { id, name: id, organizationId: "", generation: 1, createdAt: index, updatedAt: 0 },
   spec: { engines: [{ engine: "postgresql", version: "17", engineVersion: `17.${index}` }], urgent: null },
@@ -205,7 +207,8 @@ export function createServiceWorld(broken: Broken = {}) {
     /** As the API does it; what it refuses changes nothing. */
     maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
-      const world: MaintenanceWorld = { images, image: machine?.spec.image ?? "", instance, noSnapshots: "", now };
+      const image = machine?.spec.image ?? "";
+      const world: MaintenanceWorld = { images, hosts, image, instance, noSnapshots: "", now };
       const updates = pendingUpdates(service, world);
       if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
       try {

@@ -145,6 +145,40 @@ describe("a second host that joined by a file", () => {
     const ask = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
+    it("keeps them from an image that only another host has, and tells operators which host lacks it", async () => {
+      const elsewhere = createChangingImages({ looksOlder: false });
+      const late = newSecondHost();
+      const behind = async () =>
+        (await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listMaintenance({}))).services;
+      try {
+        images.hide(images.good);
+        await elsewhere.choose(images.good);
+        const [port] = await freePorts(1);
+        const added = { hostId: "late", zone: "west", address: `127.0.0.1:${port}` };
+        const { joinFile } = await hosts((rpcs) => rpcs.addHost(added));
+        await late.start(joinFile, [], { HOLDFAST_CACHE: elsewhere.cache });
+        const waits = await waitUntil("both wait for it", async () => {
+          const waiting = (await behind()).filter(({ awaitedImage }) => awaitedImage === images.good);
+          return waiting.length === 2 && waiting;
+        });
+        for (const { updateIds, awaitedReason } of waits) {
+          expect(updateIds).toEqual([]);
+          expect(awaitedReason).toMatch(/^Not on second: run holdfast images update trixie there/);
+        }
+        const { images: all } = await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}));
+        expect(all.find(({ id }) => id === images.good)).toMatchObject({ missingOn: ["second"], services: 0 });
+        const asked = await platform.rest.post(path(cache, "/maintenance/apply"), { update_ids: [images.good] });
+        expect(asked.status).toBe(400);
+        images.bring(images.good);
+        for (const service of [cache, database]) await pending(service, images.good);
+        expect((await behind()).map(({ awaitedImage }) => awaitedImage)).toEqual(["", ""]);
+      } finally {
+        await late.remove();
+        await hosts((rpcs) => rpcs.removeHost({ hostId: "late" }));
+        elsewhere.close();
+      }
+    }, 120_000);
+
     it("brings an urgent image to all of them by itself, with data and parameters that wait, though the host's program is killed", async () => {
       expect(await ask("SET", "kept", "before")).toBe("OK");
       const rows = await count();

@@ -11,7 +11,9 @@ import {
 import { auditOf } from "../access/caller.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "../maintenance/maintenance-world.ts";
 import type { NodeImageObject, NodeImageSpec } from "../maintenance/node-image.ts";
-import { pendingUpdates } from "../maintenance/pending-updates.ts";
+import { type AwaitedImage, missingOn } from "../maintenance/image-offer.ts";
+import { awaitedImage, pendingUpdates } from "../maintenance/pending-updates.ts";
+import type { HostObject } from "../host/host.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
 import { adminPage } from "../page/admin-page.ts";
@@ -24,13 +26,17 @@ export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
+  readonly hosts: Collection<HostObject>;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
 
+/** So many hosts are named. */
+const mostNamed = 20;
+
 /** Operators see how far the fleet is behind, and mark images that cannot wait. */
 export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
-  const { nodeImages, services, cursors, clock } = deps;
+  const { nodeImages, hosts, services, cursors, clock } = deps;
 
   function shownImage({ metadata, spec, status }: NodeImageObject): MessageInitShape<typeof ImageSchema> {
     const { urgent } = spec;
@@ -48,6 +54,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       services: from,
       takenBack,
       urgent: urgent !== null,
+      missingOn: missingOn({ metadata, spec, status }, objectsOf(nodeImages), objectsOf(hosts)).slice(0, mostNamed),
       ...(urgent && {
         noticeHours: urgent.noticeHours,
         reason: urgent.reason,
@@ -80,6 +87,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     const times = updates.flatMap(({ applyAt }) => (applyAt === null ? [] : [applyAt]));
     const operation = maintenanceOf(service);
     const { refused } = status.maintenance;
+    const awaited = awaitedImage(service, world);
     return {
       serviceId: metadata.id,
       organizationId: metadata.organizationId,
@@ -95,6 +103,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       }),
       snapshot: snapshotOf(service),
       leftSnapshotReason: leftSnapshotOf(service)?.reason ?? "",
+      ...(awaited && { awaitedImage: awaited.image.metadata.id, awaitedReason: awaitedReason(awaited) }),
       ...(refused && { takenBack: refused.image, takenBackReason: refused.message }),
     };
   }
@@ -126,15 +135,29 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
 
     listMaintenance: async ({ page }, call) => {
       const now = clock.now();
-      const isOfNote = (service: ManagedServiceObject) =>
-        service.status.maintenance.refused !== null ||
-        maintenanceOf(service) !== undefined ||
-        snapshotOf(service) !== "" ||
-        leftSnapshotOf(service) !== undefined ||
-        pendingUpdates(service, maintenanceWorld(service, deps, now)).length > 0;
+      const isOfNote = (service: ManagedServiceObject) => {
+        const { refused } = service.status.maintenance;
+        if (refused !== null || maintenanceOf(service) !== undefined || snapshotOf(service) !== "") return true;
+        if (leftSnapshotOf(service) !== undefined) return true;
+        const world = maintenanceWorld(service, deps, now);
+        return pendingUpdates(service, world).length > 0 || awaitedImage(service, world) !== undefined;
+      };
       const { items, nextCursor } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
       return { services: items.map((service) => shownService(service, now)), nextCursor };
     },
   };
   return serve(MaintenanceService, handlers);
+}
+
+/** For operators: why the service does not get it, and what to do. */
+function awaitedReason({ image, missingOn: hosts }: AwaitedImage): string {
+  const { urgent } = image.spec;
+  const suite = image.metadata.id.split("-")[0];
+  const [named, more] = [hosts.slice(0, mostNamed).join(", "), hosts.length > mostNamed ? " and others" : ""];
+  const why = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
+  return `Not on ${named}${more}: run holdfast images update ${suite} there.${why}`;
+}
+
+function objectsOf<R>(collection: { values(): Iterable<{ readonly object: R }> }): R[] {
+  return [...collection.values()].map(({ object }) => object);
 }

@@ -178,6 +178,8 @@ export interface ImageFacts {
   readonly image?: string;
   /** The engine's full version in that image, such as `17.11`. */
   readonly engineVersion?: string;
+  /** When that image was made first, on whichever host; milliseconds since 1970. */
+  readonly madeAt?: number;
   /** Versions of the libraries in that image that order texts, by their names: `libc`, `ICU`. */
   readonly textLibraries?: Readonly<Record<string, string>>;
 }

@@ -138,7 +138,13 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
 
   const before = host("far")?.object.status as HostObject["status"];
   const little = { facts: { ...testHostFacts, memoryFreeBytes: 59.9 * gib }, images: before.images };
-  expect(heardStatus(before, little)).toEqual({ reason: "" });
+  expect(heardStatus(before, little, 5)).toEqual({ reason: "" });
+  const [image] = before.images;
+  const made = { ...image, available: true, engine: "postgresql", version: "17", image: "trixie-1" };
+  const first = heardStatus(before, { facts: testHostFacts, images: [made] }, 5);
+  expect(first).toMatchObject({ images: [made], imageSince: { "trixie-1": 5 } });
+  const next = { facts: testHostFacts, images: [made, { ...made, version: "18", image: "sid-1" }] };
+  expect(heardStatus({ ...before, ...first }, next, 9).imageSince).toEqual({ "trixie-1": 5, "sid-1": 9 });
   told = { ...testHostFacts, memoryFreeBytes: 30 * gib };
   await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes).toBe(30 * gib);
 

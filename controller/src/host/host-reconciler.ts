@@ -10,6 +10,7 @@ import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import type { HostObject, HostStatus } from "./host.ts";
+import { sinceOf } from "./host-images.ts";
 import { type HostEvent, hostLifecycle } from "./host-lifecycle.ts";
 import type { HostLinks } from "./host-links.ts";
 
@@ -62,7 +63,7 @@ export function createHostWork(deps: HostWorkDeps): Reconciled {
         try {
           const answer = await ask(links, id, signal);
           silentSince.delete(id);
-          await writeHostStatus(id, "answered", (before) => heardStatus(before, answer), deps, signal);
+          await writeHostStatus(id, "answered", (before) => heardStatus(before, answer, clock.now()), deps, signal);
           return again(everyMs, "what it has");
         } catch (error) {
           if (signal.aborted) throw error;
@@ -127,10 +128,14 @@ async function ask(links: HostLinks, id: string, signal: AbortSignal): Promise<H
 }
 
 /** Pure: what changes by an answer. Figures that hardly moved stay as they are, so that nobody is woken for them. */
-export function heardStatus(before: HostStatus, { facts, images }: HostAnswer): Partial<HostStatus> {
+export function heardStatus(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
   const isNew = before.facts === null || isMaterial(before.facts, facts);
   const sameImages = JSON.stringify(before.images) === JSON.stringify(images);
-  return { reason: "", ...(isNew && { facts }), ...(!sameImages && { images }) };
+  return {
+    reason: "",
+    ...(isNew && { facts }),
+    ...(!sameImages && { images, imageSince: sinceOf(before, images, now) }),
+  };
 }
 
 function isMaterial(before: HostFacts, after: HostFacts): boolean {

@@ -36,6 +36,8 @@ export interface HostStatus extends EnrolledStatus {
   /** What it told last; null before its first word. */
   readonly facts: HostFacts | null;
   readonly images: readonly ImageFacts[];
+  /** Since when each of these images is the newest there, by its id; absent before anybody noted it. */
+  readonly imageSince?: Readonly<Record<string, number>>;
   /** How many machines were ever promised on it: raised with each, so that of two at once one finds a Conflict. */
   readonly placements: number;
   readonly drain: HostDrainStatus;

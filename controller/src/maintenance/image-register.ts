@@ -2,18 +2,22 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { versionNumber } from "../catalog/version-number.ts";
 import type { ImageFacts } from "../compute/compute-provider.ts";
+import { whenHostsChange } from "../host/host-changes.ts";
+import { imagesInShort } from "../host/host-images.ts";
+import type { HostObject } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createPeriodic } from "../runtime/periodic.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
-import { lineOf, type NodeImageObject } from "./node-image.ts";
+import { lineOf, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 
-/** A new image is known to every controller after at most this. */
-const lookEveryMs = 10_000;
+const name = "node-images";
+/** For what nobody called back about. */
+const lookEveryMs = 5_000;
 
 export interface ImageRegisterDeps {
-  readonly provider: { images(signal: AbortSignal): Promise<ImageFacts[]> };
+  readonly hosts: Collection<HostObject>;
   readonly nodeImages: Collection<NodeImageObject>;
   readonly machines: Collection<MachineObject>;
   readonly begin: () => UnitOfWork;
@@ -21,11 +25,15 @@ export interface ImageRegisterDeps {
   readonly log: Log;
 }
 
-/** Keeps the node images in the store as the provider has them, so that all controllers see the same ones and since when. */
+/**
+ * Keeps the node images that are the newest of some host in the store, so that all controllers see the same ones and since when.
+ * What a host that does not answer told last still holds.
+ */
 export function createImageRegister(deps: ImageRegisterDeps): Reconciled {
-  const { nodeImages, machines, clock, log } = deps;
-  return createPeriodic("node-images", lookEveryMs, async (signal) => {
-    const facts = await deps.provider.images(signal);
+  const { hosts, nodeImages, machines, clock, log } = deps;
+  const looking = createPeriodic(name, lookEveryMs, async (signal) => {
+    const present = [...hosts.values()].filter(({ object }) => object.spec.destroyedAt === null);
+    const facts = present.flatMap(({ object }) => object.status.images);
     const known = [...nodeImages.values()];
     const used = new Set([...machines.values()].map(({ object }) => object.spec.image));
     const { added, changed, gone } = registerChanges(
@@ -49,6 +57,8 @@ export function createImageRegister(deps: ImageRegisterDeps): Reconciled {
     await unit.commit(signal);
     log.info("images changed", { added: added.map(({ metadata }) => metadata.id), gone });
   });
+  // At once: a machine may be made out of an image that is the newest one no longer a moment later.
+  return { ...looking, subscribe: (onChange) => whenHostsChange(hosts, imagesInShort, () => onChange(name)) };
 }
 
 /** Pure: what is to change in the register. An image that no machine gets any more stays while one runs from it. */
@@ -63,23 +73,26 @@ export function registerChanges(
     ({ image }) => image ?? "",
   );
   const added: NodeImageObject[] = [];
-  for (const [id, its] of offered) {
+  for (const [id, told] of offered) {
+    const its = onceEach(told);
     if (known.some(({ metadata }) => metadata.id === id)) continue;
     added.push({
       metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
-      spec: { engines: its.map(engineOf), ...librariesOf(its), urgent: null },
+      spec: { engines: its.map(engineOf), ...manifestFacts(its), urgent: null },
       status: { newestOf: its.map(({ engine, version }) => lineOf(engine, version)) },
     });
   }
   const changed: NodeImageObject[] = [];
   const gone: string[] = [];
   for (const image of known) {
-    const its = offered.get(image.metadata.id) ?? [];
+    const its = onceEach(offered.get(image.metadata.id) ?? []);
     const newestOf = its.map(({ engine, version }) => lineOf(engine, version));
     // Earlier versions of the platform did not note it.
-    const spec = image.spec.textLibraries === undefined ? { ...image.spec, ...librariesOf(its) } : image.spec;
+    const spec = { ...manifestFacts(its), ...image.spec };
     const isAsKnown =
-      newestOf.join() === image.status.newestOf.join() && spec.textLibraries === image.spec.textLibraries;
+      newestOf.join() === image.status.newestOf.join() &&
+      spec.textLibraries === image.spec.textLibraries &&
+      spec.madeAt === image.spec.madeAt;
     if (newestOf.length === 0 && !used.has(image.metadata.id)) gone.push(image.metadata.id);
     else if (!isAsKnown)
       changed.push({ ...image, metadata: { ...image.metadata, updatedAt: now }, spec, status: { newestOf } });
@@ -87,8 +100,15 @@ export function registerChanges(
   return { added, changed, gone };
 }
 
-function librariesOf([first]: readonly ImageFacts[]) {
-  return first?.textLibraries === undefined ? {} : { textLibraries: first.textLibraries };
+function manifestFacts([first]: readonly ImageFacts[]): Pick<NodeImageSpec, "textLibraries" | "madeAt"> {
+  const { textLibraries, madeAt } = first ?? {};
+  return { ...(textLibraries && { textLibraries }), ...(madeAt !== undefined && { madeAt }) };
+}
+
+/** The same for each order of hosts. */
+function onceEach(told: readonly ImageFacts[]): ImageFacts[] {
+  const byLine = new Map(told.map((facts) => [lineOf(facts.engine, facts.version), facts]));
+  return [...byLine.keys()].sort().flatMap((line) => byLine.get(line) ?? []);
 }
 
 function engineOf({ engine, version, engineVersion = "" }: ImageFacts) {

@@ -88,6 +88,22 @@ test.each([
   await expect(ground.apply(id)).rejects.toMatchObject({ key: "WRONG_STATE", message: expect.stringContaining(words) });
 });
 
+test("an image is refused while a host of its machines does not answer, and a restart is not", async () => {
+  const [id = ""] = await ground.running();
+  const host = ground.collections.hosts.get("a");
+  if (host === undefined) throw new Error("the host is there");
+  const unit = ground.begin();
+  unit.update("host", host, { ...host.object, status: { ...host.object.status, state: "unreachable" } });
+  await ground.collections.reached(await unit.commit(), 30_000);
+  const [update] = (await ground.api().getMaintenance({ serviceId: id }, call)).updates;
+  expect(update).toMatchObject({ id: "trixie-2", blockedReason: expect.stringContaining("Host a of its machines") });
+  await expect(ground.apply(id)).rejects.toThrow(update?.blockedReason);
+  ground.world.now = Date.parse("2026-11-22T04:20:00Z");
+  expect(await ground.look(id)).toBe(15_000);
+  ground.world.pendingRestart = ["max_connections"];
+  expect((await ground.apply(id, "restart")).type).toBe("maintenance");
+});
+
 test("another operation is refused meanwhile, and deletion ends it", async () => {
   const [id = ""] = await ground.running();
   const { id: operationId } = await ground.apply(id);

@@ -21,7 +21,14 @@ import { updateMessage } from "./maintenance-message.ts";
 import { defaultWindow, nextWindow } from "../managed-service/maintenance-window.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
 import { engineVersionIn } from "./node-image.ts";
-import { type MaintenanceWorld, obstacleOf, type PendingUpdate, pendingUpdates } from "./pending-updates.ts";
+import {
+  type MaintenanceWorld,
+  obstacleOf,
+  type PendingUpdate,
+  pendingUpdates,
+  restartId,
+  silenceOf,
+} from "./pending-updates.ts";
 
 export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;
@@ -123,7 +130,10 @@ function chosenUpdates(
   const [first] = unaccepted;
   if (first !== undefined && (ids.length > 0 || meant.length === unaccepted.length))
     throw new HoldfastError("WRONG_STATE", first.blocked ?? "", { members });
-  return meant.filter((update) => !unaccepted.includes(update));
+  const chosen = meant.filter((update) => !unaccepted.includes(update));
+  const silence = chosen.some(({ id }) => id !== restartId) ? silenceOf(world) : undefined;
+  if (silence !== undefined) throw new HoldfastError("WRONG_STATE", silence, { members });
+  return chosen;
 }
 
 function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {

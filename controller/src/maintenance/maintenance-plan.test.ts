@@ -6,6 +6,7 @@ import type {
   ManagedServiceSpec,
   ManagedServiceStatus,
 } from "../managed-service/managed-service.ts";
+import { readyHost } from "../../../test/support/ready-host.ts";
 import { noMaintenance } from "../managed-service/maintenance-memory.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
@@ -62,7 +63,8 @@ function world(
   instance: MessageInitShape<typeof InstanceObservationSchema> | undefined = {},
 ): MaintenanceWorld {
   const told = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
-  return { images, image: "trixie-1", instance: create(InstanceObservationSchema, told), noSnapshots: "", now };
+  const hosts = [readyHost("a", {}, { imageIds: images.map(({ metadata }) => metadata.id) })];
+  return { images, hosts, image: "trixie-1", instance: create(InstanceObservationSchema, told), noSnapshots: "", now };
 }
 
 describe("pending updates", () => {

@@ -24,7 +24,9 @@ export function maintenanceWorld(
   const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
   const machine = machines.get(id)?.object;
   const tiers = hosts.get(machine?.spec.hostId ?? "")?.object.status.facts?.tiers ?? [];
+  const hostIds = new Set(service.spec.nodes.map((node) => machines.get(node.id)?.object.spec.hostId ?? ""));
   return {
+    hosts: [...hostIds].flatMap((hostId) => hosts.get(hostId)?.object ?? []),
     images: [...nodeImages.values()].map(({ object }) => object),
     image: machine?.spec.image ?? "",
     noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",

@@ -10,6 +10,8 @@ export interface NodeImageSpec {
   readonly engines: readonly EngineInImage[];
   /** Versions of the libraries that order texts, by name; absent where that is not known. */
   readonly textLibraries?: Readonly<Record<string, string>>;
+  /** When it was made first, on whichever host; absent where that is not known. */
+  readonly madeAt?: number;
   /** Set by an operator: services go over to this image or a newer one within the notice. */
   readonly urgent: ImageUrgency | null;
 }
@@ -30,22 +32,13 @@ export interface ImageUrgency {
 }
 
 export interface NodeImageStatus {
-  /** Engines and versions that new machines get this image for, as `lineOf` writes them. */
+  /** Engines and versions that new machines of some host get this image for, as `lineOf` writes them. */
   readonly newestOf: readonly string[];
 }
 
 /** An engine in one of its versions: services of one line take each other's images. */
 export function lineOf(engine: string, version: string): string {
   return `${engine} ${version}`;
-}
-
-/** The image that new machines of this engine and version get. */
-export function newestImage(
-  images: readonly NodeImageObject[],
-  engine: string,
-  version: string,
-): NodeImageObject | undefined {
-  return images.find(({ status }) => status.newestOf.includes(lineOf(engine, version)));
 }
 
 /** Full version of the engine in an image; empty when the image or its version is not known. */

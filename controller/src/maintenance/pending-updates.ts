@@ -1,9 +1,11 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { versionNumber } from "../catalog/version-number.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
+import { type HostObject, isSilent } from "../host/host.ts";
+import { type AwaitedImage, type ImageOffer, imageOffer } from "./image-offer.ts";
 import { defaultWindow, startInWindow } from "../managed-service/maintenance-window.ts";
 import { changedTextOrder, textOrderReason } from "./text-order.ts";
-import { engineVersionIn, type ImageUrgency, newestImage, type NodeImageObject } from "./node-image.ts";
+import { engineVersionIn, type ImageUrgency, type NodeImageObject } from "./node-image.ts";
 
 const hourMs = 3_600_000;
 
@@ -40,6 +42,8 @@ export interface PendingUpdate {
 /** What updates are worked out from, besides the service. */
 export interface MaintenanceWorld {
   readonly images: readonly NodeImageObject[];
+  /** Those that the service's machines are on, each once, as they are or were last heard of. */
+  readonly hosts: readonly HostObject[];
   /** Image that the service's machines run from; empty where engines of the host run, and before there is one. */
   readonly image: string;
   /** What the primary's agent last told since its machine's start. */
@@ -59,11 +63,23 @@ export function pendingUpdates(service: ManagedServiceObject, world: Maintenance
   return [...(image === undefined ? [] : [image]), ...(restart === undefined ? [] : [restart])];
 }
 
+/** Pure: an image that is newer than what the hosts of the service's machines can give it; undefined when there is none. */
+export function awaitedImage(service: ManagedServiceObject, world: MaintenanceWorld): AwaitedImage | undefined {
+  return service.metadata.deletionRequestedAt === undefined ? offerTo(service, world)?.awaited : undefined;
+}
+
+function offerTo({ spec }: ManagedServiceObject, { image, images, hosts }: MaintenanceWorld): ImageOffer | undefined {
+  const current = spec.image === "" ? image : spec.image;
+  if (current === "") return undefined;
+  return imageOffer({ engine: spec.databaseType, version: spec.version }, current, images, hosts);
+}
+
 function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): PendingUpdate | undefined {
   const { databaseType: engine, version } = service.spec;
-  const target = newestImage(world.images, engine, version);
+  const offer = offerTo(service, world);
+  const target = offer?.image;
+  if (target === undefined) return undefined;
   const current = service.spec.image === "" ? world.image : service.spec.image;
-  if (target === undefined || current === "" || target.metadata.id === current) return undefined;
   const to = engineVersionIn(target, engine, version);
   const known = world.images.find(({ metadata }) => metadata.id === current);
   const from = engineVersionIn(known, engine, version) || versionNumber(world.instance?.engineVersion ?? "");
@@ -79,8 +95,8 @@ function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): Pe
   const notByItself = [changesTextOrder ? textOrderReason(reordered) : "", failedBefore ?? ""].filter(
     (why) => why !== "",
   );
-  const blocked = notByItself.length > 0 ? notByItself.join(" ") : obstacleOf(service, world);
-  const availableSince = target.metadata.createdAt;
+  const blocked = notByItself.length > 0 ? notByItself.join(" ") : (obstacleOf(service, world) ?? silenceOf(world));
+  const availableSince = offer?.since ?? target.metadata.createdAt;
   const ordinary = { availableSince, urgent: urgency !== undefined };
   const why = urgency === undefined ? "" : ` Urgent: ${urgency.reason}`;
   return {
@@ -172,4 +188,10 @@ export function obstacleOf({ spec, status }: ManagedServiceObject, { instance }:
   if (measured && instance.freeBytes < freeBytesMin)
     return `Its disk has less than ${freeBytesMin >> 20} MiB free. Make room first.`;
   return undefined;
+}
+
+/** Why no image can come under its data now; undefined when it can. Its engine may run on all the while. */
+export function silenceOf({ hosts }: MaintenanceWorld): string | undefined {
+  const silent = hosts.find(isSilent);
+  return silent && `Host ${silent.metadata.id} of its machines does not answer. It waits until it does.`;
 }

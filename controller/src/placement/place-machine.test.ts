@@ -69,11 +69,19 @@ describe("placing a machine", () => {
     expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
   });
 
-  it("tells the image that the service's others run from, and any where there is none", () => {
+  it("tells the image that the service's others run from, and none where nobody knows of one", () => {
     const has = readyHost("a", {}, { imageIds: ["trixie-1"] });
     const others = [machine("b", { image: "trixie-2" }), machine("b", { owner, image: "trixie-1" })];
     expect(placeMachine(wanted(), [has], others)).toEqual({ hostId: "a", image: "trixie-1" });
     expect(placeMachine(wanted(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
+  });
+
+  it("tells the host's newest image, so that who comes next keeps to it", () => {
+    const images = [{ engine: "postgresql", version: "17", available: true, image: "trixie-3" }];
+    expect(placeMachine(wanted(), [readyHost("a", {}, {}, { images })], [])).toEqual({
+      hostId: "a",
+      image: "trixie-3",
+    });
   });
 
   // biome-ignore format: a table

@@ -1,6 +1,7 @@
 import { firstBytes } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
+import { hasImage, newestOn } from "../host/host-images.ts";
 import {
   diskOf,
   freeDiskRefusal,
@@ -22,8 +23,8 @@ export interface Wanted
 }
 
 /**
- * The host that it is to be on, with the image that it is to have there (empty for the host's newest), or why there is none: a
- * sentence for users, with figures.
+ * The host that it is to be on, with the image that it is to have there (empty where the host has yet to make its first), or
+ * why there is none: a sentence for users, with figures.
  */
 export type PlaceChoice =
   | { readonly hostId: string; readonly image: string; readonly reason?: never }
@@ -54,13 +55,15 @@ export function placeMachine(
     const { id } = host.metadata;
     const promises = promisesOn(host, wanted, here.get(id) ?? []);
     const refusal = doubled.get(id) ?? refusalOf(wanted, host, promises);
-    if (refusal === undefined) return [{ id, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
+    if (refusal === undefined) return [{ id, host, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
     refusals.push(`${id}: ${refusal}`);
     return [];
   });
   fitting.sort((a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1));
   const [best] = fitting;
-  if (best !== undefined) return { hostId: best.id, image: wanted.image };
+  // Chosen now, and not when it is made: whoever is placed next for the same service keeps to it.
+  if (best !== undefined)
+    return { hostId: best.id, image: wanted.image || newestOn(best.host, wanted.engine, wanted.version) };
   const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
   return { reason: `No host of zone ${wanted.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
 }
@@ -90,9 +93,8 @@ const checks: readonly Check[] = [
     if (image?.available === true) return undefined;
     return `it has no ${engine} ${version}${image?.reason === undefined ? "." : `: ${image.reason}`}`;
   },
-  ({ image }, { status: { facts, images } }) => {
-    if (image === "" || facts?.imageIds.includes(image) || images.some((each) => each.image === image))
-      return undefined;
+  ({ image }, host) => {
+    if (image === "" || hasImage(host, image)) return undefined;
     return `it has not the node image ${image}, from which all members of the service run.`;
   },
   ({ storageTier }, { status: { facts } }) => {

@@ -54,7 +54,7 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
   const making = new Map<string, Making>();
   const uses = openImageUses(imagesDir, holder);
   const versions = new Map<string, string>();
-  const libraries = new Map<string, Readonly<Record<string, string>>>();
+  const told = new Map<string, Pick<ImageFacts, "textLibraries" | "madeAt">>();
 
   /** Begins it in the background, or throws what has come of it since: ComputePending or, once, ComputeFailure. */
   function underway(key: string, what: string, make: (progress: (line: string) => void) => Promise<unknown>): never {
@@ -89,10 +89,16 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
     return known;
   }
 
-  function librariesIn(id: string): Readonly<Record<string, string>> | undefined {
-    const manifest = libraries.has(id) ? undefined : readManifest(imagesDir, id);
-    if (manifest !== undefined) libraries.set(id, textLibrariesOf(manifest));
-    return libraries.get(id);
+  /** What its manifest tells; that does not change either once the image is made. */
+  function manifestFacts(id: string): Pick<ImageFacts, "textLibraries" | "madeAt"> {
+    const known = told.get(id);
+    if (known !== undefined) return known;
+    const manifest = readManifest(imagesDir, id);
+    if (manifest === undefined) return {};
+    const { made } = manifest;
+    const facts = { textLibraries: textLibrariesOf(manifest), ...(made && { madeAt: made.at }) };
+    if (made !== undefined) told.set(id, facts);
+    return facts;
   }
 
   function hostHas(engine: string, version: string): boolean {
@@ -157,14 +163,13 @@ export function createNodeImages({ imagesDir, holder, abilities, environment, lo
           const suite = abilities.isolation === "none" ? undefined : suiteOf(engine, version);
           const image = suite && findImage(imagesDir, suite);
           const engineVersion = image && fullVersionIn(image.id, engine, version);
-          const textLibraries = image && librariesIn(image.id);
           return {
             engine,
             version,
             available: true,
             ...(image && { image: image.id }),
             ...(engineVersion && { engineVersion }),
-            ...(textLibraries && { textLibraries }),
+            ...(image && manifestFacts(image.id)),
           };
         }),
   };

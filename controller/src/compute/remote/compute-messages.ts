@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   AdmitMachineResponseSchema,
   type Enrollment as EnrollmentMessage,
@@ -116,8 +117,12 @@ export const admissionMessage = (admission: Admission) =>
 export const admissionOf = (refusal: string): Admission =>
   refusal === "" ? { admitted: true } : { admitted: false, reason: refusal };
 
-export const imageMessage = ({ textLibraries = {}, ...image }: ImageFacts) =>
-  create(ImageSchema, { ...image, textLibraries: { ...textLibraries } });
+export const imageMessage = ({ textLibraries = {}, madeAt, ...image }: ImageFacts) =>
+  create(ImageSchema, {
+    ...image,
+    ...(madeAt !== undefined && { madeAt: timestampFromMs(madeAt) }),
+    textLibraries: { ...textLibraries },
+  });
 
 export function imageOf({
   engine,
@@ -126,6 +131,7 @@ export function imageOf({
   reason,
   image,
   engineVersion,
+  madeAt,
   textLibraries,
 }: Image): ImageFacts {
   return {
@@ -135,6 +141,7 @@ export function imageOf({
     ...(reason !== "" && { reason }),
     ...(image !== "" && { image }),
     ...(engineVersion !== "" && { engineVersion }),
+    ...(madeAt && { madeAt: timestampMs(madeAt) }),
     ...(Object.keys(textLibraries).length > 0 && { textLibraries }),
   };
 }

@@ -8,7 +8,7 @@ const images: AdminList = {
   service,
   method: "ListImages",
   plural: "images",
-  columns: ["id", "firstSeenAt", "newestOf", "services", "takenBack", "urgent", "noticeHours", "reason"],
+  columns: ["id", "firstSeenAt", "newestOf", "services", "takenBack", "missingOn", "urgent", "noticeHours", "reason"],
 };
 
 const behind: AdminList = {
@@ -26,6 +26,7 @@ const behind: AdminList = {
     "takenBack",
     "snapshot",
     "leftSnapshotReason",
+    "awaitedReason",
   ],
 };
 
@@ -42,7 +43,9 @@ export function addAdminMaintenance(admin: CliCommand): void {
 
   maintenance
     .command("services")
-    .description("services with pending updates, with maintenance under way, or that went back from an image")
+    .description(
+      "services with pending updates or maintenance under way, that went back from an image, or wait for one",
+    )
     .option("--limit <count>", "at most so many", wholeNumber, 1_000)
     .example("admin maintenance services")
     .does((context, { limit }: { limit: number }) => showAdminList(context, behind, {}, limit));

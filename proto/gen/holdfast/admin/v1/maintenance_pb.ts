@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/maintenance.proto.
  */
 export const file_holdfast_admin_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIpgCCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhIKCnRha2VuX2JhY2sYBiABKAUSDgoGdXJnZW50GAcgASgIEhQKDG5vdGljZV9ob3VycxgIIAEoBRIOCgZyZWFzb24YCSABKAkSMAoMdXJnZW50X3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJGCgtJbWFnZUVuZ2luZRIOCgZlbmdpbmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIWCg5lbmdpbmVfdmVyc2lvbhgDIAEoCSJwChZNYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0EhgKBWltYWdlGAEgASgJQgm6SAZyBBABGGQSIAoMbm90aWNlX2hvdXJzGAIgASgFQgq6SAcaBRjQBSgAEhoKBnJlYXNvbhgDIAEoCUIKukgHcgUQARj0AyI0ChhVbm1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZCI/ChZMaXN0TWFpbnRlbmFuY2VSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlImcKF0xpc3RNYWludGVuYW5jZVJlc3BvbnNlEjcKCHNlcnZpY2VzGAEgAygLMiUuaG9sZGZhc3QuYWRtaW4udjEuU2VydmljZU1haW50ZW5hbmNlEhMKC25leHRfY3Vyc29yGAIgASgJItMCChJTZXJ2aWNlTWFpbnRlbmFuY2USEgoKc2VydmljZV9pZBgBIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSDQoFaW1hZ2UYAyABKAkSEgoKdXBkYXRlX2lkcxgEIAMoCRIOCgZ1cmdlbnQYBSABKAgSLAoIYXBwbHlfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmJsb2NrZWRfcmVhc29uGAcgASgJEhQKDG9wZXJhdGlvbl9pZBgIIAEoCRIMCgRzdGVwGAkgASgJEhQKDHByb2dyZXNzX3BjdBgKIAEoBRISCgp0YWtlbl9iYWNrGAsgASgJEhkKEXRha2VuX2JhY2tfcmVhc29uGAwgASgJEhAKCHNuYXBzaG90GA0gASgJEhwKFGxlZnRfc25hcHNob3RfcmVhc29uGA4gASgJMucDChJNYWludGVuYW5jZVNlcnZpY2UScAoKTGlzdEltYWdlcxIkLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiUuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEltYWdlc1Jlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAESbAoPTWFya0ltYWdlVXJnZW50EikuaG9sZGZhc3QuYWRtaW4udjEuTWFya0ltYWdlVXJnZW50UmVxdWVzdBoYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJwChFVbm1hcmtJbWFnZVVyZ2VudBIrLmhvbGRmYXN0LmFkbWluLnYxLlVubWFya0ltYWdlVXJnZW50UmVxdWVzdBoYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlIhSquxgQEg5wbGF0Zm9ybTp3cml0ZRJ/Cg9MaXN0TWFpbnRlbmFuY2USKS5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFpbnRlbmFuY2VSZXF1ZXN0GiouaG9sZGZhc3QuYWRtaW4udjEuTGlzdE1haW50ZW5hbmNlUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4AWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
+  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIqwCCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhIKCnRha2VuX2JhY2sYBiABKAUSDgoGdXJnZW50GAcgASgIEhQKDG5vdGljZV9ob3VycxgIIAEoBRIOCgZyZWFzb24YCSABKAkSMAoMdXJnZW50X3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgptaXNzaW5nX29uGAsgAygJIkYKC0ltYWdlRW5naW5lEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhYKDmVuZ2luZV92ZXJzaW9uGAMgASgJInAKFk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZBIgCgxub3RpY2VfaG91cnMYAiABKAVCCrpIBxoFGNAFKAASGgoGcmVhc29uGAMgASgJQgq6SAdyBRABGPQDIjQKGFVubWFya0ltYWdlVXJnZW50UmVxdWVzdBIYCgVpbWFnZRgBIAEoCUIJukgGcgQQARhkIj8KFkxpc3RNYWludGVuYW5jZVJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiZwoXTGlzdE1haW50ZW5hbmNlUmVzcG9uc2USNwoIc2VydmljZXMYASADKAsyJS5ob2xkZmFzdC5hZG1pbi52MS5TZXJ2aWNlTWFpbnRlbmFuY2USEwoLbmV4dF9jdXJzb3IYAiABKAkiggMKElNlcnZpY2VNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRINCgVpbWFnZRgDIAEoCRISCgp1cGRhdGVfaWRzGAQgAygJEg4KBnVyZ2VudBgFIAEoCBIsCghhcHBseV9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOYmxvY2tlZF9yZWFzb24YByABKAkSFAoMb3BlcmF0aW9uX2lkGAggASgJEgwKBHN0ZXAYCSABKAkSFAoMcHJvZ3Jlc3NfcGN0GAogASgFEhIKCnRha2VuX2JhY2sYCyABKAkSGQoRdGFrZW5fYmFja19yZWFzb24YDCABKAkSEAoIc25hcHNob3QYDSABKAkSHAoUbGVmdF9zbmFwc2hvdF9yZWFzb24YDiABKAkSFQoNYXdhaXRlZF9pbWFnZRgPIAEoCRIWCg5hd2FpdGVkX3JlYXNvbhgQIAEoCTLnAwoSTWFpbnRlbmFuY2VTZXJ2aWNlEnAKCkxpc3RJbWFnZXMSJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SW1hZ2VzUmVxdWVzdBolLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RJbWFnZXNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEmwKD01hcmtJbWFnZVVyZ2VudBIpLmhvbGRmYXN0LmFkbWluLnYxLk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QaGC5ob2xkZmFzdC5hZG1pbi52MS5JbWFnZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUScAoRVW5tYXJrSW1hZ2VVcmdlbnQSKy5ob2xkZmFzdC5hZG1pbi52MS5Vbm1hcmtJbWFnZVVyZ2VudFJlcXVlc3QaGC5ob2xkZmFzdC5hZG1pbi52MS5JbWFnZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSfwoPTGlzdE1haW50ZW5hbmNlEikuaG9sZGZhc3QuYWRtaW4udjEuTGlzdE1haW50ZW5hbmNlUmVxdWVzdBoqLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWludGVuYW5jZVJlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.ListImagesRequest
@@ -143,6 +143,13 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
    * @generated from field: google.protobuf.Timestamp urgent_since = 10;
    */
   urgentSince?: Timestamp | undefined;
+
+  /**
+   * Hosts of its engines that have not got it though it is the newest of all: services on them wait for it. At most 20.
+   *
+   * @generated from field: repeated string missing_on = 11;
+   */
+  missingOn: string[];
 };
 
 /**
@@ -204,6 +211,13 @@ export type ImageJson = {
    * @generated from field: google.protobuf.Timestamp urgent_since = 10;
    */
   urgentSince?: TimestampJson;
+
+  /**
+   * Hosts of its engines that have not got it though it is the newest of all: services on them wait for it. At most 20.
+   *
+   * @generated from field: repeated string missing_on = 11;
+   */
+  missingOn?: string[];
 };
 
 /**
@@ -493,6 +507,20 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
    * @generated from field: string left_snapshot_reason = 14;
    */
   leftSnapshotReason: string;
+
+  /**
+   * An image that is newer than what the hosts of its machines can give; empty when there is none.
+   *
+   * @generated from field: string awaited_image = 15;
+   */
+  awaitedImage: string;
+
+  /**
+   * Which hosts have not got it, and what to do.
+   *
+   * @generated from field: string awaited_reason = 16;
+   */
+  awaitedReason: string;
 };
 
 /**
@@ -578,6 +606,20 @@ export type ServiceMaintenanceJson = {
    * @generated from field: string left_snapshot_reason = 14;
    */
   leftSnapshotReason?: string;
+
+  /**
+   * An image that is newer than what the hosts of its machines can give; empty when there is none.
+   *
+   * @generated from field: string awaited_image = 15;
+   */
+  awaitedImage?: string;
+
+  /**
+   * Which hosts have not got it, and what to do.
+   *
+   * @generated from field: string awaited_reason = 16;
+   */
+  awaitedReason?: string;
 };
 
 /**
