@@ -42,8 +42,13 @@ describe.skipIf(missing !== undefined)(
     // Last, so that logs and stores have all that was done before as well.
     secretCases(
       async () => {
-        await its.images.choose(its.images.good);
-        const { platform, services, main } = its;
+        const { images, platform, services, main } = its;
+        await images.choose(images.good);
+        const path = `/managed-services/${main.service.id}/maintenance`;
+        await waitUntil("what is made is made from a good image", async () => {
+          const { json } = await platform.rest.get<{ image: string; updates: object[] }>(path);
+          return json.image === images.good && json.updates.length === 0;
+        });
         const valkey = await services.createRunning("session", { database_type: "valkey" });
         return { platform, services, postgresql: main, valkey };
       },

@@ -23,8 +23,8 @@ export interface PlanData {
   readonly memoryGb: number;
   /**
    * Room of a machine's root, where machines have one of their own: the image (half a GB) and all that is written outside of
-   * the data disk. Logs, journal and samples take 0.2 GB at the most, whatever the plan (docs/operations.md); they are beside
-   * the root, which another image takes the place of.
+   * the data disk. Logs, journal and samples are beside the root, which another image takes the place of, and are bounded
+   * whatever the plan (docs/operations.md).
    */
   readonly rootGb: number;
   /** What its machines are. */
