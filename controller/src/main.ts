@@ -175,7 +175,7 @@ const runner = createRunner({
     membership,
     fleet,
     provider,
-    placement: createMachinePlacement({ hosts, machines, provider, begin, storeMayBeBehind }),
+    placement: createMachinePlacement({ hosts, machines, provider, begin, clock, storeMayBeBehind }),
     links,
     zone,
     orphans,

@@ -98,6 +98,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       machines,
       provider,
       begin,
+      clock: systemClock,
       storeMayBeBehind: () => two.storeMayBeBehind,
     });
     const work = createMachineWork({

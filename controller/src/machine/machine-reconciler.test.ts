@@ -71,7 +71,14 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     const work = createMachineWork({
       provider,
       hosts: objects,
-      placement: createMachinePlacement({ hosts: objects, machines, provider, begin, storeMayBeBehind: () => false }),
+      placement: createMachinePlacement({
+        hosts: objects,
+        machines,
+        provider,
+        begin,
+        clock,
+        storeMayBeBehind: () => false,
+      }),
       machines,
       begin,
       sealer,

@@ -1,4 +1,5 @@
-import { ComputeFailure } from "../compute/compute-failure.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { ComputeFailure, ComputePending } from "../compute/compute-failure.ts";
 import type { HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { MachinePlacement } from "../machine/machine-steps.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -15,8 +16,16 @@ export interface MachinePlacementDeps {
   readonly machines: Collection<MachineObject>;
   readonly provider: Pick<HostsProvider, "find">;
   readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
   /** May the store be behind what is on the hosts, as after a restore? */
   readonly storeMayBeBehind: () => boolean;
+}
+
+/** A host is heard of for the first time within seconds, as at the first start of the platform, or somebody has to look after it. */
+const heardWithinMs = 60_000;
+
+function isComing({ status, spec }: HostObject, now: number): boolean {
+  return status.state === "joining" && spec.destroyedAt === null && now - status.since < heardWithinMs;
 }
 
 /**
@@ -25,9 +34,18 @@ export interface MachinePlacementDeps {
  * as well.
  */
 export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlacement {
-  const { hosts, machines, begin } = deps;
+  const { hosts, machines, begin, clock } = deps;
   // Those of one controller would only collide with one another.
   const oneByOne = createKeyedMutex();
+
+  function refusal(zone: string, reason: string): Error {
+    const coming = Iterator.from(hosts.values()).find(
+      ({ object }) => object.spec.zone === zone && isComing(object, clock.now()),
+    );
+    return coming === undefined
+      ? new ComputeFailure(reason)
+      : new ComputePending(`Host ${coming.object.metadata.id} is joining; it is placed once that is there.`);
+  }
 
   async function tryPlace(machineId: string, signal: AbortSignal): Promise<void> {
     const machine = await machines.fresh(machineId, signal);
@@ -46,13 +64,13 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
           .toArray(),
       );
     const first = choose();
-    if (first.hostId === undefined) throw new ComputeFailure(first.reason);
+    if (first.hostId === undefined) throw refusal(wanted.zone, first.reason);
     const host = await hosts.fresh(first.hostId, signal);
     if (host === undefined) throw new Conflict();
     // With the host as it is now, all that was placed on it until now is counted.
     await machines.reached(host.modRevision, 5_000);
     const second = choose(host.object);
-    if (second.hostId === undefined) throw new ComputeFailure(second.reason);
+    if (second.hostId === undefined) throw refusal(wanted.zone, second.reason);
     if (second.hostId !== first.hostId) throw new Conflict();
     return commit(machine, second, host, signal);
   }
