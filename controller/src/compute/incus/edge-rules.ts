@@ -20,6 +20,16 @@ export interface EdgePlace {
  * nothing but what a rule of another machine or of a controller allows, and calls to the host's ports.
  */
 export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
+  const { table } = place;
+  return [`add table inet ${table}`, `delete table inet ${table}`, ...edgeLines(place, rules)].join("\n");
+}
+
+/** Pure: the table that allows nothing, as nft(8) reads it, which fails as a whole when there is a table. */
+export function closedRuleset(place: EdgePlace): string {
+  return [`create table inet ${place.table}`, ...edgeLines(place, [])].join("\n");
+}
+
+function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
   const { table, networks, links, hostAddress, hostPorts } = place;
   const toMachine = `ip daddr { ${networks.join(", ")} }`;
   const [toMachines, toOthers] = splitRules(place, rules);
@@ -27,8 +37,6 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
   const chainOf = (address: string) => `to_${address.replaceAll(".", "_")}`;
   const verdicts = machines.map((address) => `${address} : jump ${chainOf(address)}`);
   return [
-    `add table inet ${table}`,
-    `delete table inet ${table}`,
     `table inet ${table} {`,
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
@@ -72,7 +80,7 @@ export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): stri
     ),
     "}",
     "",
-  ].join("\n");
+  ];
 }
 
 /** Those to machines of these networks, and those to whom machines may call elsewhere. */

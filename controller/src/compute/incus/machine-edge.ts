@@ -4,7 +4,7 @@ import { ComputeFailure } from "../compute-failure.ts";
 import type { MachineEdge } from "../compute-provider.ts";
 import { addressOf } from "../host/machine-number.ts";
 import { hostLink } from "./host-link.ts";
-import { type EdgePlace, edgeRuleset } from "./edge-rules.ts";
+import { closedRuleset, type EdgePlace, edgeRuleset } from "./edge-rules.ts";
 import { nft, nftCommand } from "./nft.ts";
 
 /** Number of the host's own address in a block. */
@@ -37,13 +37,14 @@ export function createMachineEdge(place: EdgePlace): MachineEdge {
   };
 }
 
-/** Denies everything if there are no rules yet, so that no machine is ever without. */
+/**
+ * Denies everything if there are no rules yet, so that no machine is ever without. In one step: rules that come meanwhile stay.
+ */
 export async function closeEdge(place: EdgePlace, signal: AbortSignal): Promise<void> {
   try {
-    await nftCommand(["list", "table", "inet", place.table], signal);
+    await nft(closedRuleset(place), signal);
   } catch (error) {
-    if (!(error instanceof ComputeFailure)) throw error;
-    await nft(edgeRuleset(place, []), signal);
+    if (!(error instanceof ComputeFailure && error.message.includes("File exists"))) throw error;
   }
 }
 
