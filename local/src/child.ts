@@ -4,6 +4,7 @@ import type { Launch } from "@holdfast/image/in-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import type { BoundedLog } from "./bounded-log.ts";
 import type { PortName } from "./ports.ts";
+import { signalIfThere } from "./signal-if-there.ts";
 
 export interface ChildSpec {
   readonly name: string;
@@ -116,12 +117,4 @@ async function end(child: ChildProcess, spec: ChildSpec): Promise<void> {
   const force = setTimeout(() => child.kill("SIGKILL"), spec.graceMs);
   await gone;
   clearTimeout(force);
-}
-
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
 }

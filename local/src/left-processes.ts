@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
-import type { ProcessIdentity } from "./process-identity.ts";
-import { identify, isRunning } from "./process-identity.ts";
+import { identify, isRunning, type ProcessIdentity } from "./process-identity.ts";
+import { signalIfThere } from "./signal-if-there.ts";
 
 /** A process that runs for an installation. */
 export interface LeftProcess {
@@ -34,7 +34,7 @@ export async function endProcesses(
   const lookEveryMs = 50;
   let left = processesOf(directory);
   for (let waitedMs = 0; left.length > 0 && waitedMs < withinMs; waitedMs += lookEveryMs) {
-    for (const { process: each } of left) if (isRunning(each)) kill(each.pid);
+    for (const { process: each } of left) if (isRunning(each)) signalIfThere(each.pid, "SIGKILL");
     await clock.sleep(lookEveryMs);
     left = processesOf(directory);
   }
@@ -80,12 +80,4 @@ function isBelow(path: string | undefined, directory: string): boolean {
 function splitOnce(word: string): [string, string] {
   const at = word.indexOf("=");
   return at < 0 ? [word, ""] : [word.slice(0, at), word.slice(at + 1)];
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
 }
