@@ -48,7 +48,8 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   const holder = await openPostgresql(platform, connection, { password });
   const committer = await openPostgresql(platform, connection, { password });
   await committer.query("BEGIN; CREATE ROLE rival");
-  await holder.query("BEGIN; CREATE ROLE coming; ALTER DATABASE leaving SET work_mem = '1MB'");
+  // Not ALTER DATABASE ... SET: the engine lets its lock go at the end of the statement, not of the transaction.
+  await holder.query("BEGIN; CREATE ROLE coming; COMMENT ON DATABASE leaving IS 'held'");
   await holder.query("ALTER ROLE kept CONNECTION LIMIT 7; ALTER ROLE leaving CONNECTION LIMIT 7");
 
   const asked = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;

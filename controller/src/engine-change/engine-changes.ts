@@ -134,17 +134,18 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
       };
       await whenChanged(operations, operationId, isDone, deps.patienceMs, call.signal);
       const found = await findOperation(operations, operationId, call.signal);
-      const operation = found?.object;
+      // It is kept for days, so nothing is told of a change whose end nobody knows.
+      if (found === undefined) throw new Error(`the operation ${operationId} is gone`);
+      const { object: operation, modRevision } = found;
       // Whoever is told that it is over finds it so at the next call.
-      if (found !== undefined && isOver(found.object))
-        await Promise.all([changes, deps.users].map((collection) => collection.reached(found.modRevision, 1_000)));
-      const refusal = operation && refusalOf(operation);
+      if (isOver(operation))
+        await Promise.all([changes, deps.users].map((collection) => collection.reached(modRevision, 1_000)));
+      const refusal = refusalOf(operation);
       if (refusal !== undefined) {
         await keepAnswer(call, undefined);
         throw refusal;
       }
-      const isUnderWay = operation !== undefined && !isOver(operation);
-      const answer = isUnderWay ? request.underWay(operationMessage(operation)) : await request.done();
+      const answer = isOver(operation) ? await request.done() : request.underWay(operationMessage(operation));
       await keepAnswer(call, answer);
       return answer;
     },
