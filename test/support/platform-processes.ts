@@ -40,16 +40,25 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
   const children = Map.groupBy(processes, ({ parent }) => parent);
   const below = (pid: number): HostProcess[] =>
     (children.get(pid) ?? []).flatMap((child) => [child, ...below(child.pid)]);
+  const byPid = new Map(processes.map((process) => [process.pid, process]));
+  const above = ({ parent }: HostProcess): HostProcess[] => {
+    const found = byPid.get(parent);
+    return found === undefined ? [] : [found, ...above(found)];
+  };
   // Node may have named its first thread otherwise, so the name is of no use.
   // A launcher names in its arguments what it is to become, so the program itself must be Node.
   const runs =
     (...programs: string[]) =>
-    ({ cmdline }: HostProcess) =>
-      /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") && programs.some((program) => cmdline.includes(program));
+    ({ cmdline, parent }: HostProcess) =>
+      /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") &&
+      programs.some((program) => cmdline.includes(program)) &&
+      // One that was just forked has its parent's words until it is a program of its own.
+      byPid.get(parent)?.cmdline !== cmdline;
 
   const ofMachines = processes.filter(({ pid }) => machineOf(pid, dataDirectory) !== undefined);
   const pidsOfMachines = new Set(ofMachines.map(({ pid }) => pid));
-  const launchers = ofMachines.filter(({ parent }) => !pidsOfMachines.has(parent));
+  // The parent of one that is short-lived may have ended since, and have no environment any more.
+  const launchers = ofMachines.filter((process) => !above(process).some(({ pid }) => pidsOfMachines.has(pid)));
   // A machine is a child of the controller that started it until that one ends; what is below it is its own.
   const inMachines = new Set(launchers.flatMap(({ pid }) => [pid, ...below(pid).map((process) => process.pid)]));
   const descendants = supervisor === undefined ? [] : below(supervisor);
