@@ -5,6 +5,7 @@ import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_servic
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandLine, createCommandLine } from "../support/command-line.ts";
 import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { waitUntil } from "../support/wait-until.ts";
 
 let gateway: TestGateway;
 let directory = "";
@@ -49,10 +50,10 @@ describe("holdfast", () => {
   });
 
   test("waits, names each step, and ends with a line for psql", async () => {
-    setTimeout(() => {
-      for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.RUNNING;
-    }, 300);
-    const { code, stdout, stderr } = await holdfast("services create waited --type postgresql --wait");
+    const made = holdfast("services create waited --type postgresql --wait");
+    await waitUntil("it was asked where it is", () => gateway.state.summaries > 0);
+    for (const service of gateway.state.services.values()) service.status = ManagedServiceStatus.RUNNING;
+    const { code, stdout, stderr } = await made;
     expect(code).toBe(0);
     expect(stderr).toContain("waited: Pending");
     expect(stdout).toContain('psql "$(holdfast services connect waited --conninfo)"');

@@ -24,6 +24,8 @@ export interface InMemoryState {
   readonly services: Map<string, ManagedService>;
   readonly logs: string[];
   creations: number;
+  /** How often somebody asked where a service is. */
+  summaries: number;
   /** Stands for the unit of work, which keeps the answer with the change. */
   keep: (call: Call, answer: ManagedService) => Promise<void>;
   /** Awaited by each creation. */
@@ -36,6 +38,7 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
     services: new Map(),
     logs: [],
     creations: 0,
+    summaries: 0,
     keep: async () => undefined,
     beforeCreate: async () => undefined,
   };
@@ -129,7 +132,10 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
         hasMore: next < state.logs.length,
       };
     },
-    getTaskSummary: async ({ id }) => ({ status: find(id).status, progressPct: 100 }),
+    async getTaskSummary({ id }) {
+      state.summaries += 1;
+      return { status: find(id).status, progressPct: 100 };
+    },
   });
 
   const users = serve(DatabaseUserService, {
