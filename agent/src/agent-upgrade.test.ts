@@ -69,9 +69,10 @@ describe.skipIf(skipped !== undefined)(
       }
     }
 
-    const postmaster = () =>
-      machine.pidsOf("bin/postgres").filter((pid) => /^NSpid:.*\t1$/m.test(textOf(pid, "status")));
-    const agents = () => machine.pidsOf("").filter((pid) => mainOfAgent.test(textOf(pid, "cmdline")));
+    /** The first process of its component: one that it has just forked has its words as well. */
+    const isFirst = (pid: number) => /^NSpid:.*\t1$/m.test(textOf(pid, "status"));
+    const postmaster = () => machine.pidsOf("bin/postgres").filter(isFirst);
+    const agents = () => machine.pidsOf("").filter((pid) => mainOfAgent.test(textOf(pid, "cmdline")) && isFirst(pid));
     const runs = () => machine.controller.hellos.at(-1)?.agentDigest;
     const received = () => {
       const path = join(machine.directory, "state/code");
@@ -105,41 +106,54 @@ describe.skipIf(skipped !== undefined)(
       return controller.perform(task);
     }
 
-    /** Tried again where the machine was too busy for a hand-over within its second. */
-    async function upgraded(code: AgentCode): Promise<number> {
-      for (;;) {
-        const { failure, output } = await upgrade(code);
-        if (failure === undefined && output.case === "upgradeAgent") return output.value.gapMs;
-        expect(failure?.message).toContain("did not take over in time");
-      }
+    /** For how long nobody was in charge; undefined where the machine was too busy for a hand-over within its second. */
+    function gapOf({ failure, output }: TaskResult): number | undefined {
+      if (failure === undefined && output.case === "upgradeAgent") return output.value.gapMs;
+      expect(failure?.message).toContain("did not take over in time");
+      return undefined;
     }
 
-    test("gives way to the next one while the engine and its users notice nothing", async () => {
-      const session = machine.controller.hellos.at(-1)?.sessionId;
-      const code = codeOf?.("2.0.0") as AgentCode;
-      // What is asked meanwhile is answered, once.
+    async function upgraded(code: AgentCode): Promise<void> {
+      while (gapOf(await upgrade(code)) === undefined);
+    }
+
+    /** Asks the machine again and again until it is stopped, which resolves with all answers. */
+    function startAsking() {
       const asked: Promise<TaskResult>[] = [];
-      let asking = true;
-      const asker = (async () => {
-        while (asking) {
+      let going = true;
+      const asking = (async () => {
+        while (going) {
           const input = { case: "listEngineUsers" as const, value: {} };
-          asked.push(
-            machine.controller.perform({ ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input }),
-          );
+          const task = { ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input };
+          asked.push(machine.controller.perform(task));
           await sleep(50);
         }
       })();
+      return {
+        async stop(): Promise<TaskResult[]> {
+          going = false;
+          await asking;
+          return Promise.all(asked);
+        },
+      };
+    }
+
+    test("gives way to the next one while the engine and its users notice nothing", async () => {
+      const code = codeOf?.("2.0.0") as AgentCode;
       const seen = machine.controller.observations.length;
-      const gapMs = await upgraded(code);
+      let gapMs: number | undefined;
+      do {
+        const asking = startAsking();
+        gapMs = gapOf(await upgrade(code));
+        const answers = asking.stop();
+        // What was asked meanwhile is answered; but one that was late took with it what it was asked.
+        if (gapMs !== undefined) for (const { failure } of await answers) expect(failure).toBeUndefined();
+      } while (gapMs === undefined);
       expect(gapMs).toBeLessThanOrEqual(1_000);
-      asking = false;
-      await asker;
-      for (const { failure } of await Promise.all(asked)) expect(failure).toBeUndefined();
-      expect(machine.controller.hellos.at(-1)).toMatchObject({
-        agentVersion: "2.0.0",
-        agentDigest: code.digest,
-        succeeds: session,
-      });
+      const { hellos } = machine.controller;
+      expect(hellos.at(-1)).toMatchObject({ agentVersion: "2.0.0", agentDigest: code.digest });
+      const before = hellos.filter(({ agentDigest }) => agentDigest !== code.digest);
+      expect(before.map(({ sessionId }) => sessionId)).toContain(hellos.at(-1)?.succeeds);
       await waitUntil("one agent is there", () => agents().length === 1);
       expect(postmaster()).toEqual(engine);
       await waitUntil("it told of the engine", () => machine.controller.observations.length > seen);
