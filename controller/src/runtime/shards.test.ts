@@ -84,6 +84,14 @@ async function startController(id: string, { listens = true, deaf = false } = {}
 }
 
 const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
+/** Nothing is on its way from one to another any more. */
+const allAtTheirPlace = () => {
+  const ids = running.map(({ id }) => id);
+  return keys.every((key) => {
+    const owner = ownerOf(shardOf(key), ids);
+    return running.some(({ id, shards }) => id === owner && shards.owns(key));
+  });
+};
 
 test("every shard has a key in these tests, and members share them about evenly", () => {
   expect(keys).toHaveLength(shardCount);
@@ -113,6 +121,7 @@ test("three controllers share the keys; each key always has at most one owner", 
 });
 
 test("a controller that does not listen yet has no share, and leaves nobody else's without an owner", async () => {
+  await until(allAtTheirPlace);
   const starting = await startController("starting", { listens: false });
   await until(() => running.every(({ membership }) => membership.member("starting") !== undefined));
   const owned = keys.map((key) => running.find(({ shards }) => shards.owns(key))?.id);
