@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import { makePlace } from "../support/network-place.ts";
+import { asOperator } from "../support/organizations.ts";
 import { type AdminFile, type Platform, startPlatform } from "../support/platform.ts";
 import { isAlive } from "../support/platform-processes.ts";
 import { createServices, type RunningService } from "../support/services.ts";
@@ -89,7 +91,13 @@ describe("an installation", () => {
           expect(
             JSON.parse(await place.node(["-e", ask, admin.dns_server, service.connection.host, transport])),
           ).toEqual(addresses);
-        await waitUntil("its machine has found it", async () => {
+        // What is stored of the service's health may be of before.
+        await waitUntil("its machine has found it", () =>
+          asOperator(platform, FleetService, async (fleet) =>
+            (await fleet.listSessions({})).sessions.some(({ machineId }) => machineId === service.service.nodes[0]?.id),
+          ),
+        );
+        await waitUntil("the service is healthy", async () => {
           const { health } = await createServices(platform).get(service.service.id);
           return health.status === "healthy";
         });
