@@ -169,7 +169,7 @@ describe("a keeper process", () => {
     const child = run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
-    const stop = { signal: "SIGTERM", graceMs: 1000 } as const;
+    const stop = { signal: "SIGTERM", graceMs: 60_000 } as const;
     const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo polite by now; while :; do sleep 0.05; done"];
     await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop } });
     await until(() => logOf(directory).includes("polite by now"));

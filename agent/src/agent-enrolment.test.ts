@@ -47,7 +47,8 @@ test("an enrolment whose answer was lost, with the agent itself, is made again f
   controller.losesEnrollments = true;
   writeEnrollment();
   startKeeper();
-  await expect.poll(() => controller.enrollments.length).toBe(1);
+  // It asks again and again, maybe more than once between two looks.
+  await expect.poll(() => controller.enrollments.length).toBeGreaterThan(0);
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
   controller.losesEnrollments = false;
   await expect.poll(() => controller.hellos.length).toBeGreaterThan(0);

@@ -40,7 +40,8 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
 
   // Machines do not notice one another's faults: those of different ones happen at the same time.
   describe.concurrent("each with faults of its own", () => {
-    const timeout = pauseMs + cutMs + 180_000;
+    // What happens to one service waits for what happened to it before.
+    const timeout = pauseMs + cutMs + 600_000;
 
     it(
       "come back by themselves when a machine is killed",
