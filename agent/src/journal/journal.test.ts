@@ -1,9 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { asRoot } from "../../../test/support/platform-software.ts";
 import { openJournal } from "./journal.ts";
 
 let directory: string;
@@ -113,6 +115,48 @@ test("junk behind the last record is cut", async () => {
   const again = await openJournal(path, () => now);
   expect(again.openTasks()).toEqual(["a"]);
   await again.close();
+});
+
+test.skipIf(!asRoot)(
+  "what a full disk refused is told of once it is there, and nothing that follows is lost",
+  async () => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "journal", directory]);
+    const filling = join(directory, "filling");
+    try {
+      const journal = await openJournal(path, () => now);
+      await journal.begin(task("a"));
+      await expect(writeFile(filling, "x".repeat(64 << 10))).rejects.toMatchObject({ code: "ENOSPC" });
+      // Half of the record has room in the last page.
+      await expect(journal.begin(task("b".repeat(8_000), 7n))).rejects.toMatchObject({ code: "ENOSPC" });
+      for (let times = 0; times < 2; times += 1)
+        await expect(journal.raiseTerm("service", 3n)).rejects.toMatchObject({ code: "ENOSPC" });
+      await rm(filling);
+      await journal.raiseTerm("service", 3n);
+      await journal.begin(task("c", 7n));
+      const again = await openJournal(path, () => now);
+      expect(again.terms.get("service")).toBe(3n);
+      expect(again.generation("service", "putEngineUser")).toBe(7n);
+      expect(again.openTasks()).toEqual(expect.arrayContaining(["a", "c"]));
+      await Promise.all([journal.close(), again.close()]);
+    } finally {
+      execFileSync("umount", ["--lazy", directory]);
+    }
+  },
+);
+
+test.skipIf(!asRoot)("an agent comes up on a full disk, with an intent that is old", async () => {
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "journal", directory]);
+  try {
+    const journal = await openJournal(path, () => now);
+    // What says that it is forgotten needs more than the last page has left.
+    await journal.begin(task("a".repeat(6_000)));
+    await journal.close();
+    await expect(writeFile(join(directory, "filling"), "x".repeat(64 << 10))).rejects.toMatchObject({ code: "ENOSPC" });
+    now += 2 * 86_400_000;
+    await (await openJournal(path, () => now)).close();
+  } finally {
+    execFileSync("umount", ["--lazy", directory]);
+  }
 });
 
 test("a journal of many acknowledged tasks stays small", async () => {

@@ -49,6 +49,17 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   const intents = new Map<string, number>();
   const results = new Map<string, string>();
   let compactAbove = compactAtBytes;
+  /** The terms that are certain to be on the disk. */
+  let keptTerms = new Map<string, bigint>();
+  /** The disk did not take all that is known here: whatever is written next brings it along. */
+  let isAhead = false;
+
+  function read(): void {
+    for (const known of [terms, generations, intents, results]) known.clear();
+    for (const entry of file.records) apply(entry);
+    keptTerms = new Map(terms);
+    isAhead = false;
+  }
 
   function apply(entry: Entry): void {
     switch (entry.kind) {
@@ -70,8 +81,9 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
     }
   }
 
-  for (const entry of file.records) apply(entry);
-  await forgetOld();
+  read();
+  // A disk that is full keeps no agent from coming up.
+  await forgetOld().catch(() => undefined);
 
   function current(): Entry[] {
     return [
@@ -86,12 +98,26 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
 
   async function write(...entries: Entry[]): Promise<void> {
     for (const entry of entries) apply(entry);
-    await Promise.all(entries.map((entry) => file.append(entry)));
-    if (file.sizeBytes < compactAbove) return;
+    if (isAhead) return rewrite();
+    try {
+      await Promise.all(entries.map((entry) => file.append(entry)));
+    } catch (error) {
+      isAhead = true;
+      throw error;
+    }
+    // All of it is on the disk: one that has no room for another copy is no reason to refuse anything.
+    if (file.sizeBytes >= compactAbove) await rewrite().catch(() => undefined);
+  }
+
+  async function rewrite(): Promise<void> {
     compactAbove = Number.POSITIVE_INFINITY;
-    await file.rewrite(current);
-    // What must stay may itself be large: twice that is worth another pass.
-    compactAbove = Math.max(compactAtBytes, file.sizeBytes * 2);
+    try {
+      await file.rewrite(current);
+      isAhead = false;
+    } finally {
+      // What must stay may itself be large: twice that is worth another pass.
+      compactAbove = Math.max(compactAtBytes, file.sizeBytes * 2);
+    }
   }
 
   /** A result waits for its acknowledgement, however long; an intent alone that nobody delivers again says nothing any more. */
@@ -110,9 +136,12 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   return {
     terms,
     async raiseTerm(ownerId, term) {
-      if (term > (terms.get(ownerId) ?? 0n)) await write({ kind: "term", owner: ownerId, term: String(term) });
-      // Another call may have raised it a moment ago, and its flush be under way.
-      else await file.flushed();
+      // What is known here may be on its way to the disk, or may not have got there.
+      if (term <= (keptTerms.get(ownerId) ?? 0n)) return;
+      const known = terms.get(ownerId) ?? 0n;
+      const highest = known > term ? known : term;
+      await write({ kind: "term", owner: ownerId, term: String(highest) });
+      if (highest > (keptTerms.get(ownerId) ?? 0n)) keptTerms.set(ownerId, highest);
     },
     generation: (ownerId, kind) => generations.get(`${ownerId} ${kind}`) ?? 0n,
     async begin({ id, ownerId, kind, generation, deadlineAt }) {
@@ -138,8 +167,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
     suspend: () => file.close(),
     async reopen() {
       file = await openRecordFile<Entry>(path);
-      for (const known of [terms, generations, intents, results]) known.clear();
-      for (const entry of file.records) apply(entry);
+      read();
     },
     openTasks: () => [...new Set([...intents.keys(), ...results.keys()])],
     close: () => file.close(),

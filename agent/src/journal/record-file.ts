@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncPath } from "@holdfast/common/sync-path.ts";
@@ -11,8 +11,6 @@ export interface RecordFile<R> {
   readonly sizeBytes: number;
   /** Resolves when the record is on the disk. Appends of one moment share one flush. */
   append(record: R): Promise<void>;
-  /** Resolves when every append so far has ended, one way or the other. */
-  flushed(): Promise<void>;
   /** Replaces all that is there by what `current` gives once earlier appends are done. */
   rewrite(current: () => readonly R[]): Promise<void>;
   close(): Promise<void>;
@@ -34,26 +32,38 @@ export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
   let sizeBytes = goodBytes;
   let batch: { lines: string; done: Promise<void> } | undefined;
   let last: Promise<void> = Promise.resolve();
+  /** Half a record may be behind what is good, as of a disk that was full: what came after it would be lost with it. */
+  let isTorn = false;
 
   async function flush(): Promise<void> {
     const lines = batch?.lines ?? "";
     batch = undefined;
+    if (isTorn) await file.truncate(sizeBytes);
+    isTorn = true;
     await file.appendFile(lines);
     await file.datasync();
+    isTorn = false;
     sizeBytes += Buffer.byteLength(lines);
   }
 
   async function replace(lines: string): Promise<void> {
-    const draft = await open(`${path}.new`, "w", 0o600);
-    await draft.writeFile(lines);
-    await draft.sync();
-    await draft.close();
-    await rename(`${path}.new`, path);
-    await syncPath(dirname(path));
+    const draft = await open(`${path}.new`, "a", 0o600);
+    try {
+      await draft.truncate(0);
+      await draft.writeFile(lines);
+      await draft.sync();
+      await rename(`${path}.new`, path);
+    } catch (error) {
+      await draft.close();
+      await rm(`${path}.new`, { force: true });
+      throw error;
+    }
     const before = file;
-    file = await open(path, "a", 0o600);
-    await before.close();
+    file = draft;
+    isTorn = false;
     sizeBytes = Buffer.byteLength(lines);
+    await before.close();
+    await syncPath(dirname(path));
   }
 
   /** One after the other; a failure is its own caller's and stops no later one. */
@@ -76,7 +86,6 @@ export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
       batch.lines += encode(record);
       return batch.done;
     },
-    flushed: () => last,
     rewrite: (current) => queue(() => replace(current().map(encode).join(""))),
     async close() {
       await last;
