@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
-import type { Cage, CageTrace } from "./cage.ts";
+import type { Cage } from "./cage.ts";
 import type { Containment, Role } from "./containment.ts";
 import { sweepTrace } from "./group-cage.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 import { createSegmentLog } from "./segment-log.ts";
+import { readTrace, writeTrace } from "./trace-file.ts";
 
 /** One named component and its runs; never two at a time. */
 export interface Component {
@@ -75,10 +76,9 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
 
   /** What an earlier keeper left is killed before anything new starts. */
   async function sweep(): Promise<void> {
-    if (!existsSync(traceFile)) return;
-    const trace = JSON.parse(readFileSync(traceFile, "utf8")) as CageTrace;
-    while (!sweepTrace(trace)) await sleep(emptyCheckMs);
-    rmSync(traceFile);
+    const trace = readTrace(traceFile);
+    while (trace !== undefined && !sweepTrace(trace)) await sleep(emptyCheckMs);
+    rmSync(traceFile, { force: true });
   }
 
   async function launch(wanted: ComponentSpec): Promise<void> {
@@ -106,9 +106,15 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     });
     if (child.pid === undefined) return void (await exited);
     const entered = await containment.enclose(child.pid);
+    try {
+      writeTrace(traceFile, entered.trace);
+    } catch (error) {
+      // What nobody could find again may not run, nor a second one beside it.
+      await empty(entered);
+      throw error;
+    }
     cage = entered;
     cause = null;
-    writeFileSync(traceFile, JSON.stringify(entered.trace), { mode: 0o600 });
     deadline.reset(wanted.deadlineMs);
     spec = wanted;
     become({
@@ -123,13 +129,17 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     ended = exited.then((exit) => finish(entered, exit, logged));
   }
 
-  async function finish(left: Cage, exit: Exit, logged: Promise<void>): Promise<void> {
-    cause ??= "exited";
+  async function empty(left: Cage): Promise<void> {
     while (!left.isEmpty()) {
       left.killAll();
       await sleep(emptyCheckMs);
     }
     left.close();
+  }
+
+  async function finish(left: Cage, exit: Exit, logged: Promise<void>): Promise<void> {
+    cause ??= "exited";
+    await empty(left);
     // Its last words are worth a moment, but a disk that hangs holds nobody up.
     await Promise.race([logged, sleep(longestLogWaitMs, undefined, { ref: false })]);
     cage = undefined;

@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, readlinkSync as readlink } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync as readlink,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -72,6 +80,17 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
   });
 
+  test("lets nothing run whose trace has no room, and starts it once there is some, whatever is left of the trace", async () => {
+    const inTheWay = join(directory, "engine.trace.new");
+    mkdirSync(inTheWay);
+    const component = specOf("engine", family);
+    expect(await agent.ask({ op: "start", component })).toMatchObject({ ok: false });
+    expect(markedProcesses(directory)).toEqual([]);
+    rmSync(inTheWay, { recursive: true });
+    writeFileSync(join(directory, "engine.trace"), "");
+    expect(await agent.ask({ op: "start", component })).toMatchObject({ ok: true });
+  });
+
   test("kills the component when its right runs out and not before", async () => {
     await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 300 } });
     await agent.ask({ op: "extend", name: "engine", number: 7, leftMs: 500 });
@@ -115,6 +134,16 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     await agent.ask({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
     await until(() => logOf(directory).includes("line 1999\n"));
     expect(readdirSync(directory).filter((name) => name.startsWith("log.")).length).toBeLessThanOrEqual(3);
+  });
+
+  test("goes on with a log, and with what runs, where the next segment cannot be made", async () => {
+    const script = "until [ -e go ]; do sleep 0.01; done; seq 1000; sleep 1000";
+    const log = { path: join(directory, "log"), maxBytes: 1000, keep: 3 };
+    await agent.ask({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
+    mkdirSync(join(directory, "log.2"));
+    writeFileSync(join(directory, "go"), "");
+    await until(() => readFileSync(join(directory, "log.1"), "utf8").endsWith("\n1000\n"));
+    await agent.ask({ op: "start", component: specOf("other", ["sh", "-c", "echo hello; sleep 1000"]) });
   });
 
   test("says why a program cannot start", async () => {

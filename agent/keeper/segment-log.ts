@@ -1,4 +1,4 @@
-import { chownSync, closeSync, mkdirSync, openSync, readdirSync, statSync, unlinkSync, write } from "node:fs";
+import { chownSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, write } from "node:fs";
 import { basename, dirname } from "node:path";
 
 /** A log in numbered segments `<path>.<n>`. The numbers only grow, so that a position in it outlives rotation. */
@@ -23,7 +23,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
   mkdirSync(dirname(path), { recursive: true });
   give(dirname(path));
   let segment = segmentsOf(path).at(-1) ?? 1;
-  let file = open();
+  let file = open(segment);
   let size = statSync(`${path}.${segment}`).size;
   let backlog: Buffer[] = [];
   let backlogBytes = 0;
@@ -57,9 +57,9 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
     closed.resolve();
   }
 
-  function open(): number {
-    const opened = openSync(`${path}.${segment}`, "a", 0o640);
-    give(`${path}.${segment}`);
+  function open(number: number): number {
+    const opened = openSync(`${path}.${number}`, "a", 0o640);
+    give(`${path}.${number}`);
     return opened;
   }
 
@@ -68,11 +68,17 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
   }
 
   function rotate(): void {
-    closeSync(file);
+    const before = file;
+    try {
+      file = open(segment + 1);
+    } catch {
+      // No room for another one, and no reason to end all that runs: this one goes on.
+      return;
+    }
+    closeSync(before);
     segment += 1;
-    file = open();
     size = 0;
-    for (const old of segmentsOf(path)) if (old <= segment - keep) unlinkSync(`${path}.${old}`);
+    for (const old of segmentsOf(path)) if (old <= segment - keep) rmSync(`${path}.${old}`, { force: true });
   }
 
   return {
