@@ -253,6 +253,21 @@ describe.skipIf(skipped !== undefined)(
       expect(written.failed).toBe(0);
     });
 
+    test("has the agent of before to go back to until the next one is started", async () => {
+      const codes = ["3.2.0", "3.3.0"].map((release) => codeOf?.(release) as AgentCode);
+      for (const code of codes) await upgraded(code);
+      // What it was to run next is not what was promised, and then it ends.
+      const wrong = codeOf?.("3.4.0") as AgentCode;
+      expect((await upgrade(wrong, { sha256: "0".repeat(64) })).failure).toMatchObject({ code: "payload_corrupt" });
+      await waitUntil("one agent is there", () => agents().length === 1);
+      const hellos = machine.controller.hellos.length;
+      for (const pid of agents()) process.kill(pid, "SIGKILL");
+      await waitUntil("an agent is there again", () => machine.controller.hellos.length > hellos);
+      expect(codes.map(({ digest }) => digest)).toContain(runs());
+      expect(postmaster()).toEqual(engine);
+      expect(written.failed).toBe(0);
+    });
+
     test("keeps on disk what runs and what is to run, and no more", async () => {
       await upgraded(codeOf?.("4.0.0") as AgentCode);
       await upgraded(codeOf?.("5.0.0") as AgentCode);

@@ -54,13 +54,13 @@ export function createAgentUpgrade({
 }: AgentUpgradeDeps): AgentUpgrade {
   async function install(wanted: UpgradeAgent, { channel, signal }: UpgradeTask): Promise<string> {
     const there = await code.find(wanted.digest);
-    await code.removeOthers(there === undefined ? "" : wanted.digest);
     if (there !== undefined) return there;
     const fetched = await fetchPackage(wanted, await channel(), signal);
     try {
       return await code.keep(fetched);
     } catch (error) {
       if (!hasCode(error, "ENOSPC")) throw error;
+      await code.removeOthers("");
       throw new TaskFailed("no_room", "There is no room on the machine's disk for the new agent.", true);
     }
   }
@@ -86,7 +86,9 @@ export function createAgentUpgrade({
       progress("starting", 40);
       const controller = (await task.channel()).address;
       const deps = { keeper, work, logDir: join(stateDir, "log"), log };
-      return handOver(deps, { main, controller, readyWithinMs, taskId, signal, progress });
+      // Only from then on the keeper does not go back to the agent of before, when this one ends.
+      const offered = () => code.removeOthers(wanted.digest);
+      return handOver(deps, { main, controller, readyWithinMs, taskId, signal, progress, offered });
     },
   };
 }

@@ -35,6 +35,8 @@ export interface HandOver {
   readonly taskId: string;
   readonly signal: AbortSignal;
   readonly progress: (step: string, pct: number) => void;
+  /** Called once the keeper has the other one beside this one. */
+  readonly offered: () => Promise<void>;
 }
 
 const lookEveryMs = 20;
@@ -48,7 +50,7 @@ const doneWithinMs = 5_000;
  */
 export async function handOver(deps: HandOverDeps, options: HandOver): Promise<never> {
   const { keeper, work, log } = deps;
-  const { main, controller, readyWithinMs, taskId, signal, progress } = options;
+  const { main, controller, readyWithinMs, taskId, signal, progress, offered } = options;
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => undefined);
   const ready = Promise.withResolvers<void>();
@@ -60,6 +62,7 @@ export async function handOver(deps: HandOverDeps, options: HandOver): Promise<n
   const words = await listenTo(keeper, deps.logDir);
   try {
     await keeper.order({ op: "offer", main, controller });
+    await offered();
     const late = sleep(readyWithinMs, undefined, { signal, ref: false }).then(() => {
       throw new Error(`It was not ready within ${readyWithinMs / 1_000} s.`);
     });
