@@ -89,7 +89,7 @@ const snapshots = { store, history, objects, keyring, installationId, clock, log
 const { agentListen, agentAdvertise } = config;
 const [agentsAt, ...alsoListen] = endpointsOf(agentListen);
 const membership = createMembership({ store, id: controllerId, leaseS: config.leaseS, clock, log });
-const shards = createShards({ store, membership, log });
+const shards = createShards({ store, membership, memory: collections, log });
 const moved = {
   insert: (entries: readonly OutboxEntry[], asOf: bigint): Promise<void> => dispatcher.insert(entries, asOf),
 };

@@ -35,8 +35,8 @@ const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), direct
 // What is measured says which controller the agents are on.
 const limits = { silenceMs, surplus: { everyMs: 3_600_000, atOnce: 0 } };
 const controller = await startController(installation, id, { limits });
-const { store, membership, authority, fleet } = controller;
-createShards({ store, membership, log: silentLog });
+const { store, membership, machines, authority, fleet } = controller;
+createShards({ store, membership, memory: machines, log: silentLog });
 
 answerQuestions({
   /** Machines in etcd and what enrols each. */

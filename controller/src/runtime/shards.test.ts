@@ -6,6 +6,8 @@ import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import { until } from "../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
+import { type Collection, createCollection } from "../store/collection.ts";
+import { keyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 import { createMembership, type Membership } from "./membership.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
@@ -21,6 +23,7 @@ interface Controller {
   readonly id: string;
   readonly membership: Membership;
   readonly shards: Shards;
+  readonly memory: Collection<Resource<unknown, unknown>>;
   /** Nothing of it reaches etcd any more, as if it were killed or cut off; what it believes goes on. */
   cut(): void;
   heal(): void;
@@ -47,9 +50,14 @@ const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
   (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
 );
 
-/** `deaf`: what comes of its first claim is not told to it. */
-async function startController(id: string, { listens = true, deaf = false } = {}): Promise<Controller> {
+/** `deaf`: what comes of its first claim is not told to it. `memoryPort`: where its memory reads etcd. */
+async function startController(
+  id: string,
+  { listens = true, deaf = false, memoryPort = etcd.port } = {},
+): Promise<Controller> {
   const proxy = await startTcpProxy(etcd.port);
+  const read = createEtcdStore({ hosts: [`http://127.0.0.1:${memoryPort}`], log: silentLog });
+  const memory = createCollection(read, "machine");
   const whole = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   let loses = deaf;
   const store: Store = {
@@ -64,18 +72,19 @@ async function startController(id: string, { listens = true, deaf = false } = {}
   const deps = { store, log: silentLog, clock: systemClock };
   const membership = createMembership({ ...deps, id, leaseS: 4 });
   if (listens) await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, membership });
+  const shards = createShards({ ...deps, membership, memory });
   const controller = {
     id,
     membership,
     shards,
+    memory,
     cut: proxy.cut,
     heal: proxy.heal,
     async stop() {
       running.splice(running.indexOf(controller), 1);
       shards.close();
       await membership.leave().catch(() => undefined);
-      await store.close();
+      await Promise.all([store.close(), read.close()]);
       proxy.close();
     },
   };
@@ -138,6 +147,40 @@ test("a claim that etcd took, and whose answer was lost, is held all the same", 
   await until(() => everyKeyIsOwned() && deaf.shards.held > 4);
   expect(twice).toEqual([]);
   await deaf.stop();
+  await until(everyKeyIsOwned);
+});
+
+test("nobody works on a shard before its new owner's memory has what was written until then", async () => {
+  const line = await startTcpProxy(etcd.port);
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const write = async (name: string) => {
+    const metadata = { id: "m", name, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 };
+    const value = JSON.stringify({ metadata, spec: {}, status: {} });
+    await store.commit({ conditions: [], puts: [{ key: keyOf("machine", "m"), value }], deletes: [] });
+  };
+  await write("as it was");
+  const behind = await startController("behind", { listens: false, memoryPort: line.port });
+  await behind.memory.ready;
+  line.cut();
+  await write("as it is");
+  const known = () => behind.memory.get("m")?.object.metadata.name;
+  const early: string[] = [];
+  const looking = setInterval(() => {
+    if (behind.shards.held > 0 && known() !== "as it is") early.push(`${behind.shards.held} with ${known()}`);
+  }, 2);
+  await behind.membership.announce("behind:1");
+  await until(async () => {
+    const { values } = await store.list(`${root}/shard/`, { limit: 100 });
+    return values.filter(({ value }) => (JSON.parse(value) as { owner: string }).owner === "behind").length > 4;
+  });
+  line.heal();
+  await until(() => everyKeyIsOwned() && behind.shards.held > 4);
+  clearInterval(looking);
+  expect(early).toEqual([]);
+  expect(twice).toEqual([]);
+  await behind.stop();
+  await store.close();
+  line.close();
   await until(everyKeyIsOwned);
 });
 

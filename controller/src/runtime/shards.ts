@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
+import type { Collection } from "../store/collection.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store } from "../store/store.ts";
@@ -35,8 +36,17 @@ const idOfShard = (shard: number) => String(shard).padStart(2, "0");
 const keyOfShard = (shard: number) => prefix + idOfShard(shard);
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 const retryMs = 500;
+const remembersWithinMs = 5_000;
 
-export function createShards({ store, membership, log }: { store: Store; membership: Membership; log: Log }): Shards {
+interface Deps {
+  readonly store: Store;
+  readonly membership: Membership;
+  /** What those read who own keys: the claim of a shard comes after all that its last owner knew and wrote. */
+  readonly memory: Pick<Collection<unknown>, "reached">;
+  readonly log: Log;
+}
+
+export function createShards({ store, membership, memory, log }: Deps): Shards {
   const closed = new AbortController();
   const held = new Map<number, Held>();
   /** Not ours any more, but the work on it has not ended or its claim is not removed. */
@@ -100,7 +110,7 @@ export function createShards({ store, membership, log }: { store: Store; members
     // One that cannot listen, and dies of it again and again, must not take keys with it each time.
     const members = membership.members().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
-    takeUnsure(lease);
+    await takeUnsure(lease);
     const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
     for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);
     const free = wanted.filter((shard) => !held.has(shard) && !claims.has(idOfShard(shard)) && !leaving.has(shard));
@@ -108,12 +118,12 @@ export function createShards({ store, membership, log }: { store: Store; members
   }
 
   /** Claims that etcd has though nobody heard so are ours all the same: while our lease lives nobody else gets them. */
-  function takeUnsure(lease: Lease): void {
+  async function takeUnsure(lease: Lease): Promise<void> {
     for (const [shard, under] of unsure) {
       const claim = claims.get(idOfShard(shard));
       // What was claimed under another lease goes with that.
       if (under !== lease) unsure.delete(shard);
-      else if (claim?.lease === lease.id) hold([shard], claim.modRevision, lease);
+      else if (claim?.lease === lease.id) await hold([shard], claim.modRevision, lease);
     }
   }
 
@@ -133,10 +143,13 @@ export function createShards({ store, membership, log }: { store: Store; members
       if (free.length > 1) for (const shard of free) await claim([shard], lease);
       return;
     }
-    if (lease.live) hold(free, done.revision, lease);
+    await hold(free, done.revision, lease);
   }
 
-  function hold(taken: readonly number[], modRevision: bigint, lease: Lease): void {
+  /** Nobody works on what is claimed until this controller knows all that whoever had it before did. */
+  async function hold(taken: readonly number[], modRevision: bigint, lease: Lease): Promise<void> {
+    await memory.reached(modRevision, remembersWithinMs);
+    if (!lease.live) return;
     for (const shard of taken) {
       unsure.delete(shard);
       held.set(shard, { modRevision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });

@@ -35,7 +35,7 @@ async function startController(id: string) {
   const counters = createCollection<Counter>(store, "machine");
   const membership = createMembership({ ...deps, id, leaseS: 2 });
   await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, membership });
+  const shards = createShards({ ...deps, membership, memory: counters });
   const reconciler: Reconciler = {
     name: "counter",
     async reconcile(key, signal) {
