@@ -69,7 +69,8 @@ const observed = (facts: MachineFacts | undefined, more: Partial<ObservedMachine
   facts,
   connectedMs: 60_000,
   silentMs: 0,
-  deaths: [],
+  deathsAgoMs: [],
+  isTold: true,
   now,
   atWorkMs: 60_000,
   controllers: ["10.0.0.1:1"],
@@ -103,8 +104,8 @@ describe("the plan of a machine", () => {
     ["adopts what waits and runs",                  unowned(),            observed(running, { atWorkMs: 1 }),        []],
     ["destroys what is to be deleted",              machine("on", true),  observed(running),                         ["destroy", "forget"]],
     ["forgets what is gone",                        machine("on", true),  observed(undefined),                       ["forget"]],
-    ["starts again at once after a first death",    machine("on"),        observed(stopped, { deaths: [now] }),      ["start"]],
-    ["waits after a second one",                    machine("on"),        observed(stopped, { deaths: [1, now] }),   []],
+    ["starts again at once after a first death",    machine("on"),        observed(stopped, { deathsAgoMs: [0] }),      ["start"]],
+    ["waits after a second one",                    machine("on"),        observed(stopped, { deathsAgoMs: [5_000, 0] }),   []],
     ["waits for an agent that is away for a moment", machine("on"),       observed(running, { connectedMs: undefined }),   []],
     ["enrols an agent anew that is silent for long", machine("on"),       observed(running, { connectedMs: undefined, silentMs: silentTooLongMs }), ["enroll"]],
   ] as const)("%s", (_, object, world, kinds) => {
@@ -112,7 +113,7 @@ describe("the plan of a machine", () => {
   });
 
   it("looks again when a restart is due, and at a silent machine", () => {
-    expect(planMachine(machine("on"), observed(stopped, { deaths: [1, now] })).lookAgainMs).toBe(1_000);
+    expect(planMachine(machine("on"), observed(stopped, { deathsAgoMs: [5_000, 0] })).lookAgainMs).toBe(1_000);
     expect(planMachine(machine("on"), observed(running, { connectedMs: undefined })).lookAgainMs).toBe(silentTooLongMs);
     expect(planMachine(machine("on"), observed(running)).lookAgainMs).toBeNull();
   });
@@ -131,6 +132,16 @@ describe("the plan of a machine", () => {
     expect(planMachine(waiting, silent).steps).toEqual([]);
     const spent = { ...object, status: { ...object.status, enrollment: { ...enrollment, spentBy: "k" } } };
     expect(planMachine(spent, silent).steps).toEqual([{ kind: "enroll" }]);
+  });
+
+  it("enrols an agent anew whose first enrolment may not have reached the machine", () => {
+    const object = machine("on");
+    const enrollment = { tokenHash: "h", expiresAt: now + 600_000 };
+    const waiting = { ...object, status: { ...object.status, enrollment } };
+    const silent = (silentMs: number) =>
+      planMachine(waiting, observed(running, { connectedMs: undefined, silentMs, isTold: false }));
+    expect(silent(silentTooLongMs - 1).steps).toEqual([]);
+    expect(silent(silentTooLongMs).steps).toEqual([{ kind: "enroll" }]);
   });
 
   it("tells a silent machine soon where controllers are when none is where it was told", () => {
@@ -154,14 +165,9 @@ describe("the plan of a machine", () => {
 });
 
 it("waits longer after each death, at most a minute", () => {
-  const delays = [0, 1, 2, 3, 4, 20].map((count) =>
-    restartDelayMs(
-      Array.from({ length: count }, () => now),
-      now,
-    ),
-  );
+  const delays = [0, 1, 2, 3, 4, 20].map((count) => restartDelayMs(Array.from({ length: count }, () => 0)));
   expect(delays).toEqual([0, 0, 1_000, 2_000, 4_000, 60_000]);
-  expect(restartDelayMs([0, 0], 5_000)).toBe(0);
+  expect(restartDelayMs([5_000, 5_000])).toBe(0);
 });
 
 describe("a snapshot of the data", () => {

@@ -11,8 +11,10 @@ export interface ObservedMachine {
   readonly connectedMs: number | undefined;
   /** For how long a running machine has had no stream, as far as this controller knows. */
   readonly silentMs: number;
-  /** When it died, within the last ten minutes. */
-  readonly deaths: readonly number[];
+  /** How long ago it died, the last time last, within the last ten minutes. */
+  readonly deathsAgoMs: readonly number[];
+  /** Did this controller bring it the enrolment that its object has? One that began before may have ended between the two. */
+  readonly isTold: boolean;
   readonly now: number;
   /** For how long this controller has been at work. */
   readonly atWorkMs: number;
@@ -85,7 +87,7 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlan
   if (facts !== undefined && make.length === 0) make.push(...planSnapshot(machine, facts), ...fit(machine, facts));
   if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
   if (!isRunning) {
-    const waitMs = restartDelayMs(observed.deaths, observed.now);
+    const waitMs = restartDelayMs(observed.deathsAgoMs);
     return waitMs > 0 ? { steps: make, lookAgainMs: waitMs } : only([...make, { kind: "start" }]);
   }
   const { connectedMs } = observed;
@@ -95,7 +97,7 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlan
   }
   const isLost = controllersMoved(machine, observed.controllers);
   const waitMs = isLost ? lostAfterMs : silentTooLongMs;
-  const isInVain = isLost || !hasEnrollment(machine, observed.now);
+  const isInVain = isLost || !observed.isTold || !hasEnrollment(machine, observed.now);
   if (observed.silentMs >= waitMs && isInVain) make.push({ kind: "enroll" });
   return { steps: make, lookAgainMs: waitMs };
 }
@@ -117,11 +119,11 @@ function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: Machine
 }
 
 /** At once after the first death, then 1 s, 2 s, 4 s, up to a minute after the last one. */
-export function restartDelayMs(deaths: readonly number[], now: number): number {
-  const last = deaths.at(-1);
-  if (last === undefined || deaths.length === 1) return 0;
-  const delayMs = Math.min(60_000, 1_000 * 2 ** (deaths.length - 2));
-  return Math.max(0, last + delayMs - now);
+export function restartDelayMs(deathsAgoMs: readonly number[]): number {
+  const last = deathsAgoMs.at(-1);
+  if (last === undefined || deathsAgoMs.length === 1) return 0;
+  const delayMs = Math.min(60_000, 1_000 * 2 ** (deathsAgoMs.length - 2));
+  return Math.max(0, delayMs - last);
 }
 
 /** None of the controllers that the machine was told of is there any more: it finds nobody until it is told again. */

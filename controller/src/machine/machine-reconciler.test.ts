@@ -166,6 +166,20 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await becomes(id, "running");
   });
 
+  it("starts one again that died twice, also when the clock is put back by an hour before that", async () => {
+    const id = await newMachine();
+    const starts = async () => (await hosts.provider.get(id, signal))?.starts;
+    await becomes(id, "running");
+    await hosts.crash(id);
+    await expect.poll(starts).toBe(2);
+    await becomes(id, "running");
+    await hosts.crash(id);
+    await becomes(id, "starting");
+    now = -3_600_000;
+    await expect.poll(starts).toBe(3);
+    now = 0;
+  });
+
   it("says why a machine cannot be, and makes it once it can", async () => {
     const id = await newMachine({ engine: "postgresql", version: "9" });
     await becomes(id, "failed");

@@ -6,7 +6,14 @@ import type { Collection } from "../store/collection.ts";
 import type { Resource } from "../store/resource.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
-import { deathsKeptMs, deathsMax, type ObservedMachine, planMachine, toldWithinMs } from "./machine-plan.ts";
+import {
+  deathsKeptMs,
+  deathsMax,
+  type MachineStep,
+  type ObservedMachine,
+  planMachine,
+  toldWithinMs,
+} from "./machine-plan.ts";
 import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
 /** What a machine must know of its host. */
@@ -18,11 +25,15 @@ export interface MachineReconcilerDeps extends MachineStepDeps {
   readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
 
-/** What a controller knows of a machine besides what is stored; gone with the controller. */
+/** What a controller knows of a machine besides what is stored; gone with the controller. Times are of the monotonic clock. */
 interface Memory {
-  silentSince: number | undefined;
-  deaths: readonly number[];
+  readonly silentSince: number | undefined;
+  readonly deaths: readonly number[];
+  /** It was brought the enrolment that its object has. */
+  readonly isTold: boolean;
 }
+
+const nothingKnown: Memory = { silentSince: undefined, deaths: [], isTold: false };
 
 const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
@@ -39,16 +50,28 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     const facts = await deps.provider.get(id, signal);
     const session = deps.session(id);
     const connectedMs = session && Math.max(0, now - session.connectedAt);
-    const memory = memories.get(id) ?? { silentSince: undefined, deaths: [] };
+    const memory = memories.get(id) ?? nothingKnown;
+    const at = deps.clock.monotonicMs();
     const isSilent = facts?.state === "running" && session === undefined;
-    const silentSince = isSilent ? (memory.silentSince ?? now) : undefined;
+    const silentSince = isSilent ? (memory.silentSince ?? at) : undefined;
     const died = isDead(machine, facts);
-    const deaths = (died ? [...memory.deaths, now] : memory.deaths).filter((at) => now - at < deathsKeptMs);
-    memories.set(id, { silentSince, deaths });
+    const deaths = (died ? [...memory.deaths, at] : memory.deaths).filter((death) => at - death < deathsKeptMs);
+    memories.set(id, { ...memory, silentSince, deaths });
     if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
-    const atWorkMs = deps.clock.monotonicMs() - startedAt;
-    const silentMs = silentSince === undefined ? 0 : now - silentSince;
-    return { facts, connectedMs, silentMs, deaths, now, atWorkMs, controllers: deps.controllers() };
+    const silentMs = silentSince === undefined ? 0 : at - silentSince;
+    const deathsAgoMs = deaths.map((death) => at - death);
+    const { isTold } = memory;
+    const atWorkMs = at - startedAt;
+    return { facts, connectedMs, silentMs, deathsAgoMs, isTold, now, atWorkMs, controllers: deps.controllers() };
+  }
+
+  async function perform(step: MachineStep, machine: MachineObject, signal: AbortSignal): Promise<void> {
+    const { id } = machine.metadata;
+    const note = (isTold: boolean) => void memories.set(id, { ...(memories.get(id) ?? nothingKnown), isTold });
+    const tells = step.kind === "start" || step.kind === "enroll";
+    if (tells) note(false);
+    await performMachineStep(step, machine, deps, signal);
+    if (tells) note(true);
   }
 
   return {
@@ -64,7 +87,7 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
       try {
         const observed = await observe(machine, signal);
         const { steps, lookAgainMs } = planMachine(machine, observed);
-        for (const step of steps) await performMachineStep(step, machine, deps, signal);
+        for (const step of steps) await perform(step, machine, signal);
         if (steps.some(({ kind }) => kind === "forget")) return settled;
         if (steps.some(({ kind }) => kind === "place")) return again(0, "placed");
         await writeFound(machine, observed, deps, signal);
@@ -115,7 +138,7 @@ function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolea
 /** What the provider has after the steps. */
 async function writeFound(
   { metadata: { id, generation }, spec }: MachineObject,
-  { deaths, connectedMs = 0 }: ObservedMachine,
+  { deathsAgoMs: deaths, connectedMs = 0 }: ObservedMachine,
   deps: MachineReconcilerDeps,
   signal: AbortSignal,
 ): Promise<void> {
