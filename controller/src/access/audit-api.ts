@@ -2,14 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { AuditLogEntrySchema, AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
-import { defaultPageSize } from "../page/cursor.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
 import { organizationOf } from "./caller.ts";
 
 /** What members read of the audit log; nothing changes it. */
 export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "history" | "cursors">): ServedService {
   const handlers: Handlers<typeof AuditService> = {
-    listAuditLog: async ({ actor, object, action, since, until, limit, cursor }, call) => {
+    listAuditLog: async ({ actor, object, action, since, until, ...asked }, call) => {
       const filter = {
         organizationId: organizationOf(call),
         ...(actor !== undefined && { actor }),
@@ -18,9 +17,8 @@ export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "histor
         ...(since !== undefined && { since: timestampMs(since) }),
         ...(until !== undefined && { until: timestampMs(until) }),
       };
-      const after = cursors.read(call, "audit-log", filter, cursor);
-      const page = { after, limit: limit ?? defaultPageSize, order: "newest first" } as const;
-      const { items, next, more } = await history.audit(filter, page);
+      const page = cursors.open(call, "audit-log", filter, asked);
+      const { items, next, more } = await history.audit(filter, { ...page, order: "newest first" });
       const entries = items.map(({ id, occurredAt, actor: who, source, action: what, ...entry }) =>
         create(AuditLogEntrySchema, {
           id,
@@ -34,10 +32,7 @@ export function createAuditApi({ history, cursors }: Pick<AccessApiDeps, "histor
           requestId: entry.requestId,
         }),
       );
-      return {
-        entries,
-        ...(more && next !== undefined && { nextCursor: cursors.make(call, "audit-log", filter, next) }),
-      };
+      return { entries, ...page.next(more ? next : undefined) };
     },
   };
   return serve(AuditService, handlers);

@@ -8,7 +8,6 @@ import {
   ListAuditEntriesResponseSchema,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { History } from "../history/history.ts";
-import { limitOf } from "../page/admin-page.ts";
 import type { Cursors } from "../page/cursor.ts";
 import type { AuditEntry } from "../store/outbox-entry.ts";
 
@@ -19,14 +18,13 @@ export interface AuditLog {
 
 export function createAuditLog({ history, cursors }: { history: Pick<History, "audit">; cursors: Cursors }): AuditLog {
   return {
-    async page({ page, organizationId }, call) {
-      const list = `audit ${organizationId}`;
-      const after = cursors.read(call, list, null, page?.cursor);
+    async page({ page: asked, organizationId }, call) {
+      const page = cursors.open(call, `audit ${organizationId}`, null, asked);
       const filter = organizationId === "" ? {} : { organizationId };
-      const { items, next, more } = await history.audit(filter, { after, limit: limitOf(page), order: "newest first" });
+      const { items, next, more } = await history.audit(filter, { ...page, order: "newest first" });
       return create(ListAuditEntriesResponseSchema, {
         entries: items.map(auditMessage),
-        nextCursor: more && next !== undefined ? cursors.make(call, list, null, next) : "",
+        ...page.next(more ? next : undefined),
       });
     },
   };

@@ -3,6 +3,8 @@ import { type Handlers, type ServedService, serve } from "@holdfast/common/call.
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf } from "../access/caller.ts";
+import { adminPageByName } from "../page/admin-page.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Member } from "../runtime/membership.ts";
 import { ownerOf, shardCount } from "../runtime/ownership.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
@@ -22,6 +24,7 @@ export interface ControlApiDeps {
   readonly drain: (controllerId: string, signal: AbortSignal) => Promise<void>;
   readonly snapshot: (signal: AbortSignal) => Promise<{ id: string; sizeBytes: number; createdAt: number }>;
   readonly holds: { list(): HoldFacts[]; release(kind: string, signal: AbortSignal): Promise<void> };
+  readonly cursors: Cursors;
 }
 
 /** What operators see and do of the controllers themselves. */
@@ -33,21 +36,21 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
   }
 
   const handlers: Handlers<typeof ControlService> = {
-    listControllers: async () => {
+    listControllers: async ({ page }, call) => {
       const members = deps.members();
       const candidates = members.filter(({ draining }) => !draining).map(({ id }) => id);
       const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, candidates));
       const holders = [...deps.sessions()].map(([, { controllerId }]) => controllerId);
-      return {
-        controllers: members.map(({ id, address, startedAt, draining }) => ({
-          id,
-          address,
-          draining,
-          startedAt: timestampFromMs(startedAt),
-          shards: owners.filter((owner) => owner === id).length,
-          sessions: holders.filter((holder) => holder === id).length,
-        })),
-      };
+      const { items, ...next } = adminPageByName(members, ({ id }) => id, page, call, deps.cursors, "controllers");
+      const controllers = items.map(({ id, address, startedAt, draining }) => ({
+        id,
+        address,
+        draining,
+        startedAt: timestampFromMs(startedAt),
+        shards: owners.filter((owner) => owner === id).length,
+        sessions: holders.filter((holder) => holder === id).length,
+      }));
+      return { controllers, ...next };
     },
 
     drainController: async ({ controllerId }, call) => {
@@ -65,9 +68,14 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
       return { id, sizeBytes: BigInt(sizeBytes), createdAt: timestampFromMs(createdAt) };
     },
 
-    listHolds: async () => ({
-      holds: deps.holds.list().map(({ kind, reason, since }) => ({ kind, reason, since: timestampFromMs(since) })),
-    }),
+    listHolds: async ({ page }, call) => {
+      const all = deps.holds.list();
+      const { items, ...next } = adminPageByName(all, ({ kind }) => kind, page, call, deps.cursors, "holds");
+      return {
+        holds: items.map(({ kind, reason, since }) => ({ kind, reason, since: timestampFromMs(since) })),
+        ...next,
+      };
+    },
 
     releaseHold: async ({ kind }, call) => {
       if (!deps.holds.list().some((hold) => hold.kind === kind))

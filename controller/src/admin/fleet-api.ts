@@ -8,9 +8,8 @@ import type { TaskObject } from "../fleet/task/task-object.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { OrphanSweep } from "../machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
-import { adminPage, limitOf } from "../page/admin-page.ts";
+import { adminPage, adminPageByName } from "../page/admin-page.ts";
 import type { Cursors } from "../page/cursor.ts";
-import { pageByName } from "../page/page-by-name.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 
@@ -34,40 +33,42 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
   const { cursors } = deps;
   const handlers: Handlers<typeof FleetService> = {
     listMachines: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(deps.machines, () => true, page, call, cursors, "machines");
-      return { machines: items.map(machineMessage), nextCursor };
+      const { items, ...next } = adminPage(deps.machines, () => true, page, call, cursors, "machines");
+      return { machines: items.map(machineMessage), ...next };
     },
 
     listTasks: async ({ page, machineId }, call) => {
       const accepts = ({ spec }: TaskObject) => machineId === "" || spec.machineId === machineId;
-      const { items, nextCursor } = adminPage(deps.tasks, accepts, page, call, cursors, `tasks ${machineId}`);
-      return { tasks: items.map(taskMessage), nextCursor };
+      const { items, ...next } = adminPage(deps.tasks, accepts, page, call, cursors, `tasks ${machineId}`);
+      return { tasks: items.map(taskMessage), ...next };
     },
 
     listSessions: async ({ page }, call) => {
-      const after = cursors.read(call, "sessions", null, page?.cursor);
-      const { items, next } = pageByName([...deps.sessions()], ([machineId]) => machineId, after, limitOf(page));
+      const nameOf = ([machineId]: readonly [string, SessionFacts]) => machineId;
+      const { items, ...next } = adminPageByName(deps.sessions(), nameOf, page, call, cursors, "sessions");
       const sessions = items.map(([machineId, { controllerId, connectedAt, agentVersion }]) => ({
         machineId,
         controllerId,
         agentVersion,
         connectedAt: timestampFromMs(connectedAt),
       }));
-      return { sessions, nextCursor: next === undefined ? "" : cursors.make(call, "sessions", null, next) };
+      return { sessions, ...next };
     },
 
     listTerms: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(deps.services, () => true, page, call, cursors, "terms");
+      const { items, ...next } = adminPage(deps.services, () => true, page, call, cursors, "terms");
       const terms = items.map(({ metadata, status }) => ({
         serviceId: metadata.id,
         term: BigInt(status.term),
         primaryNodeId: status.primaryNodeId,
       }));
-      return { terms, nextCursor };
+      return { terms, ...next };
     },
 
-    sweepOrphans: async ({ dryRun }, call) => {
-      const orphans = await deps.orphans.sweep({ dryRun }, call.signal);
+    sweepOrphans: async ({ dryRun, page: asked }, call) => {
+      const page = cursors.open(call, "orphans", null, asked);
+      const options = asked === undefined ? { dryRun } : { dryRun, page };
+      const { orphans, next } = await deps.orphans.sweep(options, call.signal);
       if (!dryRun) {
         const unit = deps.begin();
         unit.audit(auditOf(call, "orphans.sweep", "machine", ""));
@@ -80,6 +81,7 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
           action,
           ...(keptUntil === undefined ? {} : { keptUntil: timestampFromMs(keptUntil) }),
         })),
+        ...page.next(next),
       };
     },
 

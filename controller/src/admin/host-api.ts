@@ -74,8 +74,8 @@ export function createHostApi(deps: HostApiDeps): ServedService {
 
   const handlers: Handlers<typeof HostService> = {
     listHosts: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(hosts, () => true, page, call, deps.cursors, "hosts");
-      return { hosts: items.map(shown), nextCursor };
+      const { items, ...next } = adminPage(hosts, () => true, page, call, deps.cursors, "hosts");
+      return { hosts: items.map(shown), ...next };
     },
 
     getHost: async ({ hostId }, call) => shown((await require(hostId, call.signal)).object),

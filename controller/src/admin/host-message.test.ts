@@ -25,3 +25,10 @@ test.each<[string, HostDrainState, boolean | null, string, number]>([
   const drain = drainShown(state, consent);
   expect([drain?.state, drain?.waitsFor?.length ?? 0]).toEqual([shown, waits]);
 });
+
+test("names a hundred of the paths that are missing, and counts all", () => {
+  const missingPaths = Array.from({ length: 101 }, (_, at) => ({ hostId: `h-${at}`, problem: "No route." }));
+  const shown = hostMessage(readyHost("h", {}, {}, { missingPaths }), []);
+  expect(shown.missingPaths).toHaveLength(100);
+  expect(shown.missingPathCount).toBe(101);
+});

@@ -4,6 +4,9 @@ import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin
 import { type HostObject, holdsServices } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
+/** So many paths are named. */
+const mostNamed = 100;
+
 /** A host as operators see it, with what of it is promised to these machines. */
 export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
   const { metadata, spec, status } = host;
@@ -13,13 +16,14 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
   const owned = here.filter((machine) => machine.spec.owner !== null);
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
   const { facts, certificate, missingPaths: missing = [] } = status;
+  const named = missing.slice(0, mostNamed);
   return {
     id: metadata.id,
     zone: spec.zone,
     address: spec.address,
     state: status.state,
     since: timestampFromMs(status.since),
-    reason: status.reason || missing.map(({ problem }) => problem).join(" "),
+    reason: status.reason || named.map(({ problem }) => problem).join(" "),
     cordoned: spec.cordoned,
     drain: drainMessage(host),
     ...(facts !== null && {
@@ -42,7 +46,8 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
     machines: owned.length,
     waitingMachines: here.length - owned.length,
     createdAt: timestampFromMs(metadata.createdAt),
-    missingPaths: missing.map(({ hostId, problem }) => ({ hostId, reason: problem })),
+    missingPaths: named.map(({ hostId, problem }) => ({ hostId, reason: problem })),
+    missingPathCount: missing.length,
     ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
   };
 }

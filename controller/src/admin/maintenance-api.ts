@@ -124,8 +124,8 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
 
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(nodeImages, () => true, page, call, cursors, "images");
-      return { images: items.map(shownImage), nextCursor };
+      const { items, ...next } = adminPage(nodeImages, () => true, page, call, cursors, "images");
+      return { images: items.map(shownImage), ...next };
     },
 
     markImageUrgent: ({ image, noticeHours, reason }, call) =>
@@ -142,8 +142,8 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         const world = maintenanceWorld(service, deps, now);
         return pendingUpdates(service, world).length > 0 || awaitedImage(service, world) !== undefined;
       };
-      const { items, nextCursor } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
-      return { services: items.map((service) => shownService(service, now)), nextCursor };
+      const { items, ...next } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
+      return { services: items.map((service) => shownService(service, now)), ...next };
     },
   };
   return serve(MaintenanceService, handlers);

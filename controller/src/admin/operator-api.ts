@@ -74,13 +74,13 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
     },
 
     listOperators: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(users, ({ spec }) => spec.operator, page, call, cursors, "operators");
+      const { items, ...next } = adminPage(users, ({ spec }) => spec.operator, page, call, cursors, "operators");
       const operators = items.map(({ metadata }) => ({
         username: metadata.id,
         createdAt: timestampFromMs(metadata.createdAt),
         updatedAt: timestampFromMs(metadata.updatedAt),
       }));
-      return { operators, nextCursor };
+      return { operators, ...next };
     },
 
     rotateOperator: ({ username }, call) =>

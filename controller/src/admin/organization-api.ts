@@ -91,15 +91,8 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
       }),
 
     listOrganizations: async ({ page }, call) => {
-      const { items, nextCursor } = adminPage(
-        deps.organizations,
-        () => true,
-        page,
-        call,
-        deps.cursors,
-        "organizations",
-      );
-      return { organizations: items.map(message), nextCursor };
+      const { items, ...next } = adminPage(deps.organizations, () => true, page, call, deps.cursors, "organizations");
+      return { organizations: items.map(message), ...next };
     },
 
     createApiKey: async (request, call) => {
@@ -136,7 +129,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
 
     listApiKeys: async ({ page, organizationId }, call) => {
       const accepts = ({ metadata }: ApiKey) => organizationId === "" || metadata.organizationId === organizationId;
-      const { items, nextCursor } = adminPage(
+      const { items, ...next } = adminPage(
         deps.apiKeys,
         accepts,
         page,
@@ -144,7 +137,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
         deps.cursors,
         `api-keys ${organizationId}`,
       );
-      return { apiKeys: items.map(apiKeyMessage), nextCursor };
+      return { apiKeys: items.map(apiKeyMessage), ...next };
     },
 
     revokeApiKey: async ({ id }, call) => {

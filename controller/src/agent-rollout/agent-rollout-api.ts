@@ -28,6 +28,9 @@ export interface AgentRolloutApiDeps {
   readonly offerOwn: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
 }
 
+/** So many versions are named. */
+const mostNamed = 100;
+
 /** Operators see which agents run, and steer how they are brought to the newest release. */
 export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService {
   const { rollouts, machines, fleet, cursors, clock } = deps;
@@ -65,7 +68,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       failed: counts["failed"] ?? 0,
       needsStart: counts["needs_start"] ?? 0,
       unreachable: counts["unreachable"] ?? 0,
-      versions: [...versions.values()].sort((a, b) => b.machines - a.machines),
+      versions: [...versions.values()].sort((a, b) => b.machines - a.machines).slice(0, mostNamed),
     };
   }
 
@@ -99,7 +102,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       const rollout = known();
       const factsOf = (machine: MachineObject) => agentFactsOf(rollout, machine, deps);
       const accepts = (machine: MachineObject) => state === "" || stateOf(rollout, factsOf(machine)) === state;
-      const { items, nextCursor } = adminPage(machines, accepts, page, call, cursors, `agents ${state}`);
+      const { items, ...next } = adminPage(machines, accepts, page, call, cursors, `agents ${state}`);
       const agents = items.map((machine) => {
         const { machineId, digest } = factsOf(machine);
         const now = stateOf(rollout, factsOf(machine));
@@ -108,7 +111,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         const { attempts = 0, reason = "" } = trouble ?? {};
         return { machineId, release, digest, keeperProtocol, state: now, attempts, reason };
       });
-      return { agents, nextCursor };
+      return { agents, ...next };
     },
     pauseAgentRollout: (_, call) =>
       change(call, audited(call, "pause"), move("pauseRequested", "there is nothing to pause.")),

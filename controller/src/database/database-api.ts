@@ -14,7 +14,7 @@ import type { EngineTasks } from "../managed-service/engine-task.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
-import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
 import { pageByName } from "../page/page-by-name.ts";
 
 export interface DatabaseApiDeps {
@@ -53,16 +53,9 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
   const handlers: Handlers<typeof DatabaseService> = {
     listDatabases: async (request, call) => {
       const { object } = access.requireRunning(request.serviceId, call);
-      const list = `databases ${request.serviceId}`;
-      const after = cursors.read(call, list, null, request.cursor);
-      const { items, next } = pageByName(
-        await engineDatabases(object, call),
-        ({ name }) => name,
-        after,
-        request.limit ?? defaultPageSize,
-      );
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, list, null, next) };
-      return { databases: items.map((database) => message(object, database)), ...nextCursor };
+      const page = cursors.open(call, `databases ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(await engineDatabases(object, call), ({ name }) => name, page);
+      return { databases: items.map((database) => message(object, database)), ...page.next(next) };
     },
 
     createDatabase: ({ serviceId, name }, call) =>

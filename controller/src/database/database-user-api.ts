@@ -20,7 +20,7 @@ import type { EngineTasks } from "../managed-service/engine-task.ts";
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
 import { operationMessage } from "../operation/operation-message.ts";
-import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
 import { pageByName } from "../page/page-by-name.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
@@ -106,12 +106,9 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
   const handlers: Handlers<typeof DatabaseUserService> = {
     listDatabaseUsers: async (request, call) => {
       const { object } = access.requireRunning(request.serviceId, call);
-      const list = `database-users ${request.serviceId}`;
-      const after = deps.cursors.read(call, list, null, request.cursor);
-      const users = await engineUsers(object, call);
-      const { items, next } = pageByName(users, (user) => user.username, after, request.limit ?? defaultPageSize);
-      const nextCursor = next === undefined ? {} : { nextCursor: deps.cursors.make(call, list, null, next) };
-      return { users: items.map((user) => message(object, user)), ...nextCursor };
+      const page = deps.cursors.open(call, `database-users ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(await engineUsers(object, call), ({ username }) => username, page);
+      return { users: items.map((user) => message(object, user)), ...page.next(next) };
     },
 
     createDatabaseUser: ({ serviceId, username, role }, call) => {

@@ -4,7 +4,7 @@ import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { mayTouch, organizationOf } from "../access/caller.ts";
 import type { History } from "../history/history.ts";
 import type { ServiceAccess } from "../managed-service/service-access.ts";
-import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
 import { eventMessage } from "./event-message.ts";
 
 export interface EventApiDeps {
@@ -32,9 +32,8 @@ export function createEventApi({ history, access, cursors }: EventApiDeps): Serv
       ...(objectId !== undefined && { objectId }),
       ...(asked.type !== undefined && { type: asked.type }),
     };
-    const after = cursors.read(call, "events", filter, asked.cursor);
+    const { after, limit, cursorAt } = cursors.open(call, "events", filter, asked);
     const since = asked.since === undefined ? {} : { since: timestampMs(asked.since) };
-    const limit = asked.limit ?? defaultPageSize;
     const { items, next, more } = await history.events(
       { ...filter, ...since },
       { after, limit, order: "oldest first" },
@@ -42,7 +41,7 @@ export function createEventApi({ history, access, cursors }: EventApiDeps): Serv
     return {
       // A limited token sees what happened to what it may touch; the page is shorter for it.
       events: items.filter((item) => mayTouch(call, item.objectKind, item.objectId)).map(eventMessage),
-      nextCursor: cursors.make(call, "events", filter, next ?? beginning),
+      nextCursor: cursorAt(next ?? beginning),
       hasMore: more,
     };
   }

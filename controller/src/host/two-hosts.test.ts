@@ -173,7 +173,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(goes, "destroying");
     await expect.poll(() => two.object(goes)?.status.reason).toMatch(/^Host b does not answer/);
 
-    expect(await sweep()).toEqual([]);
+    expect((await sweep()).orphans).toEqual([]);
     const elsewhere = await two.newMachine();
     await two.becomes(elsewhere, "running");
     expect(two.object(elsewhere)?.spec.hostId).toBe("a");
@@ -204,7 +204,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       storageTier: "maxiops",
     };
     await two.one.provider.on(other).create({ ...spec, engine: "postgresql", version: "17" }, signal);
-    const swept = await sweep();
+    const { orphans: swept } = await sweep();
     expect(swept).toMatchObject([{ machineId: id, hostId: other, action: "destroyed" }]);
     expect(await two.one.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
     await two.remove(id);

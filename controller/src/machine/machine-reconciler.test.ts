@@ -24,7 +24,7 @@ import type { Store } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import type { MachineObject, MachineSpecObject } from "./machine.ts";
 import { createMachineWork } from "./machine-reconciler.ts";
-import { createOrphanSweep } from "./orphan-sweep.ts";
+import { createOrphanSweep, type Orphan } from "./orphan-sweep.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
@@ -261,13 +261,19 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     for (const id of [full, empty]) await hosts.provider.create({ ...spec, id }, signal);
     const enrollment = { installationId: "i", controllers: [], caFingerprint: "", token: "" };
     await hosts.provider.start(full, enrollment, signal);
-    const actions = async (dryRun: boolean) =>
-      Object.fromEntries((await sweep.sweep({ dryRun }, signal)).map((each) => [each.machineId, each.action]));
+    const actionsOf = (orphans: readonly Orphan[]) =>
+      Object.fromEntries(orphans.map(({ machineId, action }) => [machineId, action]));
+    const actions = async (dryRun: boolean) => actionsOf((await sweep.sweep({ dryRun }, signal)).orphans);
 
     holds.list = () => held;
     expect(await actions(false)).toEqual({ [full]: "kept", [empty]: "kept" });
     holds.list = () => [];
     expect(await actions(true)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
+    const [first, second] = [empty, full].sort();
+    const page = await sweep.sweep({ dryRun: true, page: { after: undefined, limit: 1 } }, signal);
+    expect(page).toMatchObject({ orphans: [{ machineId: first }], next: expect.any(String) });
+    const rest = await sweep.sweep({ dryRun: true, page: { after: page.next, limit: 1 } }, signal);
+    expect(rest).toMatchObject({ orphans: [{ machineId: second }], next: undefined });
     expect(await hosts.provider.get(empty, signal)).toBeDefined();
     expect(await actions(false)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
     expect(await hosts.provider.get(empty, signal)).toBeUndefined();

@@ -3,6 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Holds } from "../clock/holds.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
 import { type HostSurvey, type HostsProvider, localHostId } from "../compute/hosts/hosts-provider.ts";
+import type { PageBounds } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
@@ -26,9 +27,12 @@ export interface OrphanSweep {
   /**
    * Looks through the machines of every host that answers once. One without data is destroyed; one with data is stopped, and
    * destroyed seven days after it was first seen. While anything is held, nothing is touched; nor is what is on, or known of,
-   * a host that does not answer.
+   * a host that does not answer. With a page, only the orphans of that page, which has `next` unless it is the last.
    */
-  sweep(options: { readonly dryRun: boolean }, signal: AbortSignal): Promise<Orphan[]>;
+  sweep(
+    options: { readonly dryRun: boolean; readonly page?: PageBounds },
+    signal: AbortSignal,
+  ): Promise<{ readonly orphans: Orphan[]; readonly next: string | undefined }>;
 }
 
 export interface OrphanSweepDeps {
@@ -98,18 +102,30 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   }
 
   return {
-    async sweep({ dryRun }, signal) {
+    async sweep({ dryRun, page = { after: undefined, limit: Infinity } }, signal) {
       await deps.objectsReady;
       const survey = await deps.provider.survey(signal);
       for (const [host, reason] of survey.silent) log.warn("machines of a host not swept", { host, reason });
       if (!dryRun) await forgetOwned(survey, signal);
       const orphans: Orphan[] = [];
-      for (const { hostId, facts } of survey.machines) {
-        if (!(await isOwned(facts.id, hostId, signal))) orphans.push(await settle(hostId, facts, dryRun, signal));
+      let last: string | undefined;
+      for (const [place, { hostId, facts }] of placesBehind(page.after, survey)) {
+        if (await isOwned(facts.id, hostId, signal)) continue;
+        if (orphans.length === page.limit) return { orphans, next: last };
+        orphans.push(await settle(hostId, facts, dryRun, signal));
+        last = place;
       }
-      return orphans;
+      return { orphans, next: undefined };
     },
   };
+}
+
+/** What was found, by machine and host: the same order in the next sweep. */
+function placesBehind(after: string | undefined, { machines }: HostSurvey) {
+  return machines
+    .map((found) => [`${found.facts.id} ${found.hostId}`, found] as const)
+    .filter(([place]) => after === undefined || place > after)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** What is remembered of an orphan with data. */

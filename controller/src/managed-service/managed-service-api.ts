@@ -9,7 +9,6 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { auditOf, mayTouch, organizationOf, requireUnlimited } from "../access/caller.ts";
 import type { Cursors } from "../page/cursor.ts";
-import { defaultPageSize } from "../page/cursor.ts";
 import type { Quotas } from "../access/organization/quotas.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { EngineOffer } from "../catalog/engine-offer.ts";
@@ -160,15 +159,12 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     },
 
     listManagedServices: async (request, call) => {
-      const organizationId = organizationOf(call);
       const { accepts, label } = listFilter(request);
-      const after = cursors.read(call, "managed-services", label, request.cursor);
-      const limit = request.limit ?? defaultPageSize;
+      const page = { ...cursors.open(call, "managed-services", label, request), organizationId: organizationOf(call) };
       const isShown = (service: ManagedServiceObject) =>
         mayTouch(call, "managed-service", service.metadata.id) && accepts(service);
-      const { items, next } = services.page(isShown, { after, limit, organizationId });
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "managed-services", label, next) };
-      return { services: await Promise.all(items.map((item) => message(item, call))), ...nextCursor };
+      const { items, next } = services.page(isShown, page);
+      return { services: await Promise.all(items.map((item) => message(item, call))), ...page.next(next) };
     },
 
     getManagedService: async ({ id }, call) => {
@@ -200,10 +196,10 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
 
     getConnection: async ({ id }, call) => connectionOf(access.require(id, call).object, deps.trustBundle()),
 
-    listNodes: async ({ id, cursor }, call) => {
+    listNodes: async ({ id, ...asked }, call) => {
       const { object } = access.require(id, call);
       // Never more nodes than fit one page, so no cursor is ever given out.
-      cursors.read(call, "nodes", id, cursor);
+      cursors.open(call, "nodes", id, asked);
       return { nodes: object.spec.nodes.map((node) => nodeMessage(object, node)) };
     },
 

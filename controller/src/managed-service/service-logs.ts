@@ -8,7 +8,6 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { create } from "@bufbuild/protobuf";
 import type { Cursors } from "../page/cursor.ts";
-import { defaultPageSize } from "../page/cursor.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
@@ -34,12 +33,12 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
       const level = levels.find(([shown]) => shown === request.level)?.[1] ?? "";
       // Not bound to `since`: it only says where the first page begins.
       const filter = [service.metadata.id, level];
-      const position = cursors.read(call, "logs", filter, request.cursor) ?? "";
+      const { after = "", limit, cursorAt } = cursors.open(call, "logs", filter, request);
       const value = {
         $typeName: "holdfast.agent.v1.ReadLogs",
         level,
-        cursor: position,
-        limit: request.limit ?? defaultPageSize,
+        cursor: after,
+        limit,
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const result = await fleet.run(
@@ -67,7 +66,7 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
           level: levels.find(([, name]) => name === line.level)?.[0] ?? LogLevel.INFO,
           ...(line.time === undefined ? {} : { time: line.time }),
         })),
-        nextCursor: cursors.make(call, "logs", filter, nextCursor),
+        nextCursor: cursorAt(nextCursor),
         hasMore,
       });
     },

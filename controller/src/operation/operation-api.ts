@@ -2,7 +2,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { mayTouch, organizationOf } from "../access/caller.ts";
-import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
 import type { OperationObject } from "./operation.ts";
@@ -28,18 +28,20 @@ export function createOperationApi({ operations, access, cursors }: OperationApi
       return operationMessage(operation);
     },
 
-    listOperations: async ({ serviceId, limit, cursor }, call) => {
+    listOperations: async (request, call) => {
+      const { serviceId } = request;
       access.require(serviceId, call);
-      const before = cursors.read(call, "operations", serviceId, cursor);
+      const page = cursors.open(call, "operations", serviceId, request);
       const newest = [...operations.values()]
         .map(({ object }) => object)
-        .filter(({ metadata, spec }) => spec.serviceId === serviceId && (before === undefined || metadata.id < before))
+        .filter(
+          ({ metadata, spec }) =>
+            spec.serviceId === serviceId && (page.after === undefined || metadata.id < page.after),
+        )
         .sort((a, b) => (a.metadata.id < b.metadata.id ? 1 : -1));
-      const page = newest.slice(0, limit ?? defaultPageSize);
-      const last = page.at(-1);
-      const more = newest.length > page.length && last !== undefined;
-      const nextCursor = more ? { nextCursor: cursors.make(call, "operations", serviceId, last.metadata.id) } : {};
-      return { operations: page.map(operationMessage), ...nextCursor };
+      const items = newest.slice(0, page.limit);
+      const next = newest.length > items.length ? items.at(-1)?.metadata.id : undefined;
+      return { operations: items.map(operationMessage), ...page.next(next) };
     },
   };
   return serve(OperationService, handlers);

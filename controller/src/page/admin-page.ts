@@ -1,26 +1,33 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { Page } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import type { Collection } from "../store/collection.ts";
-import { type Cursors, defaultPageSize } from "./cursor.ts";
+import type { Cursors } from "./cursor.ts";
+import { pageByName } from "./page-by-name.ts";
 
-/** One page of a collection for an operator; an empty cursor ends the list. */
+/** One page of a collection for an operator; without `nextCursor` the list ends. */
 export function adminPage<R>(
   collection: Collection<R>,
   accepts: (object: R) => boolean,
-  page: Page | undefined,
+  asked: Page | undefined,
   call: Call,
   cursors: Cursors,
   list: string,
-): { items: R[]; nextCursor: string } {
-  const after = cursors.read(call, list, null, page?.cursor);
-  const { items, next } = collection.page(accepts, { after, limit: limitOf(page) });
-  return {
-    items: items.map(({ object }) => object),
-    nextCursor: next === undefined ? "" : cursors.make(call, list, null, next),
-  };
+): { items: R[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, asked);
+  const { items, next } = collection.page(accepts, page);
+  return { items: items.map(({ object }) => object), ...page.next(next) };
 }
 
-/** How many entries a page of this request has. */
-export function limitOf(page: Page | undefined): number {
-  return page === undefined || page.limit === 0 ? defaultPageSize : page.limit;
+/** The same of what is whole in memory and has no order but that of its names. */
+export function adminPageByName<T>(
+  all: Iterable<T>,
+  nameOf: (item: T) => string,
+  asked: Page | undefined,
+  call: Call,
+  cursors: Cursors,
+  list: string,
+): { items: T[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, asked);
+  const { items, next } = pageByName(all, nameOf, page);
+  return { items, ...page.next(next) };
 }

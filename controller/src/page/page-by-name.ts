@@ -1,14 +1,15 @@
-/** One page of a list that is whole in memory, in the order of its names. */
+import type { PageBounds } from "./cursor.ts";
+
+/** One page of a list that is whole in memory, in the order of its names, which are all different. */
 export function pageByName<T>(
-  items: readonly T[],
+  all: Iterable<T>,
   nameOf: (item: T) => string,
-  after: string | undefined,
-  limit: number,
+  { after, limit }: PageBounds,
 ): { items: T[]; next: string | undefined } {
-  const sorted = items
+  const left = [...all]
     .filter((item) => after === undefined || nameOf(item) > after)
     .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const page = sorted.slice(0, limit);
-  const last = page.at(-1);
-  return { items: page, next: sorted.length > limit && last !== undefined ? nameOf(last) : undefined };
+  const items = left.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: left.length > limit && last !== undefined ? nameOf(last) : undefined };
 }

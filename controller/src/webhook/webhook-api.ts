@@ -15,7 +15,7 @@ import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } fro
 import type { Quotas } from "../access/organization/quotas.ts";
 import type { EgressClient } from "../egress/egress-client.ts";
 import type { Deliveries } from "../history/deliveries.ts";
-import { type Cursors, defaultPageSize } from "../page/cursor.ts";
+import type { Cursors } from "../page/cursor.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
@@ -94,16 +94,10 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       );
     },
 
-    listWebhooks: async ({ limit, cursor }, call) => {
-      const organizationId = organizationOf(call);
-      const after = cursors.read(call, "webhooks", null, cursor);
-      const { items, next } = webhooks.page(({ metadata }) => mayTouch(call, "webhook", metadata.id), {
-        after,
-        limit: limit ?? defaultPageSize,
-        organizationId,
-      });
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "webhooks", null, next) };
-      return { webhooks: items.map(({ object }) => webhookMessage(object)), ...nextCursor };
+    listWebhooks: async (request, call) => {
+      const page = { ...cursors.open(call, "webhooks", null, request), organizationId: organizationOf(call) };
+      const { items, next } = webhooks.page(({ metadata }) => mayTouch(call, "webhook", metadata.id), page);
+      return { webhooks: items.map(({ object }) => webhookMessage(object)), ...page.next(next) };
     },
 
     getWebhook: async ({ id }, call) => webhookMessage(require(id, call).object),

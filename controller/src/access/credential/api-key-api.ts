@@ -10,7 +10,6 @@ import {
   type CreatedApiKey,
   CreatedApiKeySchema,
 } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import { defaultPageSize } from "../../page/cursor.ts";
 import type { Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
@@ -89,14 +88,11 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         return made;
       }),
 
-    listApiKeys: async ({ limit, cursor }, call) => {
-      const organizationId = organizationOf(call);
-      const after = cursors.read(call, "api-keys", null, cursor);
-      const page = { after, limit: limit ?? defaultPageSize, organizationId };
+    listApiKeys: async (request, call) => {
+      const page = { ...cursors.open(call, "api-keys", null, request), organizationId: organizationOf(call) };
       const { items, next } = apiKeys.page(() => true, page);
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "api-keys", null, next) };
       const messages = items.map(({ object }) => keyMessage(object, lastUse.of(object.metadata.id), clock.now()));
-      return { apiKeys: messages, ...nextCursor };
+      return { apiKeys: messages, ...page.next(next) };
     },
 
     deleteApiKey: ({ id }, call) =>

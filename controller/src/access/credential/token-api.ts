@@ -15,7 +15,6 @@ import {
   TokenSchema,
   TokenService,
 } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { defaultPageSize } from "../../page/cursor.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
@@ -103,13 +102,11 @@ export function createTokenApi(
         return made;
       }),
 
-    listTokens: async ({ limit, cursor }, call) => {
-      const organizationId = organizationOf(call);
-      const after = cursors.read(call, "tokens", null, cursor);
-      const page = { after, limit: limit ?? defaultPageSize, organizationId };
+    listTokens: async (request, call) => {
+      const page = { ...cursors.open(call, "tokens", null, request), organizationId: organizationOf(call) };
       const { items, next } = tokens.page(() => true, page);
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "tokens", null, next) };
-      return { tokens: items.map(({ object }) => tokenMessage(object, lastUse.of(object.metadata.id))), ...nextCursor };
+      const messages = items.map(({ object }) => tokenMessage(object, lastUse.of(object.metadata.id)));
+      return { tokens: messages, ...page.next(next) };
     },
 
     deleteToken: ({ id }, call) =>

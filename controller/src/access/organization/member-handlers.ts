@@ -8,7 +8,6 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { defaultPageSize } from "../../page/cursor.ts";
 import type { Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
@@ -59,16 +58,11 @@ export function createMemberHandlers(
   }
 
   return {
-    listMembers: async ({ orgId, limit, cursor }, call) => {
+    listMembers: async ({ orgId, ...asked }, call) => {
       require(orgId, call);
-      const after = cursors.read(call, "members", orgId, cursor);
-      const { items, next } = membershipObjects.page(() => true, {
-        after,
-        limit: limit ?? defaultPageSize,
-        organizationId: orgId,
-      });
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, "members", orgId, next) };
-      return { members: items.map(({ object }) => memberMessage(object)), ...nextCursor };
+      const page = { ...cursors.open(call, "members", orgId, asked), organizationId: orgId };
+      const { items, next } = membershipObjects.page(() => true, page);
+      return { members: items.map(({ object }) => memberMessage(object)), ...page.next(next) };
     },
 
     addMember: ({ orgId, userId, role: wanted }, call) =>

@@ -7,7 +7,6 @@ import {
   OrganizationSchema,
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { defaultPageSize } from "../../page/cursor.ts";
 import { pageByName } from "../../page/page-by-name.ts";
 import type { Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
@@ -74,18 +73,16 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
       return made;
     },
 
-    listOrganizations: async ({ limit, cursor }, call) => {
+    listOrganizations: async (request, call) => {
       const caller = principalOf(call);
       const ids =
         caller.kind === "user"
           ? memberships.of(caller.id).map(({ metadata }) => metadata.organizationId)
           : [organizationOf(call)];
       const mine = ids.flatMap((id) => organizations.get(id)?.object ?? []);
-      const list = `my organizations ${caller.kind}:${caller.id}`;
-      const after = cursors.read(call, list, null, cursor);
-      const { items, next } = pageByName(mine, ({ metadata }) => metadata.id, after, limit ?? defaultPageSize);
-      const nextCursor = next === undefined ? {} : { nextCursor: cursors.make(call, list, null, next) };
-      return { organizations: items.map(message), ...nextCursor };
+      const page = cursors.open(call, `my organizations ${caller.kind}:${caller.id}`, null, request);
+      const { items, next } = pageByName(mine, ({ metadata }) => metadata.id, page);
+      return { organizations: items.map(message), ...page.next(next) };
     },
 
     getOrganization: async ({ orgId }, call) => message(require(orgId, call).object),

@@ -283,6 +283,8 @@ export type Me = Message<"holdfast.v1.Me"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
+   * At most 200 of them; ListOrganizations has all.
+   *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 8;
    */
   organizations: MyOrganization[];
@@ -334,6 +336,8 @@ export type MeJson = {
   expiresAt?: TimestampJson;
 
   /**
+   * At most 200 of them; ListOrganizations has all.
+   *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 8;
    */
   organizations?: MyOrganizationJson[];

@@ -1,4 +1,5 @@
 import type { Client } from "../../client.ts";
+import { adminList } from "../admin-list.ts";
 import { take } from "../flag-values.ts";
 import { organizationOf } from "../organization.ts";
 
@@ -17,6 +18,7 @@ export interface Names {
 type Source = (names: Names, operands: readonly string[]) => Promise<Suggestion[]>;
 
 const most = 200;
+const allHosts = { service: "HostService", method: "ListHosts", plural: "hosts" };
 
 function fromCatalog(pick: (catalog: Awaited<ReturnType<Client["catalog"]>>) => Suggestion[]): Source {
   return async ({ client }) => pick(await client.catalog());
@@ -91,13 +93,12 @@ const sources: Readonly<Record<string, Source>> = {
       ({ role }) => role,
     ),
   // For operators; others have no hosts to name.
-  host: async ({ client }) => {
-    const { hosts = [] } = await client.admin<{ hosts?: { id: string; zone: string; state: string }[] }>(
-      "HostService",
-      "ListHosts",
-    );
-    return hosts.map(({ id, zone, state }) => ({ value: id, about: `${zone}, ${state}` }));
-  },
+  host: ({ client }) =>
+    suggest(
+      adminList<{ id: string; zone: string; state: string }>(client, allHosts),
+      ({ id }) => id,
+      ({ zone, state }) => `${zone}, ${state}`,
+    ),
   scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
   profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
   type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),

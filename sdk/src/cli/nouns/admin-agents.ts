@@ -1,6 +1,6 @@
+import { showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { given, wholeNumber } from "../flag-values.ts";
-import { showAdminList } from "./admin-lists.ts";
 
 const service = "AgentRolloutService";
 
@@ -18,9 +18,9 @@ export function addAgents(admin: CliCommand): void {
     .option("--limit <count>", "at most so many", wholeNumber, 1_000)
     .option("--state <state>", "only current, behind, upgrading, failed, needs_start or unreachable ones")
     .example("admin agents list --state failed")
-    .does(async (context, { limit, state }: { limit?: number; state?: string }) => {
+    .does((context, { limit, state }: { limit: number; state?: string }) => {
       const columns = ["machineId", "release", "state", "attempts", "reason"];
-      await showAdminList(
+      return showAdminList(
         context,
         { service, method: "ListAgents", plural: "agents", columns },
         given({ state }),

@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
+import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { factor, given, several, wholeNumber } from "../flag-values.ts";
-import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const service = "HostService";
 

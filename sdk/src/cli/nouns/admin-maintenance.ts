@@ -1,6 +1,6 @@
+import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { wholeNumber } from "../flag-values.ts";
-import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const service = "MaintenanceService";
 

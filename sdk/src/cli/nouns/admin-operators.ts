@@ -1,6 +1,6 @@
+import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { keepPassword, type Operator } from "../local-operator.ts";
-import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const service = "OperatorService";
 const operators: AdminList = {

@@ -1,7 +1,7 @@
+import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
 import { given, several, wholeNumber } from "../flag-values.ts";
-import { type AdminList, showAdminList } from "./admin-lists.ts";
 
 const most = 1_000;
 const service = "OrganizationService";

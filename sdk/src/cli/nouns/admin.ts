@@ -1,3 +1,4 @@
+import { adminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { addAdminHosts } from "./admin-hosts.ts";
 import { addAgents } from "./admin-agents.ts";
@@ -21,13 +22,9 @@ export function addAdmin(admin: CliCommand): void {
     .example("admin orphans --sweep")
     .does(async ({ person, output, confirm }, { sweep, yes }: { sweep?: boolean; yes?: boolean }) => {
       if (sweep === true) await confirm("Stop or remove all machines that nothing owns?", yes);
-      const request = { dryRun: sweep !== true };
-      const { orphans = [] } = await (await person()).admin<{ orphans?: object[] }>(
-        "FleetService",
-        "SweepOrphans",
-        request,
-      );
-      output.list(orphans, ["machineId", "hasData", "action", "keptUntil"]);
+      const orphans = { service: "FleetService", method: "SweepOrphans", plural: "orphans" };
+      const found = await adminList(await person(), orphans, { dryRun: sweep !== true }).toArray();
+      output.list(found, ["machineId", "hasData", "action", "keptUntil"]);
     });
 
   admin

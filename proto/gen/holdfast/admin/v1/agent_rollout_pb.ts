@@ -200,6 +200,8 @@ export type AgentRollout = Message<"holdfast.admin.v1.AgentRollout"> & {
   unreachable: number;
 
   /**
+   * The 100 that most machines run.
+   *
    * @generated from field: repeated holdfast.admin.v1.AgentVersionCount versions = 13;
    */
   versions: AgentVersionCount[];
@@ -282,6 +284,8 @@ export type AgentRolloutJson = {
   unreachable?: number;
 
   /**
+   * The 100 that most machines run.
+   *
    * @generated from field: repeated holdfast.admin.v1.AgentVersionCount versions = 13;
    */
   versions?: AgentVersionCountJson[];
