@@ -28,7 +28,7 @@ export interface Containment {
  * The strongest containment that works here. With a PID namespace the kernel kills all of a component with its first
  * process; where the host allows none, processes are found by the output that they share.
  */
-export function chooseContainment(users: Users | undefined, allowNamespaces = true): Containment {
+export function chooseContainment(users: Users | undefined, { allowNamespaces = true } = {}): Containment {
   const root = process.getuid?.() === 0;
   const drop = (role: Role) => [
     "setpriv",

@@ -40,7 +40,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
   let agent: Awaited<ReturnType<typeof dial>>;
 
   beforeEach(async () => {
-    const containment = chooseContainment(undefined, kind === "namespace");
+    const containment = chooseContainment(undefined, { allowNamespaces: kind === "namespace" });
     expect(containment.kind).toBe(kind);
     const socketPath = join(directory, "keeper.sock");
     const note = () => {};

@@ -169,12 +169,13 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       upgrade,
       async engine() {
         const engine = round.engine();
-        if (engine === undefined) throw new TaskFailed("not_ready", `The engine is ${status.state}.`, true);
+        if (engine === undefined)
+          throw new TaskFailed("not_ready", `The engine is ${status.state}.`, { retryable: true });
         return engine;
       },
       async channel() {
         const channel = uplink.channel();
-        if (channel === undefined) throw new TaskFailed("failed", "no controller is connected", true);
+        if (channel === undefined) throw new TaskFailed("failed", "no controller is connected", { retryable: true });
         return channel;
       },
     },

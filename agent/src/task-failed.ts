@@ -24,7 +24,7 @@ export class TaskFailed extends Error {
   readonly code: TaskFailureCode;
   readonly retryable: boolean;
 
-  constructor(code: TaskFailureCode, message: string, retryable = false) {
+  constructor(code: TaskFailureCode, message: string, { retryable = false } = {}) {
     super(message);
     this.code = code;
     this.retryable = retryable;
@@ -34,8 +34,8 @@ export class TaskFailed extends Error {
     if (error instanceof TaskFailed) return error;
     if (signal?.aborted && signal.reason instanceof TaskFailed) return signal.reason;
     if (error instanceof EngineRefused) return new TaskFailed(error.code, error.message);
-    if (error instanceof EngineBusy) return new TaskFailed("engine_busy", error.message, true);
-    return new TaskFailed("failed", error instanceof Error ? error.message : String(error), true);
+    if (error instanceof EngineBusy) return new TaskFailed("engine_busy", error.message, { retryable: true });
+    return new TaskFailed("failed", error instanceof Error ? error.message : String(error), { retryable: true });
   }
 
   get failure(): TaskFailure {

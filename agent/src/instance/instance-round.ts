@@ -109,7 +109,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     await process.accompany(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });
     try {
-      await becomeReady({ driver, instance }, isNew, signals.changed);
+      await becomeReady({ driver, instance }, { isNew }, signals.changed);
     } catch (error) {
       if (!process.isEmpty || signals.urgent.aborted) throw error;
       const words = await wordsSince(mark);
@@ -151,7 +151,11 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
   }
 
   /** Waits as long as the engine lives: one that recovers is never hurried. */
-  async function becomeReady(driven: DrivenInstance, isNew: boolean, changed: AbortSignal): Promise<void> {
+  async function becomeReady(
+    driven: DrivenInstance,
+    { isNew }: { readonly isNew: boolean },
+    changed: AbortSignal,
+  ): Promise<void> {
     const lifetime = process.lifetime();
     const limit = AbortSignal.any([changed, lifetime]);
     for (;;) {
@@ -208,7 +212,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       status.become("starting");
       log.info("engine adopted", { service: spec.serviceId, pid: process.status?.pid });
       try {
-        await becomeReady({ driver, instance }, false, signals.changed);
+        await becomeReady({ driver, instance }, { isNew: false }, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;
         // It ended on its way up, perhaps for its settings: a start of our own finds out, and takes them back.

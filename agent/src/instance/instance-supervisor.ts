@@ -128,7 +128,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
       // An engine that runs goes on running; only what was asked for could not be done.
       if (round.engine() !== undefined) status.checked({ name: "configuration", status: "degraded", reason });
       else status.become("failed", reason);
-      settle(spec, new TaskFailed("failed", reason, true));
+      settle(spec, new TaskFailed("failed", reason, { retryable: true }));
       return retryAfter(clock.monotonicMs() - startedAt);
     }
   }
@@ -161,7 +161,8 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     },
     async restart(restartCount, signal) {
       await load();
-      if (wanted === undefined) throw new TaskFailed("not_ready", "nothing was asked for on this machine yet", true);
+      if (wanted === undefined)
+        throw new TaskFailed("not_ready", "nothing was asked for on this machine yet", { retryable: true });
       const higher = restartCount > wanted.restartCount ? restartCount : wanted.restartCount;
       await want({ ...wanted, restartCount: higher }, signal);
     },

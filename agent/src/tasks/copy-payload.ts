@@ -40,5 +40,5 @@ async function* verified(
 }
 
 function corrupt(): TaskFailed {
-  return new TaskFailed("payload_corrupt", "the payload is not what its reference says", true);
+  return new TaskFailed("payload_corrupt", "the payload is not what its reference says", { retryable: true });
 }

@@ -88,7 +88,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   async function run(task: Task, cancel: AbortController): Promise<TaskResult> {
     const kind = task.input.case;
     const leftMs = deadlineOf(task) - now();
-    const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", true);
+    const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", { retryable: true });
     const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(leftMs, longestTaskMs)));
     try {
       if (leftMs <= 0) throw late;

@@ -61,7 +61,7 @@ export function createAgentUpgrade({
     } catch (error) {
       if (!hasCode(error, "ENOSPC")) throw error;
       await code.removeOthers("");
-      throw new TaskFailed("no_room", "There is no room on the machine's disk for the new agent.", true);
+      throw new TaskFailed("no_room", "There is no room on the machine's disk for the new agent.", { retryable: true });
     }
   }
 

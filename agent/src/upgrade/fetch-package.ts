@@ -27,7 +27,7 @@ export async function fetchPackage(
     parts.push(data);
   }
   if (bytes !== Number(payload.sizeBytes) || hash.digest("hex") !== payload.sha256) {
-    throw new TaskFailed("payload_corrupt", "the package is not what its reference says", true);
+    throw new TaskFailed("payload_corrupt", "the package is not what its reference says", { retryable: true });
   }
   const code = unpackAgent(Buffer.concat(parts));
   if (code.digest !== digest || code.release !== release) {

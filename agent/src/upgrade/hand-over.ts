@@ -89,7 +89,7 @@ export async function handOver(deps: HandOverDeps, options: HandOver): Promise<n
     const said = await words.last();
     const reason = `The new agent did not take over: ${(error as Error).message}${said === "" ? "" : ` It said: ${said}`}`;
     // Where this agent finds no controller either, the other one could not prove itself.
-    throw new TaskFailed("failed", reason, error instanceof PutOff || !wasConnected);
+    throw new TaskFailed("failed", reason, { retryable: error instanceof PutOff || !wasConnected });
   } finally {
     subscription.close();
   }

@@ -45,7 +45,7 @@ export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDep
       throw new TaskFailed(
         "no_room",
         `${figures} Its engine is not risked for that: take a larger plan, or try again when less is in use.`,
-        true,
+        { retryable: true },
       );
     },
   };

@@ -40,19 +40,22 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
   }
 
   function schedule(afterMs = Math.min(Math.max(renewAt - clock.now(), 100), longestWaitMs)) {
-    const waiting = setTimeout(() => void renewWhenDue(), afterMs);
+    const waiting = setTimeout(renewWhenDue, afterMs);
     waiting.unref();
     return waiting;
   }
 
-  async function renewWhenDue(force = false): Promise<void> {
+  function renewWhenDue(): void {
+    if (clock.now() >= renewAt) void renew();
+    else timer = schedule();
+  }
+
+  async function renew(): Promise<void> {
     try {
-      if (force || clock.now() >= renewAt) {
-        current = await make();
-        renewAt = dueAt(current);
-        log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
-        for (const listener of listeners) listener(current);
-      }
+      current = await make();
+      renewAt = dueAt(current);
+      log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
+      for (const listener of listeners) listener(current);
       if (closed) return;
       clearTimeout(timer);
       timer = schedule();
@@ -62,7 +65,7 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
     }
   }
 
-  const authorityChanges = authority.subscribe(() => void renewWhenDue(true));
+  const authorityChanges = authority.subscribe(() => void renew());
   return {
     get current() {
       return current;

@@ -9,7 +9,12 @@ export interface Queue {
 }
 
 /** When to work on the key again, or that nothing is left to do. */
-export type Next = "done" | { readonly afterMs: number; readonly backingOff?: boolean };
+export type Next = "done" | Later;
+
+interface Later {
+  readonly afterMs: number;
+  readonly backingOff?: boolean;
+}
 
 interface Waiting {
   timer: NodeJS.Timeout;
@@ -33,7 +38,7 @@ export function createQueue(
   let stopped = false;
   let onIdle: (() => void) | undefined;
 
-  function schedule(key: string, afterMs: number, backingOff: boolean): void {
+  function schedule(key: string, { afterMs, backingOff = false }: Later): void {
     const dueAt = monotonicMs() + afterMs;
     const waiting = later.get(key);
     if (waiting !== undefined) {
@@ -55,7 +60,7 @@ export function createQueue(
       return;
     }
     const waiting = later.get(key);
-    if (waiting?.backingOff) return schedule(key, hintDuringBackOffMs, true);
+    if (waiting?.backingOff) return schedule(key, { afterMs: hintDuringBackOffMs, backingOff: true });
     if (waiting !== undefined) {
       clearTimeout(waiting.timer);
       later.delete(key);
@@ -81,7 +86,7 @@ export function createQueue(
       if (running.size === 0) onIdle?.();
       return;
     }
-    if (next !== "done") schedule(key, next.afterMs, next.backingOff ?? false);
+    if (next !== "done") schedule(key, next);
     if (hinted) add(key);
     pump();
   }

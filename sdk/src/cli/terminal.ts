@@ -25,7 +25,7 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
     return value;
   }
 
-  async function askPerson(prompt: string, silent: boolean): Promise<string> {
+  async function askPerson(prompt: string, { silent = false } = {}): Promise<string> {
     const { read } = await import("read");
     try {
       return await read({ prompt, silent, input, output: screen });
@@ -39,8 +39,8 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
 
   return {
     isInteractive: input.isTTY,
-    ask: (question) => (input.isTTY ? askPerson(`${question}:`, false) : nextLine(question)),
-    askSecret: (question) => (input.isTTY ? askPerson(`${question}:`, true) : nextLine(question)),
-    confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askPerson(`${question} [y/N]`, false)).trim()),
+    ask: (question) => (input.isTTY ? askPerson(`${question}:`) : nextLine(question)),
+    askSecret: (question) => (input.isTTY ? askPerson(`${question}:`, { silent: true }) : nextLine(question)),
+    confirm: async (question) => input.isTTY && /^y(es)?$/i.test((await askPerson(`${question} [y/N]`)).trim()),
   };
 }

@@ -31,7 +31,7 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
           ? [`REVOKE ${name} FROM ${defaultUser}`, revoke(groups.readonly, name), revoke(groups.readwrite, name)]
           : []),
         `GRANT ${groups.admin}, ${defaultUser} TO ${name}`,
-        readOnly(name, false),
+        writes(name),
       );
       break;
     case "readwrite":
@@ -41,7 +41,7 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
         ...(exists ? [revoke(`${groups.admin}, ${groups.readonly}, ${groups.readwrite}, ${defaultUser}`, name)] : []),
         `GRANT ${groups[role]} TO ${name}`,
         `GRANT ${name} TO ${defaultUser} WITH ADMIN OPTION`,
-        readOnly(name, role === "readonly"),
+        role === "readonly" ? onlyReads(name) : writes(name),
       );
       break;
     default:
@@ -58,6 +58,6 @@ export function createRole(version: string): string {
 const revoke = (group: string, name: string) => `REVOKE ${group} FROM ${name}`;
 
 /** A courtesy, not the guard: the session of a reader says early that it only reads. */
-function readOnly(name: string, on: boolean): string {
-  return `ALTER ROLE ${name} ${on ? "SET default_transaction_read_only = on" : "RESET default_transaction_read_only"}`;
-}
+const onlyReads = (name: string) => `ALTER ROLE ${name} SET default_transaction_read_only = on`;
+
+const writes = (name: string) => `ALTER ROLE ${name} RESET default_transaction_read_only`;
