@@ -1,13 +1,13 @@
 import type { Authenticator, ServedService } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Collections } from "../collections.ts";
 import type { History } from "../history/history.ts";
 import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Store } from "../store/store.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
+import type { AccessObjects } from "./access-objects.ts";
 import { createAuditApi } from "./audit-api.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { mayTouch, organizationOf } from "./caller.ts";
@@ -35,7 +35,7 @@ export interface Access {
 
 export function createAccess(deps: {
   readonly store: Store;
-  readonly collections: Collections;
+  readonly collections: AccessObjects;
   readonly begin: () => UnitOfWork;
   readonly history: Pick<History, "audit">;
   readonly sealer: Sealer;

@@ -2,6 +2,7 @@ import type { CallOptions } from "@grpc/grpc-js";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ExponentialBackoff, handleWhen, noop, retry } from "cockatiel";
 import { Etcd3, isRecoverableError } from "etcd3";
+import { answerBytesMax, answerWithinMs } from "./etcd-limits.ts";
 
 export interface EtcdOptions {
   /** `http://host:port` or `https://host:port` of each member. */
@@ -17,14 +18,12 @@ export interface EtcdClient {
   call<T>(run: (options: CallOptions) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-const deadlineMs = 2_000;
-
 export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClient {
   const raw = new Etcd3({
     hosts: [...hosts],
     ...(credentials && { credentials: sslOf(credentials) }),
     grpcOptions: {
-      "grpc.max_receive_message_length": 64 * 1024 * 1024,
+      "grpc.max_receive_message_length": answerBytesMax,
       // The pool of connections outlives a call: without these it would wait up to two minutes after an outage.
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
@@ -39,7 +38,7 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
     maxAttempts: 30,
     backoff: new ExponentialBackoff({ initialDelay: 20, maxDelay: 300 }),
   });
-  const attemptMs = hosts.length > 1 ? deadlineMs / 2 : deadlineMs;
+  const attemptMs = hosts.length > 1 ? answerWithinMs / 2 : answerWithinMs;
   return {
     raw,
     async call(run, signal) {
@@ -52,7 +51,7 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
       const timer = setTimeout(() => {
         late = true;
         stop.abort(new Error("etcd did not answer in time"));
-      }, deadlineMs);
+      }, answerWithinMs);
       let lastError: unknown;
       const attempt = async () => {
         try {

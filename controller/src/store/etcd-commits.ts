@@ -2,6 +2,7 @@ import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { batchLength, membersMax } from "./commit-batch.ts";
 import { type EtcdClient, unavailable } from "./etcd-client.ts";
+import { answerWithinMs, transactionKeysMax } from "./etcd-limits.ts";
 import { committedOf, requestOf } from "./etcd-transaction.ts";
 import type { Committed, Transaction } from "./store.ts";
 
@@ -20,10 +21,8 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-const maxKeys = 128;
 /** One travels while the next is gathered: more at a time only make more and smaller calls. */
 const maxUnderWay = 2;
-const maxWaitMs = 2_000;
 
 /**
  * What is asked for while others are under way waits for one of them and then travels with all that wait, each with its
@@ -46,7 +45,7 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
   }
 
   function send(): void {
-    const before = nowMs() - maxWaitMs;
+    const before = nowMs() - answerWithinMs;
     for (const each of queue) if (each.askedMs < before) each.reject(unavailable(new Error("etcd is too slow")));
     queue = queue.filter(({ left }) => !left);
     while (underWay < maxUnderWay && queue.length > 0) {
@@ -113,7 +112,8 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
     commit(transaction, signal) {
       const size = transaction.puts.length + transaction.deletes.length;
       assert(size > 0, "a transaction changes something");
-      assert(Math.max(size, transaction.conditions.length) <= maxKeys, `a transaction has at most ${maxKeys} keys`);
+      const keys = Math.max(size, transaction.conditions.length);
+      assert(keys <= transactionKeysMax, `a transaction has at most ${transactionKeysMax} keys`);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason as Error);
         const over = () => {

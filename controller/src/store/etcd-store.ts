@@ -6,6 +6,7 @@ import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
 import { behind, endOf, storedOf } from "./etcd-codec.ts";
 import { createEtcdCommits } from "./etcd-commits.ts";
 import { grantEtcdLease } from "./etcd-lease.ts";
+import { pageKeysMax } from "./etcd-limits.ts";
 import { watchEtcd } from "./etcd-watch.ts";
 import { RevisionGone, type Store } from "./store.ts";
 
@@ -24,7 +25,7 @@ export function createEtcdStore(options: EtcdOptions & { readonly log: Log; read
       return entry && storedOf(entry);
     },
     async list(prefix, { after, limit, revision }, signal) {
-      assert(limit >= 1 && limit <= 500, "a page has 1 to 500 keys");
+      assert(limit >= 1 && limit <= pageKeysMax, `a page has 1 to ${pageKeysMax} keys`);
       const range = {
         key: after === undefined ? Buffer.from(prefix) : behind(after),
         range_end: endOf(prefix),

@@ -4,6 +4,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { IDuplexStream, IWatchRequest, IWatchResponse } from "etcd3";
 import type { EtcdClient } from "./etcd-client.ts";
 import { endOf, storedOf } from "./etcd-codec.ts";
+import { pageKeysMax } from "./etcd-limits.ts";
 import { RevisionGone, type Store, type StoreWatch, type WatchHandler } from "./store.ts";
 
 interface Deps {
@@ -39,7 +40,11 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
     let after: string | undefined;
     let revision: bigint | undefined;
     for (;;) {
-      const at = { limit: 500, ...(after !== undefined && { after }), ...(revision !== undefined && { revision }) };
+      const at = {
+        limit: pageKeysMax,
+        ...(after !== undefined && { after }),
+        ...(revision !== undefined && { revision }),
+      };
       const page = await list(prefix, at, closed.signal);
       revision ??= page.revision;
       if (closed.signal.aborted) return;

@@ -1,7 +1,6 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestStore, type TestStore } from "../../../../test/support/test-store.ts";
-import type { Collections } from "../../collections.ts";
 import { keyOf, type Kind, prefixOf } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import { sweepCredentials } from "./credential-upkeep.ts";
@@ -9,7 +8,7 @@ import { createLastUse } from "./last-use.ts";
 
 let kept: TestStore;
 let store: Store;
-let collections: Collections;
+let collections: TestStore["collections"];
 let now = 10 * 86_400_000;
 const clock = { now: () => now, monotonicMs: () => now };
 const dayMs = 86_400_000;

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestStore, type TestStore } from "../../../../test/support/test-store.ts";
-import type { Collections } from "../../collections.ts";
 import { keyOf, type Kind, type Resource } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import { createOrganizationRemains } from "./organization-remains.ts";
 
 let kept: TestStore;
 let store: Store;
-let collections: Collections;
+let collections: TestStore["collections"];
 
 beforeAll(async () => {
   kept = await startTestStore();

@@ -1,9 +1,9 @@
-import type { Collections } from "../../collections.ts";
 import { again, settled } from "../../runtime/reconciler.ts";
 import type { Reconciled } from "../../runtime/runner.ts";
 import type { Collection } from "../../store/collection.ts";
 import { keyOf, type Kind, type Resource } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
+import type { AccessObjects } from "../access-objects.ts";
 
 const batch = 100;
 
@@ -12,7 +12,7 @@ const batch = 100;
  * from the moment in which the organization went, so a crash at any line only leaves them for the next look.
  */
 export function createOrganizationRemains(
-  deps: Pick<Collections, "organizations" | "memberships" | "apiKeys" | "tokens" | "webhooks" | "credentialUses"> & {
+  deps: Pick<AccessObjects, "organizations" | "memberships" | "apiKeys" | "tokens" | "webhooks" | "credentialUses"> & {
     readonly store: Store;
   },
 ): Reconciled {

@@ -1,8 +1,8 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Collections } from "../../collections.ts";
 import type { Collection } from "../../store/collection.ts";
 import type { UnitOfWork } from "../../store/unit-of-work.ts";
+import type { AccessObjects } from "../access-objects.ts";
 import { type Quota, type QuotaName, quotaNames, quotaOf, touch } from "./organization.ts";
 
 /** The only way to more of what an organization may have so many of. */
@@ -34,7 +34,7 @@ const words: Readonly<Record<QuotaName, string>> = {
 };
 
 export function createQuotas(
-  deps: Pick<Collections, "organizations" | "services" | "memberships" | "apiKeys" | "tokens" | "webhooks">,
+  deps: Pick<AccessObjects, "organizations" | "services" | "memberships" | "apiKeys" | "tokens" | "webhooks">,
   clock: Clock,
 ): Quotas {
   const { organizations, services, memberships, apiKeys, tokens, webhooks } = deps;
