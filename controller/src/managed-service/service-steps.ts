@@ -7,7 +7,7 @@ import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";
 import { keyOf, type Stored } from "../store/resource.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ZoneRecords } from "../zone/zone-records.ts";
 import type { InstanceDelivery } from "./instance-delivery.ts";
@@ -33,7 +33,10 @@ export interface StepDeps {
   readonly clock: Clock;
 }
 
-/** Performs one step of a plan. Each may be performed again after a crash; a Conflict means that the world moved on. */
+/**
+ * Performs one step of a plan. Each may be performed again after a crash; a Conflict means that the world moved on: what is
+ * written is written for the service as it was when this was decided, and for no service that goes another way, or is gone.
+ */
 export async function performServiceStep(
   step: ServiceStep,
   service: Stored<ManagedServiceObject>,
@@ -45,35 +48,26 @@ export async function performServiceStep(
   const { id } = object.metadata;
   switch (step.kind) {
     case "createMachine": {
-      const unit = deps.begin();
+      const unit = beginFor(service, deps);
       unit.create("machine", newMachine(object, step.node, deps.catalog, deps.clock.now()));
       await settle(unit, deps.machines, signal);
       return;
     }
     case "powerMachine":
-      return changeMachine(step.node.id, deps, signal, (machine) =>
+      return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, { power: step.power }, deps.clock.now()),
       );
     case "placeImage":
-      return changeMachine(
-        step.node.id,
-        deps,
-        signal,
-        (machine) =>
-          withSpec(
-            machine,
-            { image: object.spec.image, power: "on", snapshot: snapshotFor(object, machine) },
-            deps.clock.now(),
-          ),
-        // What was decided on the data holds for this service, not for one that goes another way by now.
-        { key: keyOf("managed-service", id), modRevision: service.modRevision },
-      );
+      return changeMachine(step.node.id, service, deps, signal, (machine) => {
+        const snapshot = snapshotFor(object, machine);
+        return withSpec(machine, { image: object.spec.image, power: "on", snapshot }, deps.clock.now());
+      });
     case "dropSnapshot":
-      return changeMachine(step.node.id, deps, signal, (machine) =>
+      return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, { snapshot: null }, deps.clock.now()),
       );
     case "deleteMachine":
-      return changeMachine(step.node.id, deps, signal, (machine) => {
+      return changeMachine(step.node.id, service, deps, signal, (machine) => {
         const now = deps.clock.now();
         return { ...machine, metadata: { ...machine.metadata, deletionRequestedAt: now, updatedAt: now } };
       });
@@ -90,7 +84,7 @@ export async function performServiceStep(
       return;
     }
     case "publishNames":
-      return publishNames(object, observed, deps, signal);
+      return publishNames(service, observed, deps, signal);
     case "verifyNames":
       await deps.names.verify(id, namesOf(object, observed.nodes), signal);
       return;
@@ -113,17 +107,22 @@ function withSpec(machine: MachineObject, change: Partial<MachineObject["spec"]>
   return { ...machine, metadata, spec: { ...machine.spec, ...change } };
 }
 
+function beginFor({ object, modRevision }: Stored<ManagedServiceObject>, { begin }: StepDeps): UnitOfWork {
+  const unit = begin();
+  unit.onlyWhile({ key: keyOf("managed-service", object.metadata.id), modRevision });
+  return unit;
+}
+
 async function changeMachine(
   id: string,
+  service: Stored<ManagedServiceObject>,
   deps: StepDeps,
   signal: AbortSignal,
   change: (machine: MachineObject) => MachineObject,
-  onlyWhile?: Parameters<UnitOfWork["onlyWhile"]>[0],
 ): Promise<void> {
   const machine = deps.machines.get(id);
   if (machine === undefined) return;
-  const unit = deps.begin();
-  if (onlyWhile !== undefined) unit.onlyWhile(onlyWhile);
+  const unit = beginFor(service, deps);
   unit.update("machine", machine, change(machine.object));
   await settle(unit, deps.machines, signal);
 }
@@ -133,13 +132,14 @@ function ownerOf(service: ManagedServiceObject) {
 }
 
 async function publishNames(
-  service: ManagedServiceObject,
+  service: Stored<ManagedServiceObject>,
   observed: ObservedService,
   deps: StepDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const unit = deps.begin();
-  const changed = deps.zone.put(unit, ownerOf(service), namesOf(service, observed.nodes));
+  const { object } = service;
+  const unit = beginFor(service, deps);
+  const changed = deps.zone.put(unit, ownerOf(object), namesOf(object, observed.nodes));
   if (changed) await settle(unit, deps.records, signal);
 }
 
@@ -151,7 +151,10 @@ async function withdrawNames(service: ManagedServiceObject, deps: StepDeps, sign
 
 /** The last step of a deletion: what is left of the service in the store goes in one transaction. */
 async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, signal: AbortSignal): Promise<void> {
-  const { metadata, status } = service.object;
+  const { metadata, spec, status } = service.object;
+  // From its deletion on nothing is made for it; what was made before may not all be in memory yet.
+  await Promise.all([deps.machines, deps.users].map(({ reached }) => reached(service.modRevision, 1_000)));
+  if (spec.nodes.some(({ id }) => deps.machines.get(id) !== undefined)) throw new Conflict();
   const unit = deps.begin();
   for (const user of usersOf(metadata.id, deps.users)) {
     const stored = deps.users.get(user.metadata.id);

@@ -1,0 +1,74 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { runningMachine } from "../../../test/support/machine-object.ts";
+import { newServiceObject, node } from "../../../test/support/service-object.ts";
+import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
+import { defaultCatalog } from "../catalog/catalog.ts";
+import type { Stored } from "../store/resource.ts";
+import { Conflict } from "../store/unit-of-work.ts";
+import { createZoneRecords } from "../zone/zone-records.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedService, ServiceStep } from "./managed-service-plan.ts";
+import { performServiceStep, type StepDeps } from "./service-steps.ts";
+
+const { signal } = new AbortController();
+let kept: TestStore;
+beforeAll(async () => {
+  kept = await startTestStore();
+});
+afterAll(() => kept?.close());
+
+/** A service with its machine, and what its steps need of the store. */
+async function makeService({ withMachine }: { withMachine: boolean }) {
+  const { collections, begin } = kept;
+  const { service } = newServiceObject();
+  const machine = { ...runningMachine(node.id, { snapshot: { name: "op-1", restore: false } }) };
+  const unit = begin();
+  unit.create("managed-service", service);
+  if (withMachine) unit.create("machine", machine);
+  await collections.reached(await unit.commit(), 30_000);
+  const zone = createZoneRecords(collections.records, systemClock);
+  onTestFinished(async () => {
+    zone.close();
+    const left = begin();
+    for (const { object } of collections.services.values()) left.remove("managed-service", read(object.metadata.id));
+    for (const stored of collections.machines.values()) left.remove("machine", stored);
+    await collections.reached(await left.commit(), 30_000);
+  });
+  const read = (id: string) => collections.services.get(id) as Stored<ManagedServiceObject>;
+  const deps = { ...collections, begin, zone, catalog: defaultCatalog, clock: systemClock };
+  const nodes = [{ node, machine, connected: true, isHeld: false, isCurrent: true }];
+  const observed = { nodes, names: "absent", isChanging: false } as unknown as ObservedService;
+  const perform = (step: ServiceStep, of: Stored<ManagedServiceObject>) =>
+    performServiceStep(step, of, observed, deps as unknown as StepDeps, signal);
+  return { service: read(service.metadata.id), perform, revision: () => kept.store.revision() };
+}
+
+async function change(before: Stored<ManagedServiceObject>): Promise<void> {
+  const { collections, begin } = kept;
+  const { metadata } = before.object;
+  const unit = begin();
+  unit.update("managed-service", before, { ...before.object, metadata: { ...metadata, deletionRequestedAt: 1 } });
+  await collections.reached(await unit.commit(), 30_000);
+}
+
+test.each<[string, ServiceStep, boolean]>([
+  ["makes no machine", { kind: "createMachine", node }, false],
+  ["turns none off", { kind: "powerMachine", node, power: "off" }, true],
+  ["puts no image under it", { kind: "placeImage", node }, true],
+  ["drops no snapshot", { kind: "dropSnapshot", node }, true],
+  ["publishes no names", { kind: "publishNames" }, true],
+])("what was decided on a service as it was %s once it goes another way", async (_what, step, withMachine) => {
+  const { service, perform, revision } = await makeService({ withMachine });
+  await change(service);
+  const before = await revision();
+  await expect(perform(step, service)).rejects.toBeInstanceOf(Conflict);
+  expect(await revision()).toBe(before);
+});
+
+test("a service is not forgotten while a machine of its is there that was not seen when that was decided", async () => {
+  const { service, perform, revision } = await makeService({ withMachine: true });
+  const before = await revision();
+  await expect(perform({ kind: "forget" }, service)).rejects.toBeInstanceOf(Conflict);
+  expect(await revision()).toBe(before);
+});
