@@ -18,6 +18,9 @@ export interface EdgePlace {
  * Pure: the whole table, as nft(8) reads it, which replaces the one before in one transaction. Replies pass; everything
  * else to a machine needs a rule, for each of its packets: a session is cut when its rule goes. A machine itself begins
  * nothing but what a rule of another machine or of a controller allows, and calls to the host's ports.
+ *
+ * Nothing in it is a set or a map. A packet that meets the transaction goes through the rules of before or through those of
+ * after, but looks into sets as they are at that moment, finds those of before empty, and would be refused.
  */
 export function edgeRuleset(place: EdgePlace, rules: readonly ReachRule[]): string {
   const { table } = place;
@@ -31,16 +34,14 @@ export function closedRuleset(place: EdgePlace): string {
 
 function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
   const { table, networks, links, hostAddress, hostPorts } = place;
-  const toMachine = `ip daddr { ${networks.join(", ")} }`;
   const [toMachines, toOthers] = splitRules(place, rules);
   const machines = [...new Set(toMachines.map(({ to }) => to))].sort();
-  const chainOf = (address: string) => `to_${address.replaceAll(".", "_")}`;
-  const verdicts = machines.map((address) => `${address} : jump ${chainOf(address)}`);
+  const neighbourhoods = Map.groupBy(machines, neighbourhoodOf);
   return [
     `table inet ${table} {`,
     ...chain("forward", [
       "type filter hook forward priority filter; policy accept;",
-      `${toMachine} goto to_machine`,
+      ...networks.map((network) => `ip daddr ${network} goto to_machine`),
       // Whatever its address: one of a network that the host has no more, too.
       `oifname "${links}*" goto to_machine`,
       `iifname "${links}*" goto from_machine`,
@@ -57,13 +58,13 @@ function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
       "ct direction reply accept",
       // Those of ICMP that belong to a connection, such as of a packet that is too large.
       "ct state related accept",
-      ...(verdicts.length === 0 ? [] : [`ip daddr vmap { ${verdicts.join(", ")} }`]),
+      ...[...neighbourhoods.keys()].map((network) => `ip daddr ${network} jump ${chainOf("near", network)}`),
       "goto refused",
     ]),
     ...chain("from_machine", [
       "ct direction reply accept",
-      ...(hostPorts.length === 0 ? [] : ["tcp", "udp"]).map(
-        (protocol) => `ip daddr ${hostAddress} ${protocol} dport { ${hostPorts.join(", ")} } accept`,
+      ...hostPorts.flatMap((port) =>
+        ["tcp", "udp"].map((protocol) => `ip daddr ${hostAddress} ${protocol} dport ${port} accept`),
       ),
       ...toOthers.flatMap((rule) =>
         linesOf(rule).map((line) => `${isIP(rule.to) === 4 ? "ip" : "ip6"} daddr ${rule.to} ${line}`),
@@ -72,15 +73,31 @@ function edgeLines(place: EdgePlace, rules: readonly ReachRule[]): string[] {
     ]),
     // A refusal is told at once; a machine that merely does not answer looks as if it were down.
     ...chain("refused", ["meta l4proto tcp reject with tcp reset", "drop"]),
+    ...[...neighbourhoods].flatMap(([network, addresses]) =>
+      chain(
+        chainOf("near", network),
+        addresses.map((address) => `ip daddr ${address} jump ${chainOf("to", address)}`),
+      ),
+    ),
     ...machines.flatMap((address) =>
       chain(
-        chainOf(address),
+        chainOf("to", address),
         toMachines.filter(({ to }) => to === address).flatMap((rule) => linesOf(rule)),
       ),
     ),
     "}",
     "",
   ];
+}
+
+/** Sixteen addresses: a packet is held against each network that has machines, and then against those in its own. */
+function neighbourhoodOf(address: string): string {
+  const last = Number(address.slice(address.lastIndexOf(".") + 1));
+  return `${address.slice(0, address.lastIndexOf("."))}.${last - (last % 16)}/28`;
+}
+
+function chainOf(what: "near" | "to", place: string): string {
+  return `${what}_${place.replaceAll(/[./]/g, "_")}`;
 }
 
 /** Those to machines of these networks, and those to whom machines may call elsewhere. */
@@ -99,10 +116,9 @@ function splitRules(
 
 function linesOf({ owner, port, from }: ReachRule): string[] {
   const to = port === null ? "" : `tcp dport ${port} `;
-  return (["ip", "ip6"] as const).flatMap((family) => {
-    const networks = from.filter((cidr) => cidr.includes(":") === (family === "ip6"));
-    if (networks.length === 0) return [];
-    return [`${family} saddr { ${networks.join(", ")} } ${to}accept comment "${owner.kind} ${owner.id}"`];
+  return from.map((cidr) => {
+    const family = cidr.includes(":") ? "ip6" : "ip";
+    return `${family} saddr ${cidr} ${to}accept comment "${owner.kind} ${owner.id}"`;
   });
 }
 

@@ -64,7 +64,6 @@ export function planPaths(ways: readonly Way[], routes: readonly KernelRoute[], 
  * forwarding was switched on for these alone.
  */
 export function pathGuard(table: string, links: string, devices: readonly string[]): string {
-  const from = devices.map((device) => `"${device}"`).join(", ");
   return [
     `add table inet ${table}`,
     `delete table inet ${table}`,
@@ -74,7 +73,8 @@ export function pathGuard(table: string, links: string, devices: readonly string
           `table inet ${table} {`,
           "  chain forward {",
           "    type filter hook forward priority filter - 1; policy accept;",
-          `    iifname { ${from} } oifname != "${links}*" drop`,
+          // A rule for each, and no set of them: it would be empty to what is forwarded while this is replaced.
+          ...devices.map((device) => `    iifname "${device}" oifname != "${links}*" drop`),
           "  }",
           "}",
         ]),
