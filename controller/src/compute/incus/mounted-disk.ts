@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
-import { chown, mkdir, readFile, realpath, truncate } from "node:fs/promises";
+import { chown, mkdir, rmdir, truncate } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { loopsOf, refreshLoops } from "../host/loop-device.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
+import { isMounted } from "../host/mount-info.ts";
 import { dataSource, inside } from "./instance-config.ts";
 
 const run = promisify(execFile);
@@ -34,15 +35,22 @@ export async function growMountedDisk(paths: MachinePaths, diskBytes: number): P
 }
 
 /**
- * Unmounts it; the kernel frees its loop device with the last view of the mount. A program of the host that has a view of
- * its own on the host's mounts, from before, may be that.
+ * Unmounts it, in every program's view of the host. One that was given a view of its own meanwhile, as the monitor of each
+ * container is, would keep the mount for as long as it runs; but a mount goes, in all views, with the directory that it is on.
+ * The kernel frees the loop device a moment later, unless a program has something of the disk open.
  */
 export async function unmountDisk(paths: MachinePaths): Promise<void> {
   while (await isMounted(paths.dataDirectory)) await attempt("unmounted", "umount", [paths.dataDirectory]);
+  try {
+    await rmdir(paths.dataDirectory);
+  } catch (error) {
+    // What somebody put there while no disk was mounted stays.
+    if (!hasCode(error, "ENOENT") && !hasCode(error, "ENOTEMPTY")) throw error;
+  }
 }
 
 const closedWithinMs = 5_000;
-const lookEveryMs = 20;
+const lookEveryMs = 50;
 
 /**
  * Does it while nothing of the host has the disk open: the machine is stopped. Whoever is killed meanwhile leaves it as a
@@ -64,14 +72,6 @@ export async function whileUnmounted(
   } finally {
     await mountDisk(paths);
   }
-}
-
-async function isMounted(directory: string): Promise<boolean> {
-  const path = await realpath(directory).catch(() => undefined);
-  if (path === undefined) return false;
-  const table = await readFile("/proc/self/mountinfo", "utf8");
-  const written = path.replaceAll(/[\\ \t\n]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
-  return table.split("\n").some((line) => line.split(" ")[4] === written);
 }
 
 async function attempt(
