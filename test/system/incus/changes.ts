@@ -1,13 +1,22 @@
+import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
+import { dataSource } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { describe, expect, it } from "vitest";
 import { writeRows } from "../../faults/acknowledged-writer.ts";
 import { openPostgresql, queryOnce } from "../../support/clients.ts";
+import { startHostView } from "../../support/host-view.ts";
 import { asOperator } from "../../support/organizations.ts";
 import { killAtOnce } from "../../support/platform-processes.ts";
-import type { OperationJson } from "../../support/service-json.ts";
+import type { OperationJson, PageJson } from "../../support/service-json.ts";
 import { expectStatus } from "../../support/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
+
+interface EventJson {
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const isSnapshot = (name: string) => name.includes("snapshot");
 
 /** What changes under the data, which stay. */
 export function changeCases(its: IncusUnderTest): void {
@@ -71,16 +80,46 @@ export function changeCases(its: IncusUnderTest): void {
         return operation;
       }
 
-      it("under its data, which it keeps", async () => {
-        expect(await apply(its.images.good)).toMatchObject({ status: "completed" });
+      it("under its data, which it keeps; without a snapshot while a program of the host is at work in them, and says so", async () => {
+        const paths = layoutOf(its.platform.directory).machine(its.main.service.nodes[0]?.id ?? "");
+        const program = await startHostView(dataSource(paths));
+        const { status, snapshot } = await apply(its.images.good);
+        await program.end("SIGKILL");
+        expect(status).toBe("completed");
+        expect(snapshot).toEqual({ state: "none", reason: "Some program of the host keeps the data disk open." });
         expect(await shown()).toMatchObject({ image: its.images.good, updates: [] });
         expect(await kept()).toEqual([{ value: 42 }]);
       }, 240_000);
 
-      it("which is taken back when its engine does not start, and keeps its data", async () => {
-        expect((await apply(its.images.broken)).error).toMatchObject({ code: "taken_back_engine_failed" });
+      it("which damages its data: image and data go back, and no row that was acknowledged is lost", async () => {
+        // Programs of the host come and go, each with a view of its own on the host's mounts.
+        const views = await Promise.all([startHostView(), startHostView()]);
+        const stop = new AbortController();
+        // An earlier writer's rows have the same numbers.
+        await queryOnce(its.platform, its.main.connection, { password: its.main.password }, "DROP TABLE ledger");
+        const writer = await writeRows(its.platform, its.main, stop.signal);
+        await waitUntil("rows are written", () => writer.acknowledged > 3);
+        const { id, error, snapshot } = await apply(its.images.spoiling);
+        expect(error).toMatchObject({ code: "taken_back_engine_failed" });
+        expect(snapshot).toEqual({ state: "restored", reason: null });
         expect((await shown()).image).toBe(its.images.good);
+        // What is made from now on is not from that one.
+        await its.images.choose(its.images.good);
+        const before = writer.acknowledged;
+        await waitUntil("clients are let in again", () => writer.acknowledged > before);
+        stop.abort();
+        await writer.done;
+        expect(await writer.missing()).toEqual([]);
         expect(await kept()).toEqual([{ value: 42 }]);
+        const told = await waitUntil("an event tells of it", async () => {
+          const { json } = await its.platform.rest.get<PageJson<"events", EventJson>>(
+            `/managed-services/${its.main.service.id}/events?limit=200`,
+          );
+          return json.events.find(({ data }) => data["operation_id"] === id && "data_restored" in data);
+        });
+        expect(told.data).toMatchObject({ taken_back: true, data_restored: true });
+        await waitUntil("no snapshot is left", async () => !(await its.tier.disks()).some(isSnapshot));
+        for (const view of views) await view.end("SIGKILL");
       }, 240_000);
     });
   });

@@ -1,5 +1,6 @@
 import { addressOf } from "../../support/clients.ts";
 import { type ChangingImages, createChangingImages } from "../../support/changing-images.ts";
+import { type CloneTier, openCloneTier } from "../../support/clone-tier.ts";
 import { type ForeignIncus, startForeignIncus } from "../../support/foreign-incus.ts";
 import { firstProcessOf, openIncusOf } from "../../support/incus-machines.ts";
 import { type Platform, startPlatform } from "../../support/platform.ts";
@@ -16,6 +17,8 @@ interface Started {
   readonly services: Services;
   readonly main: RunningService;
   readonly images: ChangingImages;
+  /** Where data disks are: a file system that has snapshots of them. */
+  readonly tier: CloneTier;
 }
 
 export interface IncusUnderTest extends Started {
@@ -60,17 +63,22 @@ export function createIncusUnderTest(): IncusUnderTest {
     get images() {
       return started("images");
     },
+    get tier() {
+      return started("tier");
+    },
     async start() {
       own.daemon = await startForeignIncus();
       own.before = await its.daemon.everything();
       const network = await testPublicNetwork("routed");
       own.images = createChangingImages({ looksOlder: false });
+      own.tier = await openCloneTier();
       code.put("0.3.0");
       own.platform = await startPlatform({
         flags: ["--provider", "incus", "--incus-socket", its.daemon.socket, "--public-addresses", network],
         environment: {
           HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
           HOLDFAST_CACHE: its.images.cache,
+          HOLDFAST_STORAGE_TIERS: `maxiops=${its.tier.directory}`,
           HOLDFAST_AGENT_CODE: code.directory,
           HOLDFAST_AGENT_UPGRADE: "on",
           HOLDFAST_AGENT_UPGRADE_SHARES: "100",
@@ -100,6 +108,7 @@ export function createIncusUnderTest(): IncusUnderTest {
     async remove() {
       if (!removed) await own.platform?.remove();
       await own.daemon?.close();
+      await own.tier?.close();
       own.images?.close();
       code.remove();
     },
