@@ -82,7 +82,7 @@ export const settings = {
   ),
   diskOvercommit: integer(
     "HOLDFAST_DISK_OVERCOMMIT",
-    "How many times its disk a host may promise to machines, whose disks are sparse; 0 where only what is free counts",
+    "How many times its disk, and its pools for roots, a host may promise to machines, whose disks are sparse; 0 where only what is free counts",
     0,
   ),
   hostId: text("HOLDFAST_HOST_ID", "Name of the controllers' own host among the hosts", "local"),

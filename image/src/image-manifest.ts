@@ -59,6 +59,11 @@ export async function readManifests(imagesDir: string): Promise<ImageManifest[]>
   return texts.flatMap((text) => (typeof text === "string" ? [JSON.parse(text) as ImageManifest] : []));
 }
 
+/** What the largest image that is known here takes with all its files, in bytes; 0 while none was made. */
+export async function largestTreeBytes(imagesDir: string): Promise<number> {
+  return Math.max(0, ...(await readManifests(imagesDir)).map(({ made }) => made?.treeBytes ?? 0));
+}
+
 /** Notes in the manifest what it took to make this directory, and how large that is. */
 export async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
   const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { manifestOf, readManifest, writeManifest } from "./image-manifest.ts";
+import { largestTreeBytes, manifestOf, readManifest, writeManifest } from "./image-manifest.ts";
 import { canRemake } from "./make-image.ts";
 import { findImage, imagesDirectory } from "./node-image.ts";
 
@@ -73,6 +73,7 @@ test.skipIf(manifest === undefined)(
     expect(contentsOf(first)).toEqual(contents);
     expect(readdirSync(imagesDir).filter((name) => /partial|making/.test(name))).toEqual([]);
     expect(readManifest(imagesDir, wanted.id)?.made?.treeBytes).toBeGreaterThan(1e6);
+    expect(await largestTreeBytes(imagesDir)).toBe(readManifest(imagesDir, wanted.id)?.made?.treeBytes);
     expect((await withoutNetwork("list")).stdout).toContain(`${few.length} packages`);
   },
 );

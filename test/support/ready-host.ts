@@ -1,4 +1,4 @@
-import type { HostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
+import type { HostFacts, RootStorage, StorageTier } from "@holdfast/controller/compute/host/host-facts.ts";
 import { type HostObject, type HostSpec, type HostStatus, newHost } from "@holdfast/controller/host/host.ts";
 
 const gib = 1024 ** 3;
@@ -19,6 +19,13 @@ export const testHostFacts: HostFacts = {
   publicTotal: 0,
   publicFree: 0,
 };
+
+/** A tier `maxiops` on a disk of 1,000 GiB, whose roots are in a pool `p` of 20 GiB; nothing is written to either. */
+export function rootedTier(roots: Partial<RootStorage> = {}, tier: Partial<StorageTier> = {}): StorageTier {
+  const pool = { totalBytes: 20 * gib, freeBytes: 20 * gib, firstBytes: gib / 4, fileSystem: "pool p", problem: "" };
+  const disk = { name: "maxiops", totalBytes: 1_000 * gib, freeBytes: 1_000 * gib, fileSystem: "/dev/a" };
+  return { ...disk, ...tier, roots: { ...pool, ...roots } };
+}
 
 /** A host of zone `local` that answers and has PostgreSQL 17. */
 export function readyHost(

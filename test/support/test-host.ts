@@ -27,6 +27,9 @@ export interface TestHost {
   close(): Promise<void>;
 }
 
+/** What the host tells of the pool of its roots. */
+export const testRoots = { totalBytes: 3e10, freeBytes: 2e10, firstBytes: 1, fileSystem: "pool p", problem: "No." };
+
 const hostIdentity: Identity = { kind: "host", id: "h-1" };
 
 export async function startTestHost(
@@ -49,6 +52,7 @@ export async function startTestHost(
       version: "1.2.3",
       noSnapshots: async () => "",
       noVirtualMachines: "It has none.",
+      rootsOf: async () => testRoots,
     });
   listener.addService(hostMethods, createHostRpcs({ installationId: hostInstallation, provider, facts, log }));
   const bound = await listener.listen();

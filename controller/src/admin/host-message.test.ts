@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { readyHost } from "../../../test/support/ready-host.ts";
+import { runningMachine } from "../../../test/support/machine-object.ts";
+import { readyHost, rootedTier } from "../../../test/support/ready-host.ts";
 import type { HostDrainState } from "../host/host-lifecycle.ts";
 import { hostMessage } from "./host-message.ts";
 
+const gib = 1024 ** 3;
 const inTheWay = [{ serviceId: "s", reason: "It has its only node here." }];
 
 function drainShown(state: HostDrainState, consent: boolean | null) {
@@ -31,4 +33,18 @@ test("names a hundred of the paths that are missing, and counts all", () => {
   const shown = hostMessage(readyHost("h", {}, {}, { missingPaths }), []);
   expect(shown.missingPaths).toHaveLength(100);
   expect(shown.missingPathCount).toBe(101);
+});
+
+test("tells of each pool for roots once, what it has and what is promised, and what is wrong with it", () => {
+  const [pool, other] = [rootedTier(), rootedTier({ fileSystem: "pool q", problem: "It is gone." }, { name: "b" })];
+  const host = readyHost("a", {}, { tiers: [pool, rootedTier({}, { name: "c" }), other] });
+  const rootBytes = 3 * gib;
+  const machines = [runningMachine("m", { hostId: "a", rootBytes }), runningMachine("n", { hostId: "b", rootBytes })];
+  expect(hostMessage(host, machines)).toMatchObject({
+    rootTotalBytes: BigInt(40 * gib),
+    rootFreeBytes: BigInt(40 * gib),
+    rootPromisedBytes: BigInt(rootBytes),
+    reason: "It is gone.",
+  });
+  expect(hostMessage(readyHost("a"), machines)).not.toHaveProperty("rootTotalBytes");
 });

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import type { HostFacts, RootStorage } from "../compute/host/host-facts.ts";
 import { type HostObject, holdsServices } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
@@ -17,13 +18,15 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
   const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
   const { facts, certificate, missingPaths: missing = [] } = status;
   const named = missing.slice(0, mostNamed);
+  const pools = rootPoolsOf(facts);
+  const problems = [...pools, ...named].map(({ problem }) => problem).filter((problem) => problem !== "");
   return {
     id: metadata.id,
     zone: spec.zone,
     address: spec.address,
     state: status.state,
     since: timestampFromMs(status.since),
-    reason: status.reason || named.map(({ problem }) => problem).join(" "),
+    reason: status.reason || problems.join(" "),
     cordoned: spec.cordoned,
     drain: drainMessage(host),
     ...(facts !== null && {
@@ -42,6 +45,11 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
     memoryOvercommit: spec.memoryOvercommit ?? 0,
     diskPromisedBytes: sum((machine) => machine.spec.diskBytes),
     diskOvercommit: spec.diskOvercommit ?? 0,
+    ...(pools.length > 0 && {
+      rootTotalBytes: BigInt(pools.reduce((all, { totalBytes }) => all + totalBytes, 0)),
+      rootFreeBytes: BigInt(pools.reduce((all, { freeBytes }) => all + freeBytes, 0)),
+      rootPromisedBytes: sum((machine) => machine.spec.rootBytes),
+    }),
     engines: status.images.filter(({ available }) => available).map(({ engine, version }) => `${engine} ${version}`),
     machines: owned.length,
     waitingMachines: here.length - owned.length,
@@ -50,6 +58,12 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
     missingPathCount: missing.length,
     ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
   };
+}
+
+/** Each once, however many tiers have their roots there. */
+function rootPoolsOf(facts: HostFacts | null): RootStorage[] {
+  const pools = (facts?.tiers ?? []).flatMap(({ roots }) => roots ?? []);
+  return [...new Map(pools.map((pool) => [pool.fileSystem, pool])).values()];
 }
 
 /** What was asked for counts at once: how far it was before it was asked for, or with less consent, tells nothing any more. */

@@ -8,7 +8,7 @@ import { createIncusProvider } from "./incus/incus-provider.ts";
 import { type IncusSettings, openIncus } from "./incus/open-incus.ts";
 import { type AddressNetwork, addressNetworkOf, overlap } from "./host/address-network.ts";
 import { detectAbilities, type HostAbilities } from "./host/host-abilities.ts";
-import { type HostFacts, readHostFacts } from "./host/host-facts.ts";
+import { type HostFacts, readHostFacts, type RootStorage } from "./host/host-facts.ts";
 import { layoutOf } from "./host/machine-paths.ts";
 import { createSnapshotTrial } from "./host/machine-snapshots.ts";
 import { createPublicAddresses } from "./host/public-addresses.ts";
@@ -89,8 +89,9 @@ export async function createProvider(deps: ProviderDeps): Promise<OwnProvider> {
   return {
     ...provider,
     async facts() {
-      const noVirtualMachines = (await provider.whyNoVirtualMachines(AbortSignal.timeout(factsWithinMs))) ?? "";
-      return readHostFacts({ ...facts, noVirtualMachines });
+      const signal = AbortSignal.timeout(factsWithinMs);
+      const noVirtualMachines = (await provider.whyNoVirtualMachines(signal)) ?? "";
+      return readHostFacts({ ...facts, noVirtualMachines, rootsOf: (tier) => provider.rootsOf(tier, signal) });
     },
   };
 }
@@ -103,6 +104,7 @@ async function providerOf(
 ): Promise<
   ComputeProvider & {
     whyNoVirtualMachines(signal: AbortSignal): Promise<string | undefined>;
+    rootsOf(tier: string, signal: AbortSignal): Promise<RootStorage | undefined>;
     close(): Promise<void>;
   }
 > {

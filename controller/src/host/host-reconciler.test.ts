@@ -5,8 +5,8 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { HostUnreachable } from "../compute/compute-failure.ts";
-import { testHostFacts } from "../../../test/support/ready-host.ts";
-import type { HostFacts } from "../compute/host/host-facts.ts";
+import { readyHost, rootedTier, testHostFacts } from "../../../test/support/ready-host.ts";
+import type { HostFacts, RootStorage } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { createRunner, type Runner } from "../runtime/runner.ts";
 import { soleOwner } from "../runtime/sole-owner.ts";
@@ -163,4 +163,18 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
   // Nothing was on it, so nothing is left of it.
   await becomes("far", undefined);
   await expect.poll(() => left).toEqual(["127.0.0.1:1", "127.0.0.1:2"]);
+});
+
+// biome-ignore format: a table
+it.each<[string, Partial<RootStorage> | undefined, boolean]>([
+  ["hardly moved",           { freeBytes: 19.9 * gib },         false],
+  ["moved",                  { freeBytes: 19 * gib },           true],
+  ["has another size",       { totalBytes: 30 * gib },          true],
+  ["is out of order",        { problem: "It is gone." },        true],
+  ["is not told of any more", undefined,                        true],
+])("tells of a pool for roots that %s", (__, roots, isNew) => {
+  const { status } = readyHost("a", {}, { tiers: [rootedTier()] });
+  const { roots: _, ...bare } = rootedTier();
+  const facts = { ...testHostFacts, tiers: [roots === undefined ? bare : rootedTier(roots)] };
+  expect(heardStatus(status, { facts, images: status.images }, 1).facts !== undefined).toBe(isNew);
 });

@@ -144,13 +144,21 @@ function isMaterial(before: HostFacts, after: HostFacts): boolean {
   return (
     moved(before.memoryFreeBytes, after.memoryFreeBytes, after.memoryTotalBytes) ||
     moved(before.diskFreeBytes, after.diskFreeBytes, after.diskTotalBytes) ||
-    after.tiers.some((tier, index) => moved(before.tiers[index]?.freeBytes ?? 0, tier.freeBytes, tier.totalBytes))
+    after.tiers.some(({ freeBytes, totalBytes, roots }, index) => {
+      const was = before.tiers[index];
+      if (moved(was?.freeBytes ?? 0, freeBytes, totalBytes)) return true;
+      return roots !== undefined && moved(was?.roots?.freeBytes ?? 0, roots.freeBytes, roots.totalBytes);
+    })
   );
 }
 
 /** All but what is free. */
 function fixedPart(facts: HostFacts): string {
-  const tiers = facts.tiers.map((tier) => ({ ...tier, freeBytes: 0 }));
+  const tiers = facts.tiers.map(({ roots, ...tier }) => ({
+    ...tier,
+    freeBytes: 0,
+    ...(roots !== undefined && { roots: { ...roots, freeBytes: 0 } }),
+  }));
   return JSON.stringify({ ...facts, tiers, memoryFreeBytes: 0, diskFreeBytes: 0 });
 }
 

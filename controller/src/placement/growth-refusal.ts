@@ -1,6 +1,7 @@
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import type { HostObject } from "../host/host.ts";
-import { freeDiskRefusal, memoryRefusal, promisedDiskRefusal, promisesOn } from "./host-promises.ts";
+import { memoryRefusal, promisesOn } from "./host-promises.ts";
+import { firstRefusal, freeShareRefusal, promisedShareRefusal, rootProblem } from "./storage-shares.ts";
 
 /** How large a machine is. */
 export type MachineSize = Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "rootBytes" | "diskBytes">;
@@ -18,14 +19,19 @@ export function growthRefusal(
 ): string | undefined {
   const needsMemory = size.memoryBytes > spec.memoryBytes;
   const needsDisk = size.diskBytes > spec.diskBytes;
-  if (!needsMemory && !needsDisk) return undefined;
+  const needsRoot = size.rootBytes > spec.rootBytes;
+  if (!needsMemory && !needsDisk && !needsRoot) return undefined;
   if (host.spec.destroyedAt !== null) return "it was destroyed.";
   const { state, reason } = host.status;
   if (state !== "ready") return `it is ${state}: ${reason}`;
-  const wanted = { ...spec, ...size, id: metadata.id };
+  // A root never shrinks.
+  const wanted = { ...spec, ...size, rootBytes: Math.max(spec.rootBytes, size.rootBytes), id: metadata.id };
   const promises = promisesOn(host, wanted, machines);
+  const grown = promises.storages.filter(({ data, root }) => (data && needsDisk) || (root && needsRoot));
   return (
     (needsMemory ? memoryRefusal(wanted, host, promises) : undefined) ??
-    (needsDisk ? (promisedDiskRefusal(wanted, host, promises) ?? freeDiskRefusal(wanted, host, promises)) : undefined)
+    (needsRoot ? rootProblem(wanted, host) : undefined) ??
+    firstRefusal(grown, (share) => promisedShareRefusal(share, host)) ??
+    firstRefusal(grown, (share) => freeShareRefusal(share, promises.unmade))
   );
 }

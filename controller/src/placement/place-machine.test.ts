@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../../../test/support/random.ts";
 import { runningMachine } from "../../../test/support/machine-object.ts";
-import { readyHost } from "../../../test/support/ready-host.ts";
-import type { HostFacts } from "../compute/host/host-facts.ts";
+import { readyHost, rootedTier } from "../../../test/support/ready-host.ts";
+import type { HostFacts, RootStorage, StorageTier } from "../compute/host/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "../host/host.ts";
 import { placeMachine, refusalOn, type Wanted } from "./place-machine.ts";
@@ -18,6 +18,7 @@ const wanted = (more: Partial<Wanted> = {}): Wanted => ({
   zone: "local",
   storageTier: "maxiops",
   memoryBytes: 4 * gib,
+  rootBytes: 4 * gib,
   diskBytes: 10 * gib,
   apart: "preferred",
   ...more,
@@ -38,6 +39,8 @@ const tiers = [{ name: "standard", totalBytes: 100 * gib, freeBytes: 90 * gib }]
 const noMemory = [...many(32, () => machine("a")), ...many(31, () => machine("b")), machine("b", {}, "")];
 const publicly = (id: string, publicBlock: string, publicFree = 5) =>
   readyHost(id, {}, { publicBlock, publicTotal: 14, publicFree });
+const rooted = (roots: Partial<RootStorage> = {}, diskOvercommit: number | null = 1) =>
+  readyHost("a", { diskOvercommit }, { tiers: [rootedTier(roots)] });
 const tooFull = readyHost("a", {}, { diskTotalBytes: 100 * gib, diskFreeBytes: 5.3 * gib });
 
 describe("placing a machine", () => {
@@ -64,6 +67,9 @@ describe("placing a machine", () => {
     ["takes the room of those that nobody owns",       wanted({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
     ["passes over one without a public address left",  wanted(),                          [publicly("a", "203.0.113.16/28", 0), b], [machine("b")],               "b"],
     ["asks for no address for what has one",           wanted({ isMade: true }),          [publicly("a", "203.0.113.16/28", 0)], [],                              "a"],
+    ["passes over one whose pool for roots is full",   wanted(),                          [rooted({ freeBytes: gib }), b],      [machine("b")],                  "b"],
+    ["weighs what is free for roots as it weighs disk", wanted(),                         [rooted({ freeBytes: 2 * gib }), b],  [machine("b")],                  "b"],
+    ["asks for no root for what has one",              wanted({ isMade: true }),          [rooted({ freeBytes: gib })],         [],                              "a"],
     ["asks only what is free where nothing limits promises", wanted({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
   ])("%s", (_, what, hosts, machines, expected) => {
     expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
@@ -92,6 +98,10 @@ describe("placing a machine", () => {
     ["a disk that is too full",    wanted(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, a new machine needs 5\.5 GiB/],
     ["a disk that is too small",   wanted({ diskBytes: 2_000 * gib }), [a],                       [],                          /a: The host's disk has 1000\.0 GiB in all; 2000\.0 GiB were asked for/],
     ["a disk that is promised",    wanted({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk were asked for, and 210\.0 GiB of 1000\.0 GiB times 1 are promised/],
+    ["roots that are promised",    wanted(),                 [rooted()],                          many(5, () => machine("a")), /a: 4\.0 GiB of root were asked for, and 20\.0 GiB of 20\.0 GiB times 1 are promised\.$/],
+    ["a root larger than its pool", wanted({ rootBytes: 21 * gib }), [rooted({}, null)],          [],                          /a: The host's storage pool has 20\.0 GiB in all; a root of 21\.0 GiB was asked for\.$/],
+    ["a pool that is too full",    wanted(),                 [rooted({ freeBytes: 1.4 * gib }, null)], [machine("a", {}, "")], /a: The host's storage pool is too full: 1\.4 GiB of 20\.0 GiB are free, a new machine needs 1\.5 GiB to be\.$/],
+    ["a pool that is out of order", wanted(),                [rooted({ problem: "It is gone." })], [],                         /a: It is gone\.$/],
     ["every reason that there is", wanted(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { askedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not been heard of yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not been heard of yet\./],
     ["a version that a host lacks", wanted(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
     ["an image that a host lacks", wanted(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it has not the node image trixie-1, from which all members of the service run\./],
@@ -128,6 +138,31 @@ it.each<[string, HostObject, string, boolean]>([
   expect(refusalOn(wanted({ storageTier, diskBytes: 20 * gib }), host, there) === undefined).toBe(fits);
 });
 
+const shared = { fileSystem: "/dev/a", totalBytes: 1_000 * gib, freeBytes: 1_000 * gib };
+const standard = { name: "standard", fileSystem: "/dev/b" };
+const of = (...given: StorageTier[]) => readyHost("a", { diskOvercommit: 1 }, { tiers: given });
+
+// biome-ignore format: a table
+it.each<[string, HostObject, Partial<MachineObject["spec"]>, number, boolean]>([
+  ["data and roots of one storage count together: the last room there is",  of(rootedTier(shared)), { diskBytes: 982 * gib }, 4, true],
+  ["data and roots of one storage count together: one GiB more",            of(rootedTier(shared)), { diskBytes: 983 * gib }, 4, false],
+  ["data do not count where roots are",                                     of(rootedTier()),       { diskBytes: 983 * gib }, 4, true],
+  ["roots of another tier in the same pool count",                          of(rootedTier(), rootedTier({}, standard)), { storageTier: "standard", rootBytes: 17 * gib }, 4, false],
+  ["roots of another tier in another pool do not",                          of(rootedTier(), rootedTier({ fileSystem: "pool q" }, standard)), { storageTier: "standard", rootBytes: 17 * gib }, 4, true],
+  ["roots of another tier that are where data are count there",             of(rootedTier(), rootedTier(shared, standard)), { storageTier: "standard", rootBytes: 991 * gib }, 4, false],
+  ["no root counts where nobody told of roots",                             of({ ...standard, name: "maxiops", totalBytes: 1_000 * gib, freeBytes: 900 * gib }), { rootBytes: 5_000 * gib }, 5_000, true],
+])("%s", (_, host, there, rootGb, fits) => {
+  const refusal = refusalOn(wanted({ rootBytes: rootGb * gib }), host, [machine("a", there)]);
+  expect(refusal === undefined).toBe(fits);
+});
+
+it("names both where data and root share what they did not fit in", () => {
+  const there = [machine("a", { diskBytes: 983 * gib })];
+  expect(placeMachine(wanted(), [of(rootedTier(shared))], there).reason).toMatch(
+    /a: 14\.0 GiB of disk and root were asked for, and 987\.0 GiB of 1000\.0 GiB times 1 are promised\.$/,
+  );
+});
+
 /** Placed one after the other, as fast as they come, whatever comes and goes. */
 it.each([1, 2, 3, 4, 5])(
   "never promises more than a host may, and refuses only when no host can take it (seed %i)",
@@ -143,7 +178,12 @@ it.each([1, 2, 3, 4, 5])(
           memoryOvercommit: 1 + pick(3),
           diskOvercommit: 2,
         },
-        { memoryTotalBytes: (8 + pick(57)) * gib, diskTotalBytes: 200 * gib, diskFreeBytes: (20 + pick(180)) * gib },
+        {
+          memoryTotalBytes: (8 + pick(57)) * gib,
+          tiers: [
+            rootedTier(pick(2) === 0 ? {} : shared, { totalBytes: 200 * gib, freeBytes: (20 + pick(180)) * gib }),
+          ],
+        },
         pick(8) === 0 ? { state: "unreachable" } : {},
       ),
     );
@@ -157,6 +197,7 @@ it.each([1, 2, 3, 4, 5])(
           owner: pick(5) === 0 ? null : { kind: "managed-service", id: `s-${pick(20)}` },
           zone: pick(3) === 0 ? "y" : "local",
           memoryBytes: (1 + pick(16)) * gib,
+          rootBytes: (1 + pick(8)) * gib,
           diskBytes: (1 + pick(60)) * gib,
           apart: pick(4) === 0 ? "required" : "preferred",
         },
@@ -186,7 +227,11 @@ it.each([1, 2, 3, 4, 5])(
         (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 0),
       );
       const disk = here.reduce((sum, { spec }) => sum + spec.diskBytes, 0);
-      expect(disk).toBeLessThanOrEqual((host.status.facts?.diskTotalBytes ?? 0) * 2);
+      const root = here.reduce((sum, { spec }) => sum + spec.rootBytes, 0);
+      const [tier] = host.status.facts?.tiers ?? [];
+      const isShared = tier?.fileSystem === tier?.roots?.fileSystem;
+      expect(disk + (isShared ? root : 0)).toBeLessThanOrEqual((tier?.totalBytes ?? 0) * 2);
+      if (!isShared) expect(root).toBeLessThanOrEqual((tier?.roots?.totalBytes ?? 0) * 2);
     }
     expect(placed).toBeGreaterThan(20);
     expect(refused).toBeGreaterThan(0);

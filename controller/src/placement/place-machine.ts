@@ -1,18 +1,9 @@
-import { firstBytes } from "../compute/host/free-space.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
 import { hasImage, newestOn } from "../host/host-images.ts";
-import {
-  diskOf,
-  freeDiskRefusal,
-  isPeer,
-  memoryRefusal,
-  promisedDiskRefusal,
-  type Promises,
-  promisesOn,
-  type WantedRoom,
-} from "./host-promises.ts";
+import { isPeer, memoryRefusal, type Promises, promisesOn, type WantedRoom } from "./host-promises.ts";
 import { doubledBlocks } from "./public-blocks.ts";
+import { firstRefusal, freeShareRefusal, promisedShareRefusal, rootProblem } from "./storage-shares.ts";
 
 /** What a machine needs of its host. */
 export interface Wanted
@@ -110,8 +101,13 @@ const checks: readonly Check[] = [
     apart === "required" && peers > 0 ? `${peers} other of the same service must be on other hosts.` : undefined,
   publicAddressRefusal,
   memoryRefusal,
-  promisedDiskRefusal,
-  freeDiskRefusal,
+  rootProblem,
+  (_, host, { storages }) => firstRefusal(storages, (share) => promisedShareRefusal(share, host)),
+  ({ isMade = false }, _, { storages, unmade }) => {
+    // One that is made has its root.
+    const written = isMade ? storages.filter(({ data }) => data) : storages;
+    return firstRefusal(written, (share) => freeShareRefusal(share, unmade));
+  },
 ];
 
 function refusalOf(wanted: Wanted, host: HostObject, promises: Promises): string | undefined {
@@ -132,11 +128,14 @@ function publicAddressRefusal(
   return `${publicTotal - publicFree + unmade} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
 }
 
-/** What would be left of the host with it: of its memory or its disk, whichever is less, and of both. May be below zero. */
+/** What would be left of the host with it: of its memory or its storages, whichever is least, and together. May be below zero. */
 function freeSharesOf(wanted: Wanted, host: HostObject, promises: Promises): { least: number; together: number } {
   const memoryTotal = (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 1);
-  const { totalBytes, freeBytes } = diskOf(host, wanted);
   const memoryShare = 1 - (promises.memoryBytes + wanted.memoryBytes) / memoryTotal;
-  const diskShare = (freeBytes - (promises.unmade + 1) * firstBytes) / totalBytes;
+  const diskShare = Math.min(
+    ...promises.storages.map(
+      ({ freeBytes, totalBytes, firstBytes }) => (freeBytes - (promises.unmade + 1) * firstBytes) / totalBytes,
+    ),
+  );
   return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
 }

@@ -108,7 +108,7 @@ export function createWaitingWork(deps: WaitingWorkDeps): Reconciled {
       const { id } = host.metadata;
       if (!isOpen(host) || host.status.state !== "ready") continue;
       const kindHere = { ...kind, zone: host.spec.zone };
-      const nothingMore = { ...wantedMachine(kindHere), memoryBytes: 0, diskBytes: 0 };
+      const nothingMore = { ...wantedMachine(kindHere), memoryBytes: 0, rootBytes: 0, diskBytes: 0 };
       const isOver = refusalOn(nothingMore, host, objects()) !== undefined;
       const spec = { ...providerSpec(kindHere, deps), hostId: id };
       const { admitted } = isOver ? { admitted: false } : await provider.on(id).admit(spec, signal).catch(notNow);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { admitAhead, admitDisk } from "./free-space.ts";
+import { admitAhead, admitDisk, admitRoot } from "./free-space.ts";
 
 const gib = 1024 ** 3;
 const space = (freeGib: number, promisedGib = 0) => ({
@@ -16,6 +16,24 @@ it.each([
   ["a host whose space is promised to younger machines",  1,   space(7, 2),   "The host's disk is too full: 7.0 GiB are free, a new machine needs 7.3 GiB to be."],
 ] as const)("admits by the figures: %s", (_, diskGib, facts, reason) => {
   const admission = admitDisk(diskGib * gib, facts);
+  expect(admission.admitted ? undefined : admission.reason).toBe(reason);
+});
+
+const pool = (freeGib: number, young = 0) => ({
+  totalBytes: 20 * gib,
+  freeBytes: freeGib * gib,
+  promisedBytes: (young * gib) / 4,
+});
+
+// biome-ignore format: a table
+it.each([
+  ["as large as the whole pool, however little is free", 20, pool(2),    undefined],
+  ["larger than the pool",                               21, pool(20),   "The host's storage pool has 20.0 GiB in all; a root of 21.0 GiB was asked for."],
+  ["where a pool is full but for its reserve",           4,  pool(0.2),  "The host's storage pool is too full: 0.2 GiB of 20.0 GiB are free, a new machine needs 1.3 GiB to be."],
+  ["where younger machines are yet to write",            4,  pool(2, 5), "The host's storage pool is too full: 2.0 GiB of 20.0 GiB are free, a new machine needs 2.5 GiB to be."],
+  ["where a small pool is full but for what btrfs keeps", 1, { ...pool(0.7), totalBytes: 4 * gib }, "The host's storage pool is too full: 0.7 GiB of 4.0 GiB are free, a new machine needs 0.8 GiB to be."],
+] as const)("admits a root by the figures: one %s", (_, rootGib, room, reason) => {
+  const admission = admitRoot(rootGib * gib, room, gib / 4);
   expect(admission.admitted ? undefined : admission.reason).toBe(reason);
 });
 

@@ -3,6 +3,9 @@ import type { Admission } from "../compute-provider.ts";
 
 const gib = 1024 ** 3;
 const reserveBytesMin = 2 * gib;
+/** Of a small pool of btrfs so much still looks free when nothing can be written any more. */
+const poolReserveBytesMin = gib / 2;
+/** Machines that are here write too. */
 const reserveShare = 0.05;
 /** So much of the host's memory stays free of machines that nobody wants yet. */
 const spareMemoryShare = 0.2;
@@ -27,14 +30,32 @@ export async function spaceOf(directory: string, promisedBytes: number): Promise
  * Pure. Disks are sparse and may promise more than the host has; what it has must suffice for what is written soon, over a
  * reserve that keeps the machines that are here writing.
  */
-export function admitDisk(diskBytes: number, { freeBytes, totalBytes, promisedBytes }: SpaceFacts): Admission {
+export function admitDisk(diskBytes: number, space: SpaceFacts, atOnceBytes = firstBytes): Admission {
+  const { freeBytes, totalBytes, promisedBytes } = space;
   if (diskBytes > totalBytes) {
     const reason = `The host's disk has ${inGib(totalBytes)} GiB in all; ${inGib(diskBytes)} GiB were asked for.`;
     return { admitted: false, reason };
   }
-  const neededBytes = reserveOf(totalBytes) + promisedBytes + firstBytes;
+  const neededBytes = reserveOf(totalBytes) + promisedBytes + atOnceBytes;
   if (freeBytes >= neededBytes) return { admitted: true };
   const reason = `The host's disk is too full: ${inGib(freeBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
+  return { admitted: false, reason };
+}
+
+/**
+ * Pure: may a root of this size be made where roots are, of which a new one takes `atOnceBytes`? Roots are as sparse as data
+ * disks: together they may promise more than there is, no single one may.
+ */
+export function admitRoot(rootBytes: number, space: SpaceFacts, atOnceBytes: number): Admission {
+  const { freeBytes, totalBytes, promisedBytes } = space;
+  if (rootBytes > totalBytes) {
+    const reason = `The host's storage pool has ${inGib(totalBytes)} GiB in all; a root of ${inGib(rootBytes)} GiB was asked for.`;
+    return { admitted: false, reason };
+  }
+  const reserveBytes = Math.max(poolReserveBytesMin, totalBytes * reserveShare);
+  const neededBytes = reserveBytes + promisedBytes + atOnceBytes;
+  if (freeBytes >= neededBytes) return { admitted: true };
+  const reason = `The host's storage pool is too full: ${inGib(freeBytes)} GiB of ${inGib(totalBytes)} GiB are free, a new machine needs ${inGib(neededBytes)} GiB to be.`;
   return { admitted: false, reason };
 }
 

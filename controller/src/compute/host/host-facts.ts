@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises";
 import { knownImageIds } from "@holdfast/image/image-manifest.ts";
 import { memoryOf, spaceOf } from "./free-space.ts";
+import { fileSystemOf } from "./mount-info.ts";
 import { bootId } from "./process-identity.ts";
 import type { PublicAddresses, PublicAddressFacts } from "./public-addresses.ts";
 import type { StorageTiers } from "./storage-tiers.ts";
@@ -37,6 +37,20 @@ export interface StorageTier {
   readonly fileSystem?: string;
   /** Why data disks of this tier can have no snapshots; empty when they can, absent where an earlier version told. */
   readonly noSnapshots?: string;
+  /** Where its machines have their roots; absent where they have none of their own, and where an earlier version told. */
+  readonly roots?: RootStorage;
+}
+
+/** A storage pool for roots. */
+export interface RootStorage {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+  /** What a new root takes at once. */
+  readonly firstBytes: number;
+  /** As of tiers: what has the same shares its space. */
+  readonly fileSystem: string;
+  /** Why no root can be made there now, for users; empty where one can. */
+  readonly problem: string;
 }
 
 export interface HostFactsDeps {
@@ -53,12 +67,14 @@ export interface HostFactsDeps {
   /** Why disks of a tier can have no snapshots; empty when they can. */
   readonly noSnapshots: (tier: string) => Promise<string>;
   readonly noVirtualMachines: string;
+  /** Where machines of a tier have their roots; undefined where they have none of their own. */
+  readonly rootsOf: (tier: string) => Promise<RootStorage | undefined>;
 }
 
 /** Facts of the host that this runs on. */
 export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
   const { provider, directory, tiers, addressBlock, publicAddresses, imagesDir, version } = deps;
-  const { noSnapshots, noVirtualMachines } = deps;
+  const { noSnapshots, noVirtualMachines, rootsOf } = deps;
   const [memory, space, addresses, imageIds] = await Promise.all([
     memoryOf(),
     spaceOf(directory, 0),
@@ -74,8 +90,13 @@ export async function readHostFacts(deps: HostFactsDeps): Promise<HostFacts> {
     tiers: await Promise.all(
       tiers.names.map(async (name) => {
         const place = tiers.directoryOf(name) ?? directory;
-        const [{ totalBytes, freeBytes }, { dev }] = await Promise.all([spaceOf(place, 0), stat(place)]);
-        return { name, totalBytes, freeBytes, fileSystem: String(dev), noSnapshots: await noSnapshots(name) };
+        const [{ totalBytes, freeBytes }, fileSystem, roots] = await Promise.all([
+          spaceOf(place, 0),
+          fileSystemOf(place),
+          rootsOf(name),
+        ]);
+        const tier = { name, totalBytes, freeBytes, fileSystem, noSnapshots: await noSnapshots(name) };
+        return roots === undefined ? tier : { ...tier, roots };
       }),
     ),
     version,

@@ -1,10 +1,12 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
+import { largestTreeBytes } from "@holdfast/image/image-manifest.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import { type ComputeProvider, type InstanceKind, type MachineFacts, rootBytesOf } from "../compute-provider.ts";
 import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
+import type { RootStorage } from "../host/host-facts.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
 import { addressOf, createMachineNumbers } from "../host/machine-number.ts";
@@ -19,7 +21,7 @@ import { createSpares, type SpareKind } from "../host/spares.ts";
 import { requireTier, tierRefusal } from "../host/storage-tiers.ts";
 import { createBootstrap } from "../process/bootstrap-disk.ts";
 import { createMachineCode } from "../process/machine-code.ts";
-import { admitMachine, roomOf } from "./admission.ts";
+import { admitMachine, countYoung } from "./admission.ts";
 import { createContainerForm } from "./container-form.ts";
 import { whyNoGuests } from "./guest-ability.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
@@ -34,6 +36,7 @@ import { createInstances, kindOf } from "./instances.ts";
 import { createMachineEdge, edgePlace, hostNumber } from "./machine-edge.ts";
 import { createMachineInventory, isMachineId } from "./machine-inventory.ts";
 import { unmountDisk } from "./mounted-disk.ts";
+import { readRootPool } from "./root-pool.ts";
 import { createVirtualMachineForm } from "./virtual-machine-form.ts";
 
 export interface IncusProviderDeps extends MachineHostDeps {
@@ -58,6 +61,8 @@ export interface IncusProviderDeps extends MachineHostDeps {
 export interface IncusProvider extends ComputeProvider {
   /** Why no virtual machine can be made here; undefined where one can. */
   whyNoVirtualMachines(signal: AbortSignal): Promise<string | undefined>;
+  /** Where machines of a tier have their roots, and how much room is there. */
+  rootsOf(tier: string, signal: AbortSignal): Promise<RootStorage>;
   /** Makes what machines are made from, so that the first one does not wait for it. */
   prepare(signal: AbortSignal): Promise<void>;
   /** Makes the data disks that are missing; resolves at once when another controller does. */
@@ -157,6 +162,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   });
 
   const inventory = createMachineInventory({ incus, power, layout, log });
+  const rootsOf = (tier: string, signal: AbortSignal) =>
+    readRootPool(incus, pool(tier), () => largestTreeBytes(imagesDir), signal);
 
   return {
     name: "incus",
@@ -244,14 +251,14 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       if (!addressed.admitted) return addressed;
       const machines = await inventory.records();
       const tierDirectory = tiers.directoryOf(spec.storageTier);
-      const place = {
-        pool: pool(spec.storageTier),
+      const room = {
+        roots: await rootsOf(spec.storageTier, signal),
         directory: tierDirectory ?? layout.machines,
         snapshotBytes: await promisedToSnapshots(layout, tierDirectory),
-        now: clock.now(),
+        youngMachines: countYoung(machines, clock.now()),
       };
       const isMade = machines.some((record) => record.spec.id === spec.id && record.unfinished !== true);
-      return admitMachine(spec, isMade, await roomOf(incus, machines, place, signal));
+      return admitMachine(spec, isMade, room);
     },
     images: async () => nodeImages.facts(),
     snapshots: createMachineSnapshots({
@@ -266,6 +273,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       },
     }),
     whyNoVirtualMachines: (signal) => whyNoGuests(incus, signal),
+    rootsOf,
     edge: createMachineEdge(edge),
     paths: createHostPaths(deps.addressBlock, edge.networks),
     async prepare(signal) {

@@ -45,6 +45,8 @@ export interface ProcessProviderDeps extends MachineHostDeps {
 export interface ProcessProvider extends ComputeProvider {
   /** Why it has no virtual machines. */
   whyNoVirtualMachines(): Promise<string>;
+  /** Nowhere: what machines write besides their data is in memory, and in files of the host that nobody is promised room for. */
+  rootsOf(): Promise<undefined>;
   /** Makes the spares that are missing; resolves at once when another controller does. */
   refill(signal: AbortSignal): Promise<void>;
   /** Ends what runs in the background here. Machines go on. */
@@ -238,6 +240,7 @@ export function createProcessProvider(deps: ProcessProviderDeps): ProcessProvide
     images: async () => images.facts(),
     snapshots: createMachineSnapshots({ layout, lock, tiers, recordOf, atRest: whileStopped }),
     whyNoVirtualMachines: async () => noVirtualMachines,
+    rootsOf: async () => undefined,
     refill: (signal) => spares.refill(signal),
     async close() {
       upkeep.close();

@@ -5,8 +5,6 @@ import {
   type Enrollment as EnrollmentMessage,
   EnrollmentSchema,
   type MachineFacts as FactsMessage,
-  type GetFactsResponse,
-  GetFactsResponseSchema,
   type Image,
   ImageSchema,
   MachineFactsSchema,
@@ -26,7 +24,6 @@ import type {
   MachineSpec,
   ReachRule,
 } from "../compute-provider.ts";
-import type { HostFacts } from "../host/host-facts.ts";
 
 /** Each thing of the compute interface as a message, and back. What a message must have and has not is taken as nothing of it. */
 export const planMessage = ({ vcpu, memoryBytes, rootBytes }: MachinePlan) =>
@@ -157,55 +154,4 @@ export const ruleMessage = ({ owner, to, port, from }: ReachRule) =>
 
 export function ruleOf({ ownerKind, ownerId, to, port, from }: RuleMessage): ReachRule {
   return { owner: { kind: ownerKind, id: ownerId }, to, port: port ?? null, from };
-}
-
-export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
-  create(GetFactsResponseSchema, {
-    provider: facts.provider,
-    memoryTotalBytes: BigInt(facts.memoryTotalBytes),
-    memoryFreeBytes: BigInt(facts.memoryFreeBytes),
-    diskTotalBytes: BigInt(facts.diskTotalBytes),
-    diskFreeBytes: BigInt(facts.diskFreeBytes),
-    tiers: tiers.map(({ name, totalBytes, freeBytes, fileSystem = "", noSnapshots = "" }) => ({
-      fileSystem,
-      name,
-      totalBytes: BigInt(totalBytes),
-      freeBytes: BigInt(freeBytes),
-      noSnapshots,
-    })),
-    version: facts.version,
-    bootId: facts.bootId,
-    addressBlock: facts.addressBlock,
-    imageIds: [...facts.imageIds],
-    publicBlock: facts.publicBlock,
-    publicTotal: facts.publicTotal,
-    publicFree: facts.publicFree,
-    ...(facts.noVirtualMachines !== undefined && { noVirtualMachines: facts.noVirtualMachines }),
-  });
-
-export function hostFactsOf(facts: GetFactsResponse): HostFacts {
-  const { provider, version, bootId, addressBlock, imageIds, publicBlock, publicTotal, publicFree } = facts;
-  return {
-    provider,
-    memoryTotalBytes: Number(facts.memoryTotalBytes),
-    memoryFreeBytes: Number(facts.memoryFreeBytes),
-    diskTotalBytes: Number(facts.diskTotalBytes),
-    diskFreeBytes: Number(facts.diskFreeBytes),
-    tiers: facts.tiers.map(({ name, totalBytes, freeBytes, fileSystem, noSnapshots }) => ({
-      ...(fileSystem !== "" && { fileSystem }),
-      name,
-      totalBytes: Number(totalBytes),
-      freeBytes: Number(freeBytes),
-      noSnapshots,
-    })),
-    version,
-    bootId,
-    addressBlock,
-    imageIds,
-    publicBlock,
-    publicTotal,
-    publicFree,
-    noVirtualMachines:
-      facts.noVirtualMachines ?? "Its program is of a version that knows no virtual machines: upgrade it.",
-  };
 }

@@ -5,7 +5,7 @@ import { emptyProvider } from "../../../../test/support/empty-provider.ts";
 import { freePorts } from "../../../../test/support/free-ports.ts";
 import { openProcessSubject } from "../../../../test/support/process-subject.ts";
 import { createTestAuthority, type TestAuthority } from "../../../../test/support/test-authority.ts";
-import { hostInstallation, startTestHost, type TestHost } from "../../../../test/support/test-host.ts";
+import { hostInstallation, startTestHost, type TestHost, testRoots } from "../../../../test/support/test-host.ts";
 import { computeConformance } from "../compute-conformance.ts";
 import { ComputeFailure, ComputePending, HostUnreachable } from "../compute-failure.ts";
 import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
@@ -55,7 +55,7 @@ describe("a provider over the wire", () => {
       version: "1.2.3",
       bootId: bootId(),
       addressBlock: "127.99",
-      tiers: [{ name: "fast", totalBytes: facts.diskTotalBytes, freeBytes: expect.any(Number) }],
+      tiers: [{ name: "fast", totalBytes: facts.diskTotalBytes, freeBytes: expect.any(Number), roots: testRoots }],
     });
     expect(facts.memoryTotalBytes / totalmem()).toBeCloseTo(1, 1);
     expect(facts.diskTotalBytes).toBeGreaterThan(facts.diskFreeBytes);

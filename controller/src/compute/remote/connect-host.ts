@@ -26,13 +26,13 @@ import {
   admissionOf,
   enrollmentMessage,
   factsOf,
-  hostFactsOf,
   imageOf,
   planMessage,
   ruleMessage,
   specMessage,
 } from "./compute-messages.ts";
 import { createHostChannel, type HostChannelDeps } from "./host-channel.ts";
+import { hostFactsOf } from "./host-facts-messages.ts";
 import { hostMethods as methods } from "./host-methods.ts";
 import { followHost, type HostWatchDeps } from "./host-watch.ts";
 

@@ -33,12 +33,12 @@ import {
   admissionMessage,
   enrollmentOf,
   factsMessage,
-  hostFactsMessage,
   imageMessage,
   planOf,
   ruleOf,
   specOf,
 } from "./compute-messages.ts";
+import { hostFactsMessage } from "./host-facts-messages.ts";
 import { rpcFailureOf } from "./compute-status.ts";
 
 export interface HostRpcsDeps {

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/host/v1/host.proto.
  */
 export const file_holdfast_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IoMDChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUSIAoTbm9fdmlydHVhbF9tYWNoaW5lcxgeIAEoCUgAiAEBQhYKFF9ub192aXJ0dWFsX21hY2hpbmVzIm8KC1N0b3JhZ2VUaWVyEgwKBG5hbWUYASABKAkSEwoLdG90YWxfYnl0ZXMYAiABKAMSEgoKZnJlZV9ieXRlcxgDIAEoAxIUCgxub19zbmFwc2hvdHMYBCABKAkSEwoLZmlsZV9zeXN0ZW0YFCABKAkiWQoLTWFjaGluZVBsYW4SDAoEdmNwdRgBIAEoBRIUCgxtZW1vcnlfYnl0ZXMYAiABKAMSFwoKcm9vdF9ieXRlcxgDIAEoA0gAiAEBQg0KC19yb290X2J5dGVzIuQBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCRIMCgRraW5kGAsgASgJItkBCgxNYWNoaW5lRmFjdHMSCgoCaWQYASABKAkSDwoHcnVubmluZxgCIAEoCBIPCgdhZGRyZXNzGAMgASgJEhIKCmRpc2tfYnl0ZXMYBCABKAMSKwoEcGxhbhgFIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEAoIaGFzX2RhdGEYBiABKAgSDgoGc3RhcnRzGAcgASgDEg0KBWltYWdlGAggASgJEhEKCXNuYXBzaG90cxgJIAMoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIkcKE1Rha2VTbmFwc2hvdFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnN0YXJ0cxgDIAEoAyIWChRUYWtlU25hcHNob3RSZXNwb25zZSJKChZSZXN0b3JlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzdGFydHMYAyABKAMiGQoXUmVzdG9yZVNuYXBzaG90UmVzcG9uc2UiOQoVUmVtb3ZlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCSIYChZSZW1vdmVTbmFwc2hvdFJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2UimQIKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRIrCgdtYWRlX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UiQwoQS2VlcFBhdGhzUmVxdWVzdBIvCgpuZWlnaGJvdXJzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5OZWlnaGJvdXIiPgoRS2VlcFBhdGhzUmVzcG9uc2USKQoFcGF0aHMYASADKAsyGi5ob2xkZmFzdC5ob3N0LnYxLkhvc3RQYXRoIj4KCU5laWdoYm91chIPCgdob3N0X2lkGAEgASgJEg8KB25ldHdvcmsYAiABKAkSDwoHYWRkcmVzcxgDIAEoCSIsCghIb3N0UGF0aBIPCgdob3N0X2lkGAEgASgJEg8KB3Byb2JsZW0YAiABKAkygw4KC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJdCgxUYWtlU25hcHNob3QSJS5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlc3BvbnNlEmYKD1Jlc3RvcmVTbmFwc2hvdBIoLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVxdWVzdBopLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVzcG9uc2USYwoOUmVtb3ZlU25hcHNob3QSJy5ob2xkZmFzdC5ob3N0LnYxLlJlbW92ZVNuYXBzaG90UmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuUmVtb3ZlU25hcHNob3RSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IoMDChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUSIAoTbm9fdmlydHVhbF9tYWNoaW5lcxgeIAEoCUgAiAEBQhYKFF9ub192aXJ0dWFsX21hY2hpbmVzIp0BCgtTdG9yYWdlVGllchIMCgRuYW1lGAEgASgJEhMKC3RvdGFsX2J5dGVzGAIgASgDEhIKCmZyZWVfYnl0ZXMYAyABKAMSFAoMbm9fc25hcHNob3RzGAQgASgJEhMKC2ZpbGVfc3lzdGVtGBQgASgJEiwKBXJvb3RzGBUgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5Sb290U3RvcmFnZSJxCgtSb290U3RvcmFnZRITCgt0b3RhbF9ieXRlcxgBIAEoAxISCgpmcmVlX2J5dGVzGAIgASgDEhMKC2ZpcnN0X2J5dGVzGAMgASgDEhMKC2ZpbGVfc3lzdGVtGAQgASgJEg8KB3Byb2JsZW0YBSABKAkiWQoLTWFjaGluZVBsYW4SDAoEdmNwdRgBIAEoBRIUCgxtZW1vcnlfYnl0ZXMYAiABKAMSFwoKcm9vdF9ieXRlcxgDIAEoA0gAiAEBQg0KC19yb290X2J5dGVzIuQBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCRIMCgRraW5kGAsgASgJItkBCgxNYWNoaW5lRmFjdHMSCgoCaWQYASABKAkSDwoHcnVubmluZxgCIAEoCBIPCgdhZGRyZXNzGAMgASgJEhIKCmRpc2tfYnl0ZXMYBCABKAMSKwoEcGxhbhgFIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEAoIaGFzX2RhdGEYBiABKAgSDgoGc3RhcnRzGAcgASgDEg0KBWltYWdlGAggASgJEhEKCXNuYXBzaG90cxgJIAMoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIkcKE1Rha2VTbmFwc2hvdFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnN0YXJ0cxgDIAEoAyIWChRUYWtlU25hcHNob3RSZXNwb25zZSJKChZSZXN0b3JlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzdGFydHMYAyABKAMiGQoXUmVzdG9yZVNuYXBzaG90UmVzcG9uc2UiOQoVUmVtb3ZlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCSIYChZSZW1vdmVTbmFwc2hvdFJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2UimQIKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRIrCgdtYWRlX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UiQwoQS2VlcFBhdGhzUmVxdWVzdBIvCgpuZWlnaGJvdXJzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5OZWlnaGJvdXIiPgoRS2VlcFBhdGhzUmVzcG9uc2USKQoFcGF0aHMYASADKAsyGi5ob2xkZmFzdC5ob3N0LnYxLkhvc3RQYXRoIj4KCU5laWdoYm91chIPCgdob3N0X2lkGAEgASgJEg8KB25ldHdvcmsYAiABKAkSDwoHYWRkcmVzcxgDIAEoCSIsCghIb3N0UGF0aBIPCgdob3N0X2lkGAEgASgJEg8KB3Byb2JsZW0YAiABKAkygw4KC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJdCgxUYWtlU25hcHNob3QSJS5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlc3BvbnNlEmYKD1Jlc3RvcmVTbmFwc2hvdBIoLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVxdWVzdBopLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVzcG9uc2USYwoOUmVtb3ZlU25hcHNob3QSJy5ob2xkZmFzdC5ob3N0LnYxLlJlbW92ZVNuYXBzaG90UmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuUmVtb3ZlU25hcHNob3RSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message holdfast.host.v1.GetFactsRequest
@@ -268,6 +268,13 @@ export type StorageTier = Message<"holdfast.host.v1.StorageTier"> & {
    * @generated from field: string file_system = 20;
    */
   fileSystem: string;
+
+  /**
+   * Where its machines have their roots; absent where they have none of their own, and from a host that does not tell.
+   *
+   * @generated from field: holdfast.host.v1.RootStorage roots = 21;
+   */
+  roots?: RootStorage | undefined;
 };
 
 /**
@@ -302,6 +309,13 @@ export type StorageTierJson = {
    * @generated from field: string file_system = 20;
    */
   fileSystem?: string;
+
+  /**
+   * Where its machines have their roots; absent where they have none of their own, and from a host that does not tell.
+   *
+   * @generated from field: holdfast.host.v1.RootStorage roots = 21;
+   */
+  roots?: RootStorageJson;
 };
 
 /**
@@ -310,6 +324,89 @@ export type StorageTierJson = {
  */
 export const StorageTierSchema: GenMessage<StorageTier, {jsonType: StorageTierJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_host_v1_host, 2);
+
+/**
+ * A storage pool for roots.
+ *
+ * @generated from message holdfast.host.v1.RootStorage
+ */
+export type RootStorage = Message<"holdfast.host.v1.RootStorage"> & {
+  /**
+   * @generated from field: int64 total_bytes = 1;
+   */
+  totalBytes: bigint;
+
+  /**
+   * @generated from field: int64 free_bytes = 2;
+   */
+  freeBytes: bigint;
+
+  /**
+   * What a new root takes at once.
+   *
+   * @generated from field: int64 first_bytes = 3;
+   */
+  firstBytes: bigint;
+
+  /**
+   * As of tiers: what has the same shares its space.
+   *
+   * @generated from field: string file_system = 4;
+   */
+  fileSystem: string;
+
+  /**
+   * Why no root can be made there now, for users; empty where one can.
+   *
+   * @generated from field: string problem = 5;
+   */
+  problem: string;
+};
+
+/**
+ * A storage pool for roots.
+ *
+ * @generated from message holdfast.host.v1.RootStorage
+ */
+export type RootStorageJson = {
+  /**
+   * @generated from field: int64 total_bytes = 1;
+   */
+  totalBytes?: string;
+
+  /**
+   * @generated from field: int64 free_bytes = 2;
+   */
+  freeBytes?: string;
+
+  /**
+   * What a new root takes at once.
+   *
+   * @generated from field: int64 first_bytes = 3;
+   */
+  firstBytes?: string;
+
+  /**
+   * As of tiers: what has the same shares its space.
+   *
+   * @generated from field: string file_system = 4;
+   */
+  fileSystem?: string;
+
+  /**
+   * Why no root can be made there now, for users; empty where one can.
+   *
+   * @generated from field: string problem = 5;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.RootStorage.
+ * Use `create(RootStorageSchema)` to create a new message.
+ */
+export const RootStorageSchema: GenMessage<RootStorage, {jsonType: RootStorageJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 3);
 
 /**
  * @generated from message holdfast.host.v1.MachinePlan
@@ -360,7 +457,7 @@ export type MachinePlanJson = {
  * Use `create(MachinePlanSchema)` to create a new message.
  */
 export const MachinePlanSchema: GenMessage<MachinePlan, {jsonType: MachinePlanJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 3);
+  messageDesc(file_holdfast_host_v1_host, 4);
 
 /**
  * @generated from message holdfast.host.v1.MachineSpec
@@ -507,7 +604,7 @@ export type MachineSpecJson = {
  * Use `create(MachineSpecSchema)` to create a new message.
  */
 export const MachineSpecSchema: GenMessage<MachineSpec, {jsonType: MachineSpecJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 4);
+  messageDesc(file_holdfast_host_v1_host, 5);
 
 /**
  * @generated from message holdfast.host.v1.MachineFacts
@@ -652,7 +749,7 @@ export type MachineFactsJson = {
  * Use `create(MachineFactsSchema)` to create a new message.
  */
 export const MachineFactsSchema: GenMessage<MachineFacts, {jsonType: MachineFactsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 5);
+  messageDesc(file_holdfast_host_v1_host, 6);
 
 /**
  * @generated from message holdfast.host.v1.CreateMachineRequest
@@ -679,7 +776,7 @@ export type CreateMachineRequestJson = {
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest, {jsonType: CreateMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 6);
+  messageDesc(file_holdfast_host_v1_host, 7);
 
 /**
  * @generated from message holdfast.host.v1.CreateMachineResponse
@@ -706,7 +803,7 @@ export type CreateMachineResponseJson = {
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse, {jsonType: CreateMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 7);
+  messageDesc(file_holdfast_host_v1_host, 8);
 
 /**
  * @generated from message holdfast.host.v1.StartMachineRequest
@@ -743,7 +840,7 @@ export type StartMachineRequestJson = {
  * Use `create(StartMachineRequestSchema)` to create a new message.
  */
 export const StartMachineRequestSchema: GenMessage<StartMachineRequest, {jsonType: StartMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 8);
+  messageDesc(file_holdfast_host_v1_host, 9);
 
 /**
  * What a machine needs to get its first certificate.
@@ -816,7 +913,7 @@ export type EnrollmentJson = {
  * Use `create(EnrollmentSchema)` to create a new message.
  */
 export const EnrollmentSchema: GenMessage<Enrollment, {jsonType: EnrollmentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 9);
+  messageDesc(file_holdfast_host_v1_host, 10);
 
 /**
  * @generated from message holdfast.host.v1.StartMachineResponse
@@ -835,7 +932,7 @@ export type StartMachineResponseJson = {
  * Use `create(StartMachineResponseSchema)` to create a new message.
  */
 export const StartMachineResponseSchema: GenMessage<StartMachineResponse, {jsonType: StartMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 10);
+  messageDesc(file_holdfast_host_v1_host, 11);
 
 /**
  * @generated from message holdfast.host.v1.StopMachineRequest
@@ -872,7 +969,7 @@ export type StopMachineRequestJson = {
  * Use `create(StopMachineRequestSchema)` to create a new message.
  */
 export const StopMachineRequestSchema: GenMessage<StopMachineRequest, {jsonType: StopMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 11);
+  messageDesc(file_holdfast_host_v1_host, 12);
 
 /**
  * @generated from message holdfast.host.v1.StopMachineResponse
@@ -891,7 +988,7 @@ export type StopMachineResponseJson = {
  * Use `create(StopMachineResponseSchema)` to create a new message.
  */
 export const StopMachineResponseSchema: GenMessage<StopMachineResponse, {jsonType: StopMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 12);
+  messageDesc(file_holdfast_host_v1_host, 13);
 
 /**
  * @generated from message holdfast.host.v1.ResizeMachineRequest
@@ -928,7 +1025,7 @@ export type ResizeMachineRequestJson = {
  * Use `create(ResizeMachineRequestSchema)` to create a new message.
  */
 export const ResizeMachineRequestSchema: GenMessage<ResizeMachineRequest, {jsonType: ResizeMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 13);
+  messageDesc(file_holdfast_host_v1_host, 14);
 
 /**
  * @generated from message holdfast.host.v1.ResizeMachineResponse
@@ -947,7 +1044,7 @@ export type ResizeMachineResponseJson = {
  * Use `create(ResizeMachineResponseSchema)` to create a new message.
  */
 export const ResizeMachineResponseSchema: GenMessage<ResizeMachineResponse, {jsonType: ResizeMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 14);
+  messageDesc(file_holdfast_host_v1_host, 15);
 
 /**
  * @generated from message holdfast.host.v1.ReplaceImageRequest
@@ -984,7 +1081,7 @@ export type ReplaceImageRequestJson = {
  * Use `create(ReplaceImageRequestSchema)` to create a new message.
  */
 export const ReplaceImageRequestSchema: GenMessage<ReplaceImageRequest, {jsonType: ReplaceImageRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 15);
+  messageDesc(file_holdfast_host_v1_host, 16);
 
 /**
  * @generated from message holdfast.host.v1.ReplaceImageResponse
@@ -1003,7 +1100,7 @@ export type ReplaceImageResponseJson = {
  * Use `create(ReplaceImageResponseSchema)` to create a new message.
  */
 export const ReplaceImageResponseSchema: GenMessage<ReplaceImageResponse, {jsonType: ReplaceImageResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 16);
+  messageDesc(file_holdfast_host_v1_host, 17);
 
 /**
  * @generated from message holdfast.host.v1.GrowDiskRequest
@@ -1040,7 +1137,7 @@ export type GrowDiskRequestJson = {
  * Use `create(GrowDiskRequestSchema)` to create a new message.
  */
 export const GrowDiskRequestSchema: GenMessage<GrowDiskRequest, {jsonType: GrowDiskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 17);
+  messageDesc(file_holdfast_host_v1_host, 18);
 
 /**
  * @generated from message holdfast.host.v1.GrowDiskResponse
@@ -1059,7 +1156,7 @@ export type GrowDiskResponseJson = {
  * Use `create(GrowDiskResponseSchema)` to create a new message.
  */
 export const GrowDiskResponseSchema: GenMessage<GrowDiskResponse, {jsonType: GrowDiskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 18);
+  messageDesc(file_holdfast_host_v1_host, 19);
 
 /**
  * @generated from message holdfast.host.v1.DestroyMachineRequest
@@ -1086,7 +1183,7 @@ export type DestroyMachineRequestJson = {
  * Use `create(DestroyMachineRequestSchema)` to create a new message.
  */
 export const DestroyMachineRequestSchema: GenMessage<DestroyMachineRequest, {jsonType: DestroyMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 19);
+  messageDesc(file_holdfast_host_v1_host, 20);
 
 /**
  * @generated from message holdfast.host.v1.DestroyMachineResponse
@@ -1105,7 +1202,7 @@ export type DestroyMachineResponseJson = {
  * Use `create(DestroyMachineResponseSchema)` to create a new message.
  */
 export const DestroyMachineResponseSchema: GenMessage<DestroyMachineResponse, {jsonType: DestroyMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 20);
+  messageDesc(file_holdfast_host_v1_host, 21);
 
 /**
  * @generated from message holdfast.host.v1.TakeSnapshotRequest
@@ -1156,7 +1253,7 @@ export type TakeSnapshotRequestJson = {
  * Use `create(TakeSnapshotRequestSchema)` to create a new message.
  */
 export const TakeSnapshotRequestSchema: GenMessage<TakeSnapshotRequest, {jsonType: TakeSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 21);
+  messageDesc(file_holdfast_host_v1_host, 22);
 
 /**
  * @generated from message holdfast.host.v1.TakeSnapshotResponse
@@ -1175,7 +1272,7 @@ export type TakeSnapshotResponseJson = {
  * Use `create(TakeSnapshotResponseSchema)` to create a new message.
  */
 export const TakeSnapshotResponseSchema: GenMessage<TakeSnapshotResponse, {jsonType: TakeSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 22);
+  messageDesc(file_holdfast_host_v1_host, 23);
 
 /**
  * @generated from message holdfast.host.v1.RestoreSnapshotRequest
@@ -1226,7 +1323,7 @@ export type RestoreSnapshotRequestJson = {
  * Use `create(RestoreSnapshotRequestSchema)` to create a new message.
  */
 export const RestoreSnapshotRequestSchema: GenMessage<RestoreSnapshotRequest, {jsonType: RestoreSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 23);
+  messageDesc(file_holdfast_host_v1_host, 24);
 
 /**
  * @generated from message holdfast.host.v1.RestoreSnapshotResponse
@@ -1245,7 +1342,7 @@ export type RestoreSnapshotResponseJson = {
  * Use `create(RestoreSnapshotResponseSchema)` to create a new message.
  */
 export const RestoreSnapshotResponseSchema: GenMessage<RestoreSnapshotResponse, {jsonType: RestoreSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 24);
+  messageDesc(file_holdfast_host_v1_host, 25);
 
 /**
  * @generated from message holdfast.host.v1.RemoveSnapshotRequest
@@ -1282,7 +1379,7 @@ export type RemoveSnapshotRequestJson = {
  * Use `create(RemoveSnapshotRequestSchema)` to create a new message.
  */
 export const RemoveSnapshotRequestSchema: GenMessage<RemoveSnapshotRequest, {jsonType: RemoveSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 25);
+  messageDesc(file_holdfast_host_v1_host, 26);
 
 /**
  * @generated from message holdfast.host.v1.RemoveSnapshotResponse
@@ -1301,7 +1398,7 @@ export type RemoveSnapshotResponseJson = {
  * Use `create(RemoveSnapshotResponseSchema)` to create a new message.
  */
 export const RemoveSnapshotResponseSchema: GenMessage<RemoveSnapshotResponse, {jsonType: RemoveSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 26);
+  messageDesc(file_holdfast_host_v1_host, 27);
 
 /**
  * @generated from message holdfast.host.v1.ListMachinesRequest
@@ -1320,7 +1417,7 @@ export type ListMachinesRequestJson = {
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest, {jsonType: ListMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 27);
+  messageDesc(file_holdfast_host_v1_host, 28);
 
 /**
  * @generated from message holdfast.host.v1.ListMachinesResponse
@@ -1351,7 +1448,7 @@ export type ListMachinesResponseJson = {
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse, {jsonType: ListMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 28);
+  messageDesc(file_holdfast_host_v1_host, 29);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineRequest
@@ -1378,7 +1475,7 @@ export type GetMachineRequestJson = {
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest, {jsonType: GetMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 29);
+  messageDesc(file_holdfast_host_v1_host, 30);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineResponse
@@ -1405,7 +1502,7 @@ export type GetMachineResponseJson = {
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse, {jsonType: GetMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 30);
+  messageDesc(file_holdfast_host_v1_host, 31);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineRequest
@@ -1432,7 +1529,7 @@ export type FenceMachineRequestJson = {
  * Use `create(FenceMachineRequestSchema)` to create a new message.
  */
 export const FenceMachineRequestSchema: GenMessage<FenceMachineRequest, {jsonType: FenceMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 31);
+  messageDesc(file_holdfast_host_v1_host, 32);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineResponse
@@ -1451,7 +1548,7 @@ export type FenceMachineResponseJson = {
  * Use `create(FenceMachineResponseSchema)` to create a new message.
  */
 export const FenceMachineResponseSchema: GenMessage<FenceMachineResponse, {jsonType: FenceMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 32);
+  messageDesc(file_holdfast_host_v1_host, 33);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesRequest
@@ -1496,7 +1593,7 @@ export type WatchMachinesRequestJson = {
  * Use `create(WatchMachinesRequestSchema)` to create a new message.
  */
 export const WatchMachinesRequestSchema: GenMessage<WatchMachinesRequest, {jsonType: WatchMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 33);
+  messageDesc(file_holdfast_host_v1_host, 34);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesResponse
@@ -1523,7 +1620,7 @@ export type WatchMachinesResponseJson = {
  * Use `create(WatchMachinesResponseSchema)` to create a new message.
  */
 export const WatchMachinesResponseSchema: GenMessage<WatchMachinesResponse, {jsonType: WatchMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 34);
+  messageDesc(file_holdfast_host_v1_host, 35);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineRequest
@@ -1550,7 +1647,7 @@ export type AdmitMachineRequestJson = {
  * Use `create(AdmitMachineRequestSchema)` to create a new message.
  */
 export const AdmitMachineRequestSchema: GenMessage<AdmitMachineRequest, {jsonType: AdmitMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 35);
+  messageDesc(file_holdfast_host_v1_host, 36);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineResponse
@@ -1581,7 +1678,7 @@ export type AdmitMachineResponseJson = {
  * Use `create(AdmitMachineResponseSchema)` to create a new message.
  */
 export const AdmitMachineResponseSchema: GenMessage<AdmitMachineResponse, {jsonType: AdmitMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 36);
+  messageDesc(file_holdfast_host_v1_host, 37);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesRequest
@@ -1600,7 +1697,7 @@ export type ListImagesRequestJson = {
  * Use `create(ListImagesRequestSchema)` to create a new message.
  */
 export const ListImagesRequestSchema: GenMessage<ListImagesRequest, {jsonType: ListImagesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 37);
+  messageDesc(file_holdfast_host_v1_host, 38);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesResponse
@@ -1627,7 +1724,7 @@ export type ListImagesResponseJson = {
  * Use `create(ListImagesResponseSchema)` to create a new message.
  */
 export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType: ListImagesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 38);
+  messageDesc(file_holdfast_host_v1_host, 39);
 
 /**
  * @generated from message holdfast.host.v1.Image
@@ -1744,7 +1841,7 @@ export type ImageJson = {
  * Use `create(ImageSchema)` to create a new message.
  */
 export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 39);
+  messageDesc(file_holdfast_host_v1_host, 40);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeRequest
@@ -1771,7 +1868,7 @@ export type ApplyEdgeRequestJson = {
  * Use `create(ApplyEdgeRequestSchema)` to create a new message.
  */
 export const ApplyEdgeRequestSchema: GenMessage<ApplyEdgeRequest, {jsonType: ApplyEdgeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 40);
+  messageDesc(file_holdfast_host_v1_host, 41);
 
 /**
  * Lets networks open connections to a machine.
@@ -1858,7 +1955,7 @@ export type ReachRuleJson = {
  * Use `create(ReachRuleSchema)` to create a new message.
  */
 export const ReachRuleSchema: GenMessage<ReachRule, {jsonType: ReachRuleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 41);
+  messageDesc(file_holdfast_host_v1_host, 42);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeResponse
@@ -1877,7 +1974,7 @@ export type ApplyEdgeResponseJson = {
  * Use `create(ApplyEdgeResponseSchema)` to create a new message.
  */
 export const ApplyEdgeResponseSchema: GenMessage<ApplyEdgeResponse, {jsonType: ApplyEdgeResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 42);
+  messageDesc(file_holdfast_host_v1_host, 43);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsRequest
@@ -1904,7 +2001,7 @@ export type KeepPathsRequestJson = {
  * Use `create(KeepPathsRequestSchema)` to create a new message.
  */
 export const KeepPathsRequestSchema: GenMessage<KeepPathsRequest, {jsonType: KeepPathsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 43);
+  messageDesc(file_holdfast_host_v1_host, 44);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsResponse
@@ -1935,7 +2032,7 @@ export type KeepPathsResponseJson = {
  * Use `create(KeepPathsResponseSchema)` to create a new message.
  */
 export const KeepPathsResponseSchema: GenMessage<KeepPathsResponse, {jsonType: KeepPathsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 44);
+  messageDesc(file_holdfast_host_v1_host, 45);
 
 /**
  * @generated from message holdfast.host.v1.Neighbour
@@ -1990,7 +2087,7 @@ export type NeighbourJson = {
  * Use `create(NeighbourSchema)` to create a new message.
  */
 export const NeighbourSchema: GenMessage<Neighbour, {jsonType: NeighbourJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 45);
+  messageDesc(file_holdfast_host_v1_host, 46);
 
 /**
  * @generated from message holdfast.host.v1.HostPath
@@ -2031,7 +2128,7 @@ export type HostPathJson = {
  * Use `create(HostPathSchema)` to create a new message.
  */
 export const HostPathSchema: GenMessage<HostPath, {jsonType: HostPathJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 46);
+  messageDesc(file_holdfast_host_v1_host, 47);
 
 /**
  * @generated from service holdfast.host.v1.HostService
