@@ -1,4 +1,5 @@
 import type { ChangingImages } from "../support/changing-images.ts";
+import { createMaintenanceRequests } from "../support/maintenance-requests.ts";
 import type { Platform } from "../support/platform.ts";
 import { killAtOnce, type MachineProcesses } from "../support/platform-processes.ts";
 import type { OperationJson } from "../support/service-json.ts";
@@ -41,19 +42,16 @@ const endsWithinMs = 180_000;
 export async function killAtImageStep(ground: ImageKillGround, { step, victim }: ImageKill): Promise<string> {
   const { platform, services, service, images, writer } = ground;
   const { id } = service.service;
-  const path = `/managed-services/${id}/maintenance`;
-  const rest = platform.rest;
-  type Shown = { readonly image: string; readonly updates: readonly { readonly id: string }[] };
-  const shown = async () => expectStatus(await rest.get<Shown>(path), 200).json;
-  const { image: from } = await shown();
+  const requests = createMaintenanceRequests(platform, services);
+  const { image: from } = await requests.shown(id);
   const [one, other] = images.both;
   const to = images.spoiling ?? (from === one ? other : one);
   await images.choose(to);
-  await waitUntil(`${to} is pending`, async () => (await shown()).updates.some((update) => update.id === to));
-  const begun = expectStatus(await rest.post<OperationJson>(`${path}/apply`), 202).json;
+  await requests.pending(id, to);
+  const begun = expectStatus(await requests.apply(id), 202).json;
   // A controller that is killed answers nothing.
   const operation = async () =>
-    (await rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
+    (await platform.rest.get<OperationJson>(`/operations/${begun.id}`).catch(() => undefined))?.json ?? begun;
   const isAt = (now: OperationJson) => now.finished_at !== null || order.indexOf(now.step ?? "") >= order.indexOf(step);
   await waitUntil(`it is at ${step}`, async () => isAt(await operation()), { withinMs: endsWithinMs, everyMs: 5 });
   await waitUntil(
@@ -75,7 +73,7 @@ export async function killAtImageStep(ground: ImageKillGround, { step, victim }:
   );
   await services.settled(id, "Running", endsWithinMs);
   const wanted = ended.status === "completed" ? to : from;
-  const { image } = await shown();
+  const { image } = await requests.shown(id);
   if (image !== wanted) throw new Error(`the operation is ${ended.status}, and the service runs from ${image}`);
   const before = writer.acknowledged;
   await waitUntil("the engine acknowledges writes", () => writer.acknowledged > before + 1, {

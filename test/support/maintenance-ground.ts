@@ -23,6 +23,7 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import type { Maintenance, MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
+import { afterAll, afterEach, beforeEach } from "vitest";
 import { startTestEtcd } from "./etcd.ts";
 import { readyHost } from "./ready-host.ts";
 
@@ -47,13 +48,20 @@ export const call = {
   setHeader() {},
 } as unknown as Call;
 
-export type MaintenanceGround = Awaited<ReturnType<typeof startMaintenanceGround>>;
+/** A ground for all tests of a file: prepared before each of them, and without anything of it afterwards. */
+export async function maintenanceGround() {
+  const ground = await startMaintenanceGround();
+  beforeEach(() => ground.prepare());
+  afterEach(() => ground.clear());
+  afterAll(() => ground.stop());
+  return ground;
+}
 
 /**
  * Services, machines and images in a real etcd, for maintenance to be begun on. Nobody reconciles here: an operation
  * goes on until a test ends it.
  */
-export async function startMaintenanceGround() {
+async function startMaintenanceGround() {
   const etcd = await startTestEtcd();
   const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
   const collections = createCollections(store);

@@ -3,29 +3,16 @@ import { writeRows } from "../faults/acknowledged-writer.ts";
 import { killAtImageStep } from "../faults/image-kills.ts";
 import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
 import { queryOnce } from "../support/clients.ts";
+import { createMaintenanceRequests, type MaintenanceRequests } from "../support/maintenance-requests.ts";
 import { startPlatform, type Platform } from "../support/platform.ts";
 import { killAtOnce } from "../support/platform-processes.ts";
-import type { OperationJson, PageJson, ProblemJson } from "../support/service-json.ts";
+import type { PageJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface EventJson {
   readonly event_type: string;
   readonly data: Readonly<Record<string, unknown>>;
-}
-
-interface MaintenanceJson {
-  readonly image: string;
-  readonly engine_version: string;
-  readonly updates: readonly {
-    readonly id: string;
-    readonly kind: string;
-    readonly from: string | null;
-    readonly to: string | null;
-    readonly apply_at: string | null;
-    readonly changes_text_order: boolean;
-    readonly blocked_reason: string | null;
-  }[];
 }
 
 const longMs = 180_000;
@@ -35,12 +22,14 @@ describe("maintenance of a real service", () => {
   let images: ChangingImages;
   let platform: Platform;
   let services: Services;
+  let requests: MaintenanceRequests;
   let running: RunningService;
   let id: string;
   beforeAll(async () => {
     images = createChangingImages({ looksOlder: true });
     platform = await startPlatform({ environment: { HOLDFAST_CACHE: images.cache } });
     services = createServices(platform);
+    requests = createMaintenanceRequests(platform, services);
     running = await services.createRunning("kept");
     id = running.service.id;
     // Ordered by a library of the image.
@@ -53,16 +42,8 @@ describe("maintenance of a real service", () => {
   });
 
   const query = (sql: string) => queryOnce(platform, running.connection, { password: running.password }, sql);
-  const path = (rest = "") => `/managed-services/${id}/maintenance${rest}`;
-  const maintenance = async () => expectStatus(await platform.rest.get<MaintenanceJson>(path()), 200).json;
-  const apply = (body = {}) => platform.rest.post<OperationJson & ProblemJson>(path("/apply"), body);
-  const operation = async (operationId: string) =>
-    expectStatus(await platform.rest.get<OperationJson>(`/operations/${operationId}`), 200).json;
-  const pending = (image: string) =>
-    waitUntil(`${image} is pending`, async () => {
-      const found = await maintenance();
-      return found.updates.some((update) => update.id === image) && found;
-    });
+  const maintenance = () => requests.shown(id);
+  const apply = (body = {}) => requests.apply(id, body);
 
   it("has nothing to do where it runs from the newest image with all its parameters", async () => {
     expect(await maintenance()).toMatchObject({ image: images.first, updates: [] });
@@ -75,7 +56,7 @@ describe("maintenance of a real service", () => {
       const change = { parameters: { max_connections: "77" } };
       expectStatus(await platform.rest.patch(`/managed-services/${id}/configuration`, change), 200);
       await images.choose(images.good);
-      const found = await pending(images.good);
+      const found = await requests.pending(id, images.good);
       expect(found.updates).toMatchObject([
         { kind: "engine_minor", from: "17.0", to: found.engine_version, blocked_reason: null },
         { id: "restart", kind: "restart" },
@@ -90,7 +71,7 @@ describe("maintenance of a real service", () => {
         const [first, second] = answers.map((answer) => expectStatus(answer, 202).json);
         expect(second?.id).toBe(first?.id);
         operationId = first?.id ?? "";
-        await waitUntil("it is under way", async () => (await operation(operationId)).step === "StopEngine", {
+        await waitUntil("it is under way", async () => (await requests.operation(operationId)).step === "StopEngine", {
           describe: () => services.describe(id),
         });
         expect(await services.get(id)).toMatchObject({ status: "Upgrading", operation: { id: operationId } });
@@ -98,16 +79,7 @@ describe("maintenance of a real service", () => {
       } finally {
         for (const pid of agents) killAtOnce(pid, "SIGCONT");
       }
-      await waitUntil(
-        "it is done",
-        async () => {
-          const { json } = await platform.rest
-            .get<OperationJson>(`/operations/${operationId}`)
-            .catch(() => ({ json: undefined }));
-          return json?.status === "completed";
-        },
-        { withinMs: longMs, describe: () => services.describe(id) },
-      );
+      expect((await requests.ended(id, operationId)).status).toBe("completed");
       expect(await services.settled(id, "Running")).toMatchObject({ pending_updates: [] });
       expect(await maintenance()).toMatchObject({ image: images.good, updates: [] });
       expect(await query("SELECT line, current_setting('max_connections') AS most FROM kept")).toEqual([
@@ -144,19 +116,13 @@ describe("maintenance of a real service", () => {
     "asks before it changes the order of text; takes an image back whose engine does not start, keeps the data, and leaves that image alone",
     async () => {
       await images.choose(images.broken);
-      const [update] = (await pending(images.broken)).updates;
+      const [update] = (await requests.pending(id, images.broken)).updates;
       expect(update).toMatchObject({ kind: "image", changes_text_order: true, apply_at: null });
       expect(update?.blocked_reason).toMatch(/ICU \S+ to 99\.1/);
       expect(expectStatus(await apply(), 409).json.detail).toContain("accept_text_order_change");
       const { id: operationId } = expectStatus(await apply({ accept_text_order_change: true }), 202).json;
-      const ended = await waitUntil(
-        "it is taken back",
-        async () => {
-          const now = await operation(operationId);
-          return now.status === "failed" && now;
-        },
-        { withinMs: longMs, describe: () => services.describe(id) },
-      );
+      const ended = await requests.ended(id, operationId);
+      expect(ended.status).toBe("failed");
       expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
       expect(ended.error?.message).toContain("with all its data");
       await services.settled(id, "Running");

@@ -9,6 +9,7 @@ import { type ChangingImages, createChangingImages } from "../support/changing-i
 import { commandOnce, queryOnce } from "../support/clients.ts";
 import { resolveName } from "../support/dns-query.ts";
 import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
+import { createMaintenanceRequests } from "../support/maintenance-requests.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
 import { lastLogLines, logFiles } from "../support/platform-logs.ts";
 import { isAlive, killAtOnce } from "../support/platform-processes.ts";
@@ -16,7 +17,6 @@ import type { RestAnswer } from "../support/rest-answer.ts";
 import { testPublicNetwork } from "../support/public-network.ts";
 import { newSecondHost, type SecondHost } from "../support/second-host.ts";
 import { asOperator } from "../support/organizations.ts";
-import type { OperationJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService } from "../support/services.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -131,17 +131,10 @@ describe("a second host that joined by a file", () => {
     });
     afterAll(() => services().delete(cache.service.id));
 
-    interface Shown {
-      readonly image: string;
-      readonly updates: readonly { readonly id: string }[];
-    }
-    const path = ({ service }: RunningService, rest = "") => `/managed-services/${service.id}${rest}`;
-    const shown = async (service: RunningService) =>
-      expectStatus(await platform.rest.get<Shown>(path(service, "/maintenance")), 200).json;
-    const pending = (service: RunningService, update: string) =>
-      waitUntil(`${update} is pending`, async () => (await shown(service)).updates.some(({ id }) => id === update), {
-        describe: async () => JSON.stringify(await shown(service)),
-      });
+    const requests = () => createMaintenanceRequests(platform, services());
+    const path = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}${rest}`;
+    const shown = ({ service }: RunningService) => requests().shown(service.id);
+    const pending = ({ service }: RunningService, update: string) => requests().pending(service.id, update);
     const ask = (command: string, ...args: string[]) =>
       commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
 
@@ -167,7 +160,7 @@ describe("a second host that joined by a file", () => {
         }
         const { images: all } = await asOperator(platform, MaintenanceService, (rpcs) => rpcs.listImages({}));
         expect(all.find(({ id }) => id === images.good)).toMatchObject({ missingOn: ["second"], services: 0 });
-        const asked = await platform.rest.post(path(cache, "/maintenance/apply"), { update_ids: [images.good] });
+        const asked = await requests().apply(cache.service.id, { update_ids: [images.good] });
         expect(asked.status).toBe(400);
         images.bring(images.good);
         for (const service of [cache, database]) await pending(service, images.good);
@@ -222,16 +215,9 @@ describe("a second host that joined by a file", () => {
     it("takes an image back that has no engine, with all its data, and leaves it alone", async () => {
       await images.choose(images.broken);
       await pending(cache, images.broken);
-      const asked = await platform.rest.post<OperationJson>(path(cache, "/maintenance/apply"));
+      const asked = await requests().apply(cache.service.id);
       const { id } = expectStatus(asked, 202).json;
-      const ended = await waitUntil(
-        "it is taken back",
-        async () => {
-          const { json } = await platform.rest.get<OperationJson>(`/operations/${id}`);
-          return json.finished_at !== null && json;
-        },
-        { withinMs: 180_000, describe: () => services().describe(cache.service.id) },
-      );
+      const ended = await requests().ended(cache.service.id, id);
       expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
       await services().settled(cache.service.id, "Running");
       expect(await shown(cache)).toMatchObject({

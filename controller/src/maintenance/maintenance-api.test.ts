@@ -1,22 +1,11 @@
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  call,
-  hourMs,
-  type MaintenanceGround,
-  startMaintenanceGround,
-} from "../../../test/support/maintenance-ground.ts";
+import { expect, test } from "vitest";
+import { call, hourMs, maintenanceGround } from "../../../test/support/maintenance-ground.ts";
 import { requestVerb } from "../managed-service/service-verbs.ts";
 import { registerChanges } from "./image-register.ts";
 
-let ground: MaintenanceGround;
-beforeAll(async () => {
-  ground = await startMaintenanceGround();
-});
-beforeEach(() => ground.prepare());
-afterEach(() => ground.clear());
-afterAll(() => ground?.stop());
+const ground = await maintenanceGround();
 
 test("an image is one operation that is answered again while it is under way, also to two at once", async () => {
   const [id = ""] = await ground.running();

@@ -1,23 +1,12 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { uuidv7 } from "uuidv7";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  call,
-  hourMs,
-  type MaintenanceGround,
-  startMaintenanceGround,
-} from "../../../test/support/maintenance-ground.ts";
+import { expect, test } from "vitest";
+import { call, hourMs, maintenanceGround } from "../../../test/support/maintenance-ground.ts";
 import { createMaintenanceApi as createAdminApi } from "../admin/maintenance-api.ts";
 import { createCollections } from "../collections.ts";
 import { Conflict } from "../store/unit-of-work.ts";
 
-let ground: MaintenanceGround;
-beforeAll(async () => {
-  ground = await startMaintenanceGround();
-});
-beforeEach(() => ground.prepare());
-afterEach(() => ground.clear());
-afterAll(() => ground?.stop());
+const ground = await maintenanceGround();
 
 test("updates are announced a day ahead, begun at their time, and never twice", async () => {
   const [id = ""] = await ground.running();
