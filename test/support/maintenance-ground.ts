@@ -1,31 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import type { Call } from "@holdfast/common/call.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type Hold, holdPrefix } from "@holdfast/controller/clock/holds.ts";
 import { type Collections, createCollections } from "@holdfast/controller/collections.ts";
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
-import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
 import { brakeRecordId } from "@holdfast/controller/maintenance/brake-record.ts";
 import { registerChanges } from "@holdfast/controller/maintenance/image-register.ts";
 import { createMaintenanceApi } from "@holdfast/controller/maintenance/maintenance-api.ts";
 import { createMaintenanceBrake } from "@holdfast/controller/maintenance/maintenance-brake.ts";
-import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
 import { settleMaintenance } from "@holdfast/controller/maintenance/settle-maintenance.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
 import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";
 import { completed } from "@holdfast/controller/operation/operation.ts";
+import { createCursors } from "@holdfast/controller/page/cursor.ts";
 import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
 import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
 import { retryConflict } from "@holdfast/controller/store/retry-conflict.ts";
 import { createUnitOfWork } from "@holdfast/controller/store/unit-of-work.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import type { Maintenance, MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
-import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import { startTestEtcd } from "./etcd.ts";
+import { runningMachine } from "./machine-object.ts";
 import { readyHost } from "./ready-host.ts";
+import { nodeOf, runningService } from "./service-object.ts";
+import { methodsOf, testCall } from "./test-call.ts";
 
 export const hourMs = 3_600_000;
 const monday = Date.parse("2026-11-16T12:00:00Z");
@@ -40,13 +40,7 @@ interface World {
   textLibraries: string[];
 }
 
-export const call = {
-  principal: { kind: "user", name: "anna", organizationId: "o" },
-  source: "127.0.0.1",
-  requestId: "r",
-  signal: new AbortController().signal,
-  setHeader() {},
-} as unknown as Call;
+export const call = testCall();
 
 /** A ground for all tests of a file: prepared before each of them, and without anything of it afterwards. */
 export async function maintenanceGround() {
@@ -92,17 +86,22 @@ async function startMaintenanceGround() {
     const holds = { list: () => world.holds, set: async (one: Hold) => void world.holds.push(one), unheld };
     const brake = createMaintenanceBrake({ begin, services, operations, brakeRecords, holds, now: clock.now });
     const collected = { services, operations, machines, hosts, nodeImages };
-    return { ...collected, begin, access, fleet, brake, clock, newId: uuidv7, log: silentLog };
+    return {
+      ...collected,
+      begin,
+      access,
+      fleet,
+      brake,
+      clock,
+      cursors: createCursors(sealer),
+      newId: uuidv7,
+      log: silentLog,
+    };
   }
 
   function api() {
-    const { handlers } = createMaintenanceApi({ ...controller(), maintenanceHeld: () => world.holds.length > 0 });
-    return handlers as unknown as {
-      [K in keyof typeof MaintenanceService.method]: (
-        input: object,
-        call: Call,
-      ) => Promise<K extends "getMaintenance" ? Maintenance : Operation>;
-    };
+    const served = createMaintenanceApi({ ...controller(), maintenanceHeld: () => world.holds.length > 0 });
+    return methodsOf(MaintenanceService, served);
   }
 
   function objectOf(id: string) {
@@ -153,26 +152,10 @@ async function startMaintenanceGround() {
       const unit = begin();
       const ids = Array.from({ length: count }, () => {
         const id = uuidv7();
-        const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
-        const spec = { databaseType: "postgresql", version: "17", nodes: [{ id }], power: "on", image: "" };
-        const counts = { instanceGeneration: 3, restartCount: 0, maintenanceWindow: { day: 6, hour: 3 } };
-        const health = { status: "healthy", since: 0, reason: "", checks: [] };
-        const status = {
-          state: "Running",
-          error: null,
-          operationId: null,
-          primaryNodeId: id,
-          nodes: [],
-          health,
-          maintenance: noMaintenance,
-        };
-        unit.create("managed-service", {
-          metadata,
-          spec: { ...spec, ...counts },
-          status: { ...status, ...change },
-        } as unknown as ManagedServiceObject);
-        const placed = { image: "trixie-1", hostId: "a" };
-        unit.create("machine", { metadata, spec: placed, status: {} } as unknown as MachineObject);
+        const metadata = { id, name: id, organizationId: "o" };
+        const spec = { nodes: [nodeOf(id)], instanceGeneration: 3, maintenanceWindow: { day: 6, hour: 3 } };
+        unit.create("managed-service", runningService(metadata, spec, { primaryNodeId: id, nodes: [], ...change }));
+        unit.create("machine", runningMachine(id, { image: "trixie-1", hostId: "a" }));
         return id;
       });
       await collections.reached(await unit.commit(), 30_000);

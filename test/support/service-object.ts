@@ -1,6 +1,12 @@
-import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
+import type {
+  ManagedServiceObject,
+  ManagedServiceSpec,
+  ManagedServiceStatus,
+  NodeSpec,
+} from "@holdfast/controller/managed-service/managed-service.ts";
 import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
 import { newOperation, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import type { Metadata } from "@holdfast/controller/store/resource.ts";
 
 /** The only node of the service below. */
 export const node = { id: "node-1", role: "primary", hostname: "db-1.local", zone: "local" } as const;
@@ -55,4 +61,24 @@ export function newServiceObject(): { service: ManagedServiceObject; operation: 
     },
   };
   return { service, operation };
+}
+
+/** The same once it runs well and nothing is done to it, but for what is said otherwise. */
+export function runningService(
+  metadata: Partial<Metadata> = {},
+  spec: Partial<ManagedServiceSpec> = {},
+  status: Partial<ManagedServiceStatus> = {},
+): ManagedServiceObject {
+  const { service } = newServiceObject();
+  const health = { status: "healthy", since: 0, reason: "", checks: [] } as const;
+  return {
+    metadata: { ...service.metadata, ...metadata },
+    spec: { ...service.spec, ...spec },
+    status: { ...service.status, state: "Running", operationId: null, health, ...status },
+  };
+}
+
+/** The primary of a service, whose machine has this id. */
+export function nodeOf(id: string): NodeSpec {
+  return { ...node, id };
 }

@@ -44,7 +44,7 @@ function collectionOf<R extends { metadata: { id: string } }>() {
         subscribers.add(tellOne);
         return { close: () => subscribers.delete(tellOne) };
       },
-    } as unknown as Collection<R>,
+    } satisfies Pick<Collection<R>, "get" | "values" | "subscribe">,
   };
 }
 

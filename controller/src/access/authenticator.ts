@@ -20,9 +20,9 @@ import { intersection, roleScopes } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 
 export interface AuthenticatorDeps {
-  readonly apiKeys: Collection<ApiKey>;
-  readonly tokens: Collection<Token>;
-  readonly organizations: Collection<Organization>;
+  readonly apiKeys: Pick<Collection<ApiKey>, "get">;
+  readonly tokens: Pick<Collection<Token>, "get">;
+  readonly organizations: Pick<Collection<Organization>, "get">;
   readonly memberships: Memberships;
   readonly passwords: PasswordCheck;
   readonly known: KnownCallers;

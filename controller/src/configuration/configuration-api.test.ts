@@ -1,21 +1,20 @@
 import { create } from "@bufbuild/protobuf";
-import type { Call } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import {
-  type Configuration,
-  type ConfigurationService,
+  ConfigurationService,
   UpdateConfigurationRequestSchema,
 } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runningService } from "../../../test/support/service-object.ts";
+import { methodsOf, testCall } from "../../../test/support/test-call.ts";
 import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { defaultCatalog } from "../catalog/catalog.ts";
 import { createEngineOffers } from "../catalog/engine-offers.ts";
 import type { Collections } from "../collections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { createServiceAccess } from "../managed-service/service-access.ts";
 import { completed } from "../operation/operation.ts";
 import { createConfigurationApi } from "./configuration-api.ts";
@@ -26,12 +25,7 @@ let collections: Collections;
 const clock = systemClock;
 const begin = () => kept.begin();
 const engines = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
-const call = {
-  principal: { kind: "user", name: "anna", organizationId: "o" },
-  source: "127.0.0.1",
-  requestId: "r",
-  signal: new AbortController().signal,
-} as Partial<Call> as Call;
+const call = testCall();
 
 beforeAll(async () => {
   kept = await startTestStore();
@@ -43,7 +37,7 @@ function api(patienceMs: number) {
   const { services, operations } = collections;
   const access = createServiceAccess({ services, operations });
   const fleet: Partial<Fleet> = { observation: () => undefined };
-  const { handlers } = createConfigurationApi({
+  const served = createConfigurationApi({
     begin,
     services,
     operations,
@@ -55,30 +49,13 @@ function api(patienceMs: number) {
     newId: uuidv7,
     patienceMs,
   });
-  return handlers as unknown as Record<
-    keyof typeof ConfigurationService.method,
-    (input: object, call: Call) => Promise<Configuration>
-  >;
+  return methodsOf(ConfigurationService, served);
 }
 
 async function aRunningService(): Promise<string> {
   const id = uuidv7();
-  const service = {
-    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: {
-      databaseType: "postgresql",
-      version: "17",
-      planName: "tier-1",
-      storageSizeGb: 1,
-      parameters: {},
-      nodes: [{ id: "n" }],
-      power: "on",
-      instanceGeneration: 1,
-    },
-    status: { state: "Running", operationId: null, primaryNodeId: "n", nodes: [] },
-  } as unknown as ManagedServiceObject;
   const unit = begin();
-  unit.create("managed-service", service);
+  unit.create("managed-service", runningService({ id, name: id, organizationId: "o" }));
   await collections.reached(await unit.commit(), 30_000);
   return id;
 }

@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { describe, expect, test } from "vitest";
+import { runningService } from "../../../test/support/service-object.ts";
 import type { TaskState } from "../fleet/task/task.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { newOperation } from "../operation/operation.ts";
 import { type EngineChange, type EngineChangeStatus, newEngineChange } from "./engine-change.ts";
 import { type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
@@ -19,10 +19,10 @@ function change(of: EngineChange = drop, status: Partial<EngineChangeStatus> = {
   return { ...made, status: { ...made.status, ...status } };
 }
 
-const service = { metadata: {}, spec: { power: "on" } } as unknown as ManagedServiceObject;
-const leaving = { ...service, metadata: { deletionRequestedAt: now } } as ManagedServiceObject;
-const tried = { ...service, spec: { power: "on", trial: {} } } as ManagedServiceObject;
-const off = { ...service, spec: { power: "off" } } as ManagedServiceObject;
+const service = runningService();
+const leaving = runningService({ deletionRequestedAt: now });
+const tried = runningService({}, { trial: { operationId: "op-1", generation: 1 } });
+const off = runningService({}, { power: "off" });
 
 function observed(over: Partial<ObservedChange> = {}): ObservedChange {
   const operation = newOperation({ ...ids, id: "op", type: "delete_user", instanceGeneration: 1, now });

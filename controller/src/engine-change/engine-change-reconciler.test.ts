@@ -3,15 +3,15 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { DatabasePasswordSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
-import type { Call } from "@holdfast/common/call.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { helloOf, openSession, type TestSession } from "../../../test/support/test-agent.ts";
 import { newInstallation, startController, type TestController } from "../../../test/support/test-fleet.ts";
 import type { TestInstallation } from "../../../test/support/test-fleet.ts";
+import { nodeOf, runningService } from "../../../test/support/service-object.ts";
+import { testCall } from "../../../test/support/test-call.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type Collections, createCollections } from "../collections.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { createServiceAccess } from "../managed-service/service-access.ts";
 import { keyOf } from "../store/resource.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
@@ -44,11 +44,9 @@ afterAll(async () => {
 async function resetting(name: string) {
   const { services, operations, engineChanges, databaseUsers: users } = collections;
   const unit = begin();
-  unit.create("managed-service", {
-    metadata: { id: name, name, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: { nodes: [{ id: name }], power: "on", instanceGeneration: 1 },
-    status: { state: "Running", operationId: null, primaryNodeId: name, nodes: [], term: 1 },
-  } as unknown as ManagedServiceObject);
+  const nodes = { spec: { nodes: [nodeOf(name)] }, status: { primaryNodeId: name, nodes: [] } };
+  const metadata = { id: name, name, organizationId: "o" };
+  unit.create("managed-service", runningService(metadata, nodes.spec, nodes.status));
   await collections.reached(await unit.commit(), 30_000);
   const identity = await controller.newAgent(name);
   const connect = async () => {
@@ -83,7 +81,7 @@ async function resetting(name: string) {
     clock,
     log: silentLog,
   });
-  const call = { principal: { kind: "user", name: "anna", organizationId: "o" }, requestId: "r", signal } as Call;
+  const call = testCall({ signal });
   const answer = { serviceId: name, username: "u", password: "secret" };
   const ask = () =>
     changes.bring(

@@ -1,16 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import type { Call } from "@holdfast/common/call.ts";
+import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { type DatabasePassword, DatabasePasswordSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
+import { runningService } from "../../../test/support/service-object.ts";
+import { testCall } from "../../../test/support/test-call.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { type Collections, createCollections } from "../collections.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { createServiceAccess } from "../managed-service/service-access.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
@@ -42,19 +43,13 @@ afterAll(async () => {
 });
 
 function callWith(key?: string): Call {
-  const encode = (answer: DatabasePassword) => ({
-    status: answer.operation === undefined ? 200 : 202,
+  const encode = (answer: AnyMessage) => ({
+    status: (answer as DatabasePassword).operation === undefined ? 200 : 202,
     headers: {},
-    body: toJsonString(DatabasePasswordSchema, answer),
+    body: toJsonString(DatabasePasswordSchema, answer as DatabasePassword),
     secret: true,
   });
-  return {
-    principal: { kind: "user", name: "anna", organizationId: "o" },
-    source: "127.0.0.1",
-    requestId: "r",
-    signal: new AbortController().signal,
-    ...(key === undefined ? {} : { idempotency: { key, scope: "s", bodyHash: "b", encode } }),
-  } as unknown as Call;
+  return testCall(key === undefined ? {} : { idempotency: { key, scope: "s", bodyHash: "b", encode } });
 }
 
 const kept = async (call: Call) => {
@@ -100,11 +95,7 @@ function requestOf(serviceId: string, change: EngineChange = reset) {
 async function aRunningService(): Promise<string> {
   const id = uuidv7();
   const unit = begin();
-  unit.create("managed-service", {
-    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: { nodes: [{ id: "n" }], power: "on", instanceGeneration: 1 },
-    status: { state: "Running", operationId: null, primaryNodeId: "n", nodes: [] },
-  } as unknown as ManagedServiceObject);
+  unit.create("managed-service", runningService({ id, name: id, organizationId: "o" }));
   await collections.reached(await unit.commit(), 30_000);
   return id;
 }

@@ -1,15 +1,16 @@
 import { expect, it } from "vitest";
+import { machineObject } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
+import type { MachineState } from "../machine/machine-lifecycle.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "./host.ts";
 import { planHostDrain } from "./host-drain-plan.ts";
 import { type HostDrainState, hostDrainLifecycle } from "./host-lifecycle.ts";
 
-const machine = (owner: string | null, power: "on" | "off", state: string, reason = "") =>
-  ({
-    spec: { owner: owner === null ? null : { kind: "managed-service", id: owner }, power },
-    status: { state, reason },
-  }) as unknown as MachineObject;
+function machine(owner: string | null, power: "on" | "off", state: MachineState, reason = ""): MachineObject {
+  const made = machineObject({ owner: owner === null ? null : { kind: "managed-service", id: owner }, power });
+  return { ...made, status: { ...made.status, state, reason } };
+}
 const runs = machine("s", "on", "running");
 const rests = machine("r", "off", "stopped");
 const waits = machine(null, "on", "waiting");

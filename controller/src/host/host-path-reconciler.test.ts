@@ -12,7 +12,6 @@ import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import type { HostObject } from "./host.ts";
-import type { HostLink } from "./host-links.ts";
 import { createHostPathWork, neighboursOf } from "./host-path-reconciler.ts";
 
 const own = readyHost("local", { address: "" }, { addressBlock: "10.77" });
@@ -61,9 +60,8 @@ it("a host's object has what is not reached from there, as long as it is not", a
   const { reconciler } = createHostPathWork({
     hosts,
     links: {
-      all: () => new Map([["east", { paths: { keep } } as unknown as HostLink]]),
+      all: () => new Map([["east", { paths: { keep } }]]),
       subscribe: () => ({ close() {} }),
-      close() {},
     },
     membership: { members: () => [{ address: "" }, { address: "192.0.2.1:8444" }] },
     begin,

@@ -7,11 +7,11 @@ import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { type HostObject, isOut } from "./host.ts";
-import type { HostLinks } from "./host-links.ts";
+import type { HostLink, HostLinks } from "./host-links.ts";
 
 export interface HostPathDeps {
   readonly hosts: Collection<HostObject>;
-  readonly links: HostLinks;
+  readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "paths">> };
   /** Controllers, whose own host is where they are. */
   readonly membership: { members(): readonly Pick<Member, "address">[] };
   readonly begin: () => UnitOfWork;

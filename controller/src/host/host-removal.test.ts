@@ -1,10 +1,9 @@
 import { expect, it } from "vitest";
+import { machineObject } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
-import type { MachineObject } from "../machine/machine.ts";
 import { hostRemovalRefusal } from "./host-removal.ts";
 
-const of = (id: string | null) =>
-  ({ spec: { owner: id === null ? null : { kind: "managed-service", id } } }) as unknown as MachineObject;
+const of = (id: string | null) => machineObject({ owner: id === null ? null : { kind: "managed-service", id } });
 const ready = readyHost("h");
 const silent = readyHost("h", {}, {}, { state: "unreachable" });
 

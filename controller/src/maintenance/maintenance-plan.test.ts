@@ -7,6 +7,7 @@ import type {
   ManagedServiceStatus,
 } from "../managed-service/managed-service.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
+import { runningService } from "../../../test/support/service-object.ts";
 import { noMaintenance } from "../managed-service/maintenance-memory.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
@@ -26,17 +27,7 @@ interface Change {
 }
 
 function service({ spec, status }: Change = {}): ManagedServiceObject {
-  return {
-    metadata: { id, name: "db", organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
-    spec: { databaseType: "postgresql", version: "17", power: "on", image: "", maintenanceWindow: sunday3, ...spec },
-    status: {
-      state: "Running",
-      operationId: null,
-      health: { status: "healthy", since: 0, reason: "", checks: [] },
-      maintenance: noMaintenance,
-      ...status,
-    },
-  } as unknown as ManagedServiceObject;
+  return runningService({ id, organizationId: "o" }, { maintenanceWindow: sunday3, ...spec }, status);
 }
 
 function image(

@@ -1,7 +1,8 @@
-import type { Call } from "@holdfast/common/call.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
 import { call, hourMs, maintenanceGround } from "../../../test/support/maintenance-ground.ts";
+import { methodsOf } from "../../../test/support/test-call.ts";
 import { createMaintenanceApi as createAdminApi } from "../admin/maintenance-api.ts";
 import { createCollections } from "../collections.ts";
 import { Conflict } from "../store/unit-of-work.ts";
@@ -93,10 +94,7 @@ test("an image that failed on two services holds back the rest", async () => {
 
 test("an urgent image is applied at its notice's end, outside of the window", async () => {
   const [id = ""] = await ground.running();
-  const admin = createAdminApi({ ...ground.controller(), cursors: undefined as never }).handlers as unknown as Record<
-    "markImageUrgent" | "unmarkImageUrgent",
-    (input: object, call: Call) => Promise<unknown>
-  >;
+  const admin = methodsOf(MaintenanceService, createAdminApi(ground.controller()));
   const urgent = { image: "trixie-2", noticeHours: 2, reason: "CVE-2026-1234" };
   expect(await admin.markImageUrgent(urgent, call)).toMatchObject({ urgent: true, services: 0, noticeHours: 2 });
   expect(await ground.look(id)).toBe(2 * hourMs);

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
+import { runningService } from "../../../test/support/service-object.ts";
 import type { ObservedInstance } from "../fleet/session/observations.ts";
 import type { SessionFacts } from "../fleet/session/session-facts.ts";
 import { createHeardServices } from "./heard-services.ts";
@@ -9,8 +10,7 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 type Health = ManagedServiceObject["status"]["health"]["status"];
 
 function service(health: Health, power: "on" | "off" = "on"): ManagedServiceObject {
-  const status = { health: { status: health, since: 1, reason: "", checks: [] } };
-  return { spec: { nodes: [{ id: "n-1" }], power }, status } as unknown as ManagedServiceObject;
+  return runningService({}, { power }, { health: { status: health, since: 1, reason: "", checks: [] } });
 }
 
 const session = (bootId: string): SessionFacts => ({

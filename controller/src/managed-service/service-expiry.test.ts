@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import { runningService } from "../../../test/support/service-object.ts";
 import { expiryOf } from "./service-expiry.ts";
 
 const hour = 3_600_000;
@@ -8,15 +8,12 @@ function service(
   ttlHours: number | null,
   change: Partial<{ protected: boolean; warnings: number[]; announced: boolean; deleting: boolean }> = {},
 ) {
-  return {
-    metadata: change.deleting === true ? { deletionRequestedAt: 1 } : {},
-    spec: {
-      ttlHours,
-      expiresAt: ttlHours === null ? null : ttlHours * hour,
-      deletionProtection: change.protected ?? false,
-    },
-    status: { expiryWarnings: change.warnings ?? [], announcedProtectedExpiry: change.announced ?? false },
-  } as unknown as ManagedServiceObject;
+  const expiresAt = ttlHours === null ? null : ttlHours * hour;
+  return runningService(
+    change.deleting === true ? { deletionRequestedAt: 1 } : {},
+    { ttlHours, expiresAt, deletionProtection: change.protected ?? false },
+    { expiryWarnings: change.warnings ?? [], announcedProtectedExpiry: change.announced ?? false },
+  );
 }
 
 test.each([

@@ -1,18 +1,22 @@
 import { expect, test } from "vitest";
+import { runningMachine } from "../../../test/support/machine-object.ts";
+import { runningService } from "../../../test/support/service-object.ts";
 import { parseMachine } from "../machine/machine.ts";
-import { type ManagedServiceObject, parseManagedService } from "./managed-service.ts";
+import { parseManagedService } from "./managed-service.ts";
 import type { ObservedNode } from "./managed-service-plan.ts";
 import { allNamesOf, hostnameOf, namesOf, nodeHostnameOf, serverNamesOf } from "./service-names.ts";
 
 const longest = "a".repeat(40);
 const hostname = hostnameOf(longest, "abcdefgh", "local", "example.test");
 const node = { id: "n", role: "primary", hostname: nodeHostnameOf(hostname, 1), zone: "local" } as const;
-const service = {
-  spec: { hostname, nodes: [node] },
-  status: { primaryNodeId: "n" },
-} as unknown as ManagedServiceObject;
-const observed = (address: string, publicAddress: string) =>
-  [{ node, machine: { status: { address, publicAddress } } }] as unknown as ObservedNode[];
+const service = runningService({}, { hostname, nodes: [node] }, { primaryNodeId: "n" });
+function observed(address: string, publicAddress: string): ObservedNode[] {
+  const made = runningMachine("n", {}, address);
+  const machine = { ...made, status: { ...made.status, publicAddress } };
+  return [
+    { node, machine, connected: true, instance: undefined, isHeld: false, isCurrent: true, silentHost: undefined },
+  ];
+}
 
 test("each name leads to the public address, and its private form to the private one", () => {
   const names = new Map(namesOf(service, observed("10.77.0.2", "203.0.113.17")).map((name) => [name.name, name]));

@@ -1,21 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { UpdateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
-import type { ManagedServiceObject } from "./managed-service.ts";
+import { runningService } from "../../../test/support/service-object.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 
-const service = {
-  metadata: { id: "s", name: "db", organizationId: "o", generation: 3, createdAt: 0, updatedAt: 0 },
-  spec: {
-    allowedCidrs: ["10.0.0.0/8"],
-    ttlHours: 5,
-    expiresAt: 18_000_000,
-    deletionProtection: false,
-    tags: { a: "1" },
-    instanceGeneration: 7,
-  },
-  status: { expiryWarnings: [24], announcedProtectedExpiry: false },
-} as unknown as ManagedServiceObject;
+const service = runningService(
+  { id: "s", name: "db", organizationId: "o", generation: 3 },
+  { allowedCidrs: ["10.0.0.0/8"], ttlHours: 5, expiresAt: 18_000_000, tags: { a: "1" }, instanceGeneration: 7 },
+  { expiryWarnings: [24] },
+);
 
 function request(
   fields: Omit<Parameters<typeof create<typeof UpdateManagedServiceRequestSchema>>[1], "$typeName">,

@@ -1,18 +1,15 @@
 import { expect, test } from "vitest";
+import { runningMachine } from "../../../test/support/machine-object.ts";
+import { nodeOf, runningService } from "../../../test/support/service-object.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import { controllerRulesOf, reachRulesOf } from "./reach-rules.ts";
 
 const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
-  ({
-    metadata: { id },
-    spec: { port: 5432, allowedCidrs, nodes: nodes.map((node) => ({ id: node })) },
-  }) as unknown as ManagedServiceObject;
-const machine = (owner: string, address: string, hostId = "here", publicAddress = address) =>
-  ({
-    spec: { owner: { kind: "managed-service", id: owner }, hostId },
-    status: { address, publicAddress },
-  }) as unknown as MachineObject;
+  runningService({ id }, { allowedCidrs, nodes: nodes.map(nodeOf) });
+function machine(owner: string, address: string, hostId = "here", publicAddress = address): MachineObject {
+  const made = runningMachine("m", { owner: { kind: "managed-service", id: owner }, hostId }, address);
+  return { ...made, status: { ...made.status, publicAddress } };
+}
 
 const machines: Record<string, MachineObject> = {
   a: machine("one", "10.1.0.2"),

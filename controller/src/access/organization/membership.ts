@@ -17,7 +17,9 @@ export interface Memberships {
   close(): void;
 }
 
-export function createMemberships(collection: Collection<Membership>): Memberships {
+export function createMemberships(
+  collection: Pick<Collection<Membership>, "get" | "values" | "subscribe">,
+): Memberships {
   const byUser = new Map<string, Set<string>>();
   const note = (id: string) => {
     // The id of an organization has no dot.

@@ -30,7 +30,7 @@ const rememberedMax = 10_000;
  * wrong is remembered for the source that tried it: who sends it again learns nothing and guesses nothing, so it costs nothing.
  */
 export function createPasswordCheck(deps: {
-  readonly users: Collection<User>;
+  readonly users: Pick<Collection<User>, "get">;
   readonly hash: PasswordHash;
   readonly guard: SignInGuard;
   readonly sealer: Sealer;

@@ -4,8 +4,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { attempt } from "../../../../test/support/network-place.ts";
 import type { PathWork } from "../../../../test/support/path-worker.ts";
-import type { MachineObject } from "../../machine/machine.ts";
-import type { ManagedServiceObject } from "../../managed-service/managed-service.ts";
+import { runningMachine } from "../../../../test/support/machine-object.ts";
+import { nodeOf, runningService } from "../../../../test/support/service-object.ts";
 import { reachRulesOf } from "../../reachability/reach-rules.ts";
 import type { HostPath, Neighbour } from "../compute-provider.ts";
 
@@ -36,14 +36,10 @@ const ip = async (...args: string[]) => (await run("ip", args)).stdout;
 const forwarding = async ({ name }: { name: string }) =>
   (await ip("netns", "exec", name, "cat", "/proc/sys/net/ipv4/conf/lan/forwarding")).trim();
 
-const services = [
-  { metadata: { id: "pair" }, spec: { port: 5432, allowedCidrs: [], nodes: [{ id: "member" }, { id: "peer" }] } },
-] as unknown as ManagedServiceObject[];
+const services = [runningService({ id: "pair" }, { nodes: [nodeOf("member"), nodeOf("peer")] })];
 const machineOf = (id: string) => {
-  const hostId = hostIds.find((each) => (hosts[each].machines as readonly string[]).includes(id));
-  const owner = { kind: "managed-service", id: "pair" };
-  const status = { address: addressOf(id), publicAddress: addressOf(id) };
-  return { spec: { owner, hostId }, status } as unknown as MachineObject;
+  const hostId = hostIds.find((each) => (hosts[each].machines as readonly string[]).includes(id)) ?? null;
+  return runningMachine(id, { owner: { kind: "managed-service", id: "pair" }, hostId }, addressOf(id));
 };
 
 describe.skipIf(!able)(`paths between hosts${able ? "" : " (skipped: they need root and nftables)"}`, () => {

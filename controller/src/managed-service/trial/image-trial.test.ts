@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ObservedService } from "../managed-service-plan.ts";
-import type { ManagedServiceObject } from "../managed-service.ts";
+import { runningMachine } from "../../../../test/support/machine-object.ts";
+import { node, runningService } from "../../../../test/support/service-object.ts";
+import type { ObservedNode, ObservedService } from "../managed-service-plan.ts";
 import type { DataSnapshot } from "../../machine/data-snapshot.ts";
 import { newOperation, type OperationObject } from "../../operation/operation.ts";
 import { letIn, takeBack, takenBackError, withSnapshot } from "./image-trial.ts";
@@ -19,10 +20,8 @@ const operation = newOperation({
   maintenance: { updates: ["trixie-2"], automatic: false, image },
 });
 const serviceWith = (of: ImageTrial | undefined) =>
-  ({
-    metadata: { id: "s", generation: 1 },
-    spec: { image: "trixie-2", instanceGeneration: 5, ...(of && { trial: of }) },
-  }) as unknown as ManagedServiceObject;
+  runningService({ id: "s" }, { image: "trixie-2", instanceGeneration: 5, ...(of && { trial: of }) });
+const { spec: before } = serviceWith(undefined);
 const fault = { code: "engine_failed", message: "It ended." };
 
 describe("an image that is taken back", () => {
@@ -41,16 +40,32 @@ describe("an image that is taken back", () => {
 
   test("leaves the data where clients were let in, who stay in", () => {
     const open = letIn(serviceWith({ ...trial, sealed: true }), now);
-    expect(open.spec).toEqual({ image: "trixie-2", instanceGeneration: 6 });
+    expect(open.spec).toEqual({ ...before, instanceGeneration: 6 });
     const { after, operation: taken } = takeBack(open, operation, fault, now);
-    expect(after.spec).toEqual({ image: "trixie-1", instanceGeneration: 8 });
+    expect(after.spec).toEqual({ ...before, image: "trixie-1", instanceGeneration: 8 });
     expect(taken.status.dataStay).toContain("what they wrote is kept");
   });
 });
 
 describe("what an operation tells of its snapshot", () => {
-  const observed = (...snapshots: ((DataSnapshot & { name: string }) | undefined)[]) =>
-    ({ nodes: snapshots.map((snapshot) => ({ machine: { status: { snapshot } } })) }) as unknown as ObservedService;
+  const nodeWith = (snapshot: (DataSnapshot & { name: string }) | undefined): ObservedNode => {
+    const made = runningMachine(node.id, {});
+    const machine = { ...made, status: { ...made.status, ...(snapshot && { snapshot }) } };
+    return {
+      node,
+      machine,
+      connected: true,
+      instance: undefined,
+      isHeld: false,
+      isCurrent: true,
+      silentHost: undefined,
+    };
+  };
+  const observed = (...snapshots: Parameters<typeof nodeWith>[0][]): ObservedService => ({
+    nodes: snapshots.map(nodeWith),
+    names: "verified",
+    isChanging: false,
+  });
   const one = (outcome: DataSnapshot["outcome"], reason = "", name = "op-1") => ({ name, outcome, reason });
   const stays: OperationObject = { ...operation, status: { ...operation.status, dataStay: "Let in." } };
 
