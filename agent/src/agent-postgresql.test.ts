@@ -208,6 +208,39 @@ describe.skipIf(skipped !== undefined)(
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
+    test("is not running while it does not listen at one of its addresses, and starts again for that when it helps", async () => {
+      const { port } = machine.endpoint.instance.spec;
+      const [inside, outside] = ["127.0.0.1", "127.0.0.9"];
+      const listeners = [
+        { name: "engine", address: inside, port, audience: "private" },
+        { name: "engine", address: outside, port, audience: "public" },
+      ];
+      const words = `The engine does not listen at ${outside}, port ${port}: another process listens there.`;
+      const newest = () => machine.controller.observations.at(-1);
+      const converge = async (restartCount: bigint) =>
+        (await machine.converge({ listeners, restartCount })).failure?.message;
+      const before = postmasters();
+      const busy = await occupyPort(port, () => undefined, outside);
+      // One that runs serves on where it can, and is not well.
+      expect(await converge(1n)).toBeUndefined();
+      await expect.poll(() => check("listener")?.reason).toBe(words);
+      expect([check("listener")?.status, newest()?.state]).toEqual(["unhealthy", "running"]);
+      expect([postmasters(), await isUp()]).toEqual([before, true]);
+      expect(await converge(2n)).toBe(words);
+      await expect.poll(() => newest()).toMatchObject({ state: "starting", reason: words });
+      const started = postmasters();
+      expect(started).not.toEqual(before);
+      // Whoever comes by the other address is not disturbed for what would not help.
+      expect([await converge(2n), postmasters(), await isUp()]).toEqual([words, started, true]);
+      await busy.release();
+      await expect.poll(() => newest()?.state).toBe("running");
+      expect(check("listener")?.status).toBe("healthy");
+      expect(postmasters()).not.toEqual(started);
+      const there = { ...machine.endpoint, instance: { spec: { address: outside, port } } };
+      await (await connectPostgresql(there, { user: "app_user", password })).end();
+      expect(await query("SELECT n FROM kept")).toEqual([7]);
+    });
+
     test("comes back with its data when the machine was killed as a whole", async () => {
       await machine.restart();
       await expect.poll(isUp).toBe(true);

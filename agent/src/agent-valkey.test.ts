@@ -1,11 +1,15 @@
+import { execFile } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
+import { claimNumber } from "../../test/support/claim.ts";
 import { connectValkey, valkeyClient, valkeyVerifier } from "../../test/support/engine-clients.ts";
 import { killQuietly } from "../keeper/kill-quietly.ts";
 import type { ConformanceClient } from "./engines/engine-conformance.ts";
 
+const run = promisify(execFile);
 const password = "a-password-of-the-test";
 const diskBytes = 64 << 20;
 const skipped = whyNoAgentMachine("valkey", "8.1");
@@ -83,11 +87,43 @@ describe.skipIf(skipped !== undefined)(
       expect(await read("kept")).toBe("7");
     });
 
+    test("is not running before its listener has all of its addresses, and is as soon as the machine has them", async () => {
+      const { port } = machine.endpoint.instance.spec;
+      const address = `198.18.79.${await claimNumber("address", 200)}`;
+      const listeners = ["127.0.0.1", address].map((each) => ({
+        name: "engine",
+        address: each,
+        port,
+        audience: "public",
+      }));
+      const ip = (verb: string) => run("ip", ["address", verb, `${address}/32`, "dev", "lo"]);
+      const reason = () => {
+        const { state = "", reason: words = "" } = machine.controller.observations.at(-1) ?? {};
+        return `${state}: ${words}`;
+      };
+      const allowedCidrs = ["127.0.0.0/8", `${address}/32`];
+      const held = machine.converge({ listeners, allowedCidrs, restartCount: 2n });
+      try {
+        const absent = `${address}, port ${port}: the machine does not have this address`;
+        await expect.poll(reason).toMatch(/^starting: The engine does not listen at /);
+        expect(reason()).toContain(absent);
+        await ip("add");
+        expect((await held).failure).toBeUndefined();
+        await expect.poll(reason).toBe("running: ");
+        const there = { ...machine.endpoint, instance: { spec: { address, port } } };
+        await (await valkeyClient(there, { user: "app_user", password })).close();
+      } finally {
+        await ip("delete").catch(() => undefined);
+      }
+      expect((await machine.converge({ restartCount: 2n })).failure).toBeUndefined();
+      expect(await read("kept")).toBe("7");
+    });
+
     test("keeps what a transaction wrote over a restart", async () => {
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
       for (const words of [["MULTI"], ["SET", "one", "1"], ["SET", "two", "2"], ["EXEC"]]) await call(...words);
       await close();
-      expect((await machine.converge({ restartCount: 2n })).failure).toBeUndefined();
+      expect((await machine.converge({ restartCount: 3n })).failure).toBeUndefined();
       expect([await read("one"), await read("two")]).toEqual(["1", "2"]);
     });
 
@@ -112,7 +148,7 @@ describe.skipIf(skipped !== undefined)(
       const filled = async (share: number) => {
         writeFileSync(fill, Buffer.alloc(Math.floor(diskBytes * share)));
         // New settings make the next look due.
-        await machine.converge({ restartCount: 2n });
+        await machine.converge({ restartCount: 3n });
       };
       await filled(0.87);
       await expect.poll(() => statusOf("storage")).toBe("degraded");
@@ -125,7 +161,7 @@ describe.skipIf(skipped !== undefined)(
       await expect
         .poll(() => client.write("large", "x".repeat(10_000)).catch((error: Error) => error.message))
         .toMatch(/^MISCONF/);
-      await machine.converge({ restartCount: 2n });
+      await machine.converge({ restartCount: 3n });
       await expect.poll(() => check("liveness")?.reason).toMatch(/^The disk /);
       await expect.poll(() => check("storage")?.reason).toMatch(/^The disk is full/);
       expect([statusOf("liveness"), machine.controller.observations.at(-1)?.state]).toEqual(["unhealthy", "running"]);
@@ -133,7 +169,7 @@ describe.skipIf(skipped !== undefined)(
       // By itself: it is nobody's business to ask.
       await expect.poll(() => client.write("large", "").catch(String)).toBeUndefined();
       await client.close();
-      await machine.converge({ restartCount: 2n });
+      await machine.converge({ restartCount: 3n });
       await expect.poll(() => statusOf("storage")).toBe("healthy");
       await expect.poll(() => statusOf("liveness")).toBe("healthy");
       expect(await read("kept")).toBe("7");

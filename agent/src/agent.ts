@@ -16,6 +16,7 @@ import { createInstanceFiles, type Directories } from "./instance/instance-files
 import { createInstanceRound } from "./instance/instance-round.ts";
 import { createInstanceStatus } from "./instance/instance-status.ts";
 import { createInstanceSupervisor } from "./instance/instance-supervisor.ts";
+import { createNewStarts } from "./instance/new-starts.ts";
 import { createLogReader } from "./instance/log-reader.ts";
 import { createMemoryWatch } from "./instance/memory-watch.ts";
 import { createProbes } from "./instance/probes.ts";
@@ -90,6 +91,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     status,
     logs,
     memory,
+    newStarts: createNewStarts(clock.monotonicMs),
     log,
     async driverOf(engine) {
       const driver = await driverOf(engine);
@@ -97,7 +99,13 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       return driver;
     },
   });
-  const probes = createProbes({ status, target: round.engine, certificate, memory });
+  const probes = createProbes({
+    status,
+    target: round.engine,
+    certificate,
+    memory,
+    onListenerFree: () => supervisor.look(),
+  });
   const hurryProbes = probes.hurry;
   const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
 

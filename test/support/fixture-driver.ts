@@ -30,6 +30,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
         { name: "fixture.json", content: JSON.stringify({ address, port, parameters, allowedCidrs }), mode: 0o600 },
       ];
     },
+    listeners: ({ spec }) => [{ address: spec.address, port: spec.port }],
     async bootstrap(instance) {
       await mkdir(dataOf(instance), { recursive: true });
       if (!existsSync(join(dataOf(instance), "data"))) await writeFile(join(dataOf(instance), "data"), "");

@@ -6,17 +6,17 @@ export interface OccupiedPort {
   release(): Promise<void>;
 }
 
-/** Takes a port of 127.0.0.1 as soon as it is free; `free` is called until then, to kill who has it. */
-export async function occupyPort(port: number, free: () => void): Promise<OccupiedPort> {
+/** Takes a port as soon as it is free; `free` is called until then, to kill who has it. */
+export async function occupyPort(port: number, free: () => void, address = "127.0.0.1"): Promise<OccupiedPort> {
   for (;;) {
     free();
-    const server = await listen(port);
+    const server = await listen(port, address);
     if (server !== undefined) return { release: () => new Promise((resolve) => server.close(() => resolve())) };
     await sleep(2);
   }
 }
 
-function listen(port: number): Promise<Server | undefined> {
+function listen(port: number, address: string): Promise<Server | undefined> {
   // Whoever comes is turned away at once.
   const server = createServer((socket) => socket.destroy());
   return new Promise((resolve, reject) => {
@@ -24,6 +24,6 @@ function listen(port: number): Promise<Server | undefined> {
       if (error.code === "EADDRINUSE") resolve(undefined);
       else reject(error);
     });
-    server.listen(port, "127.0.0.1", () => resolve(server));
+    server.listen(port, address, () => resolve(server));
   });
 }

@@ -5,6 +5,7 @@ import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agen
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "../../../test/support/engine-machine.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
+import { listeningSockets } from "../host/listening-sockets.ts";
 
 /** What the suite needs to know of one engine besides its driver. */
 export interface ConformanceSubject {
@@ -88,6 +89,21 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
           expect(content).not.toContain("first secret");
           expect(content).not.toContain(subject.verifierOf("first secret"));
         }
+      });
+
+      it("listens wherever its driver says, and nowhere when it has stopped", async () => {
+        const { driver, instance } = machine;
+        const wanted = driver.listeners(instance);
+        const found = async () =>
+          (await listeningSockets())?.filter(({ address, port }) =>
+            wanted.some((listener) => listener.address === address && listener.port === port),
+          );
+        expect(wanted.map(({ address }) => address)).toContain(instance.spec.address);
+        expect(await found()).toHaveLength(wanted.length);
+        await machine.stop();
+        expect(await found()).toEqual([]);
+        await machine.start();
+        await driver.ready(instance, machine.signal);
       });
 
       it("is ready at once when it is ready, and bootstraps nothing that is there", async () => {

@@ -18,6 +18,8 @@ export interface EngineDriver {
   fingerprint(software: string, signal: AbortSignal): Promise<Fingerprint>;
   /** Pure: the files that these settings ask for. The agent writes them. */
   render(instance: Instance): ConfigFile[];
+  /** Pure: where clients find the engine with these files. It is running once it, or a companion, listens at each of them. */
+  listeners(instance: Instance): Listener[];
   /** Makes an empty data directory ready for a first start. Nothing happens when it is ready. */
   bootstrap(instance: Instance, signal: AbortSignal): Promise<void>;
   /** The process that the keeper is to run as this engine's component. */
@@ -41,6 +43,12 @@ export interface EngineDriver {
   readonly collations?: CollationsFacet;
 }
 
+/** An address and a TCP port. */
+export interface Listener {
+  readonly address: string;
+  readonly port: number;
+}
+
 /** A second process of an engine, as a component of its own. */
 export interface Companion {
   /** Name of its component. */
@@ -62,6 +70,12 @@ export interface EngineFailure {
 export interface Instance {
   readonly spec: InstanceSpec;
   readonly paths: InstancePaths;
+}
+
+/** An engine with the driver that speaks to it. */
+export interface DrivenInstance {
+  readonly driver: EngineDriver;
+  readonly instance: Instance;
 }
 
 export interface InstancePaths {

@@ -1,4 +1,4 @@
-import type { EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { DrivenInstance, EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { ComponentStatus, KeeperClient } from "../host/keeper-client.ts";
 
 /** The engine as the keeper runs it. */
@@ -8,6 +8,10 @@ export interface EngineProcess {
   start(driver: EngineDriver, instance: Instance): Promise<void>;
   /** Starts those of its companions that do not run. */
   accompany(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** What the work comes to, which is given up when a companion ends meanwhile, and not begun when one does not run. */
+  accompanied<T>(driven: DrivenInstance, signal: AbortSignal, work: (until: AbortSignal) => Promise<T>): Promise<T>;
+  /** Do all of its companions run? */
+  isAccompanied(driven: DrivenInstance): boolean;
   /** In order, companions first, by the driver's signal and grace; resolves when nothing of it is left. */
   stop(driver: EngineDriver, instance: Instance): Promise<void>;
   /** Aborts when the run that is on now is over; aborted already when there is none. */
@@ -55,6 +59,25 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
         if (isEmpty(name)) await start(name, command, stop);
       }
     },
+    async accompanied({ driver, instance }, signal, work) {
+      const names = (driver.companions?.(instance) ?? []).map(({ name }) => name);
+      const alone = new AbortController();
+      const look = () => {
+        const gone = names.find(isEmpty);
+        if (gone !== undefined) alone.abort(new Error(`The engine's ${gone} ended while it was started.`));
+      };
+      const subscription = keeper.subscribe(look);
+      try {
+        look();
+        alone.signal.throwIfAborted();
+        return await work(AbortSignal.any([signal, alone.signal]));
+      } catch (error) {
+        throw alone.signal.aborted ? alone.signal.reason : error;
+      } finally {
+        subscription.close();
+      }
+    },
+    isAccompanied: ({ driver, instance }) => (driver.companions?.(instance) ?? []).every(({ name }) => !isEmpty(name)),
     async stop(driver, instance) {
       for (const { name, stop } of driver.companions?.(instance) ?? []) {
         if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });

@@ -1,24 +1,26 @@
 import { mkdir } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type EngineDriver, type EngineFailure, EngineRefused, type Instance } from "../engines/engine-driver.ts";
+import {
+  type DrivenInstance,
+  type EngineDriver,
+  type EngineFailure,
+  EngineRefused,
+  type Instance,
+} from "../engines/engine-driver.ts";
 import { checkCollations } from "./collation-check.ts";
 import { syncConfigFiles } from "./config-files.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { Applied, InstanceFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
+import { listenerWords, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
+import type { NewStarts } from "./new-starts.ts";
 import { currentRejections, effectiveParameters, noHistory, rejectChanges } from "./parameter-history.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
-import { failureWords, verdictOf } from "./verdict.ts";
-
-/** An engine with the driver that speaks to it. */
-export interface DrivenInstance {
-  readonly driver: EngineDriver;
-  readonly instance: Instance;
-}
+import { createReadiness } from "./readiness.ts";
+import { failureWords } from "./verdict.ts";
 
 /** What may end a round before its time. */
 export interface RoundSignals {
@@ -36,6 +38,8 @@ export interface RoundDeps {
   readonly logs: LogReader;
   readonly memory: MemoryWatch;
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
+  /** Starts that are for the engine to listen where it does not. */
+  readonly newStarts: NewStarts;
   readonly log: Log;
 }
 
@@ -47,14 +51,15 @@ export interface InstanceRound {
   engine(): DrivenInstance | undefined;
 }
 
-const readyRetryMs = 500;
-const observeTimeoutMs = 3_000;
-const observeRetryMs = 100;
-
 export function createInstanceRound(deps: RoundDeps): InstanceRound {
-  const { files, process, certificate, status, logs, memory, driverOf, log } = deps;
+  const { files, process, certificate, status, logs, memory, newStarts, driverOf, log } = deps;
+  const readiness = createReadiness({ process, status, log });
   let applied: Applied | undefined;
   let ready: { readonly lifetime: AbortSignal; readonly driven: DrivenInstance } | undefined;
+
+  function drivenNow(): DrivenInstance | undefined {
+    return ready === undefined || ready.lifetime.aborted ? undefined : ready.driven;
+  }
 
   async function save(next: Applied): Promise<void> {
     applied = next;
@@ -63,7 +68,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
 
   async function halt(driver: EngineDriver, instance: Instance): Promise<void> {
     ready = undefined;
-    status.dropChecks("liveness", "storage", "memory", "certificate", "configuration", "collation");
+    status.dropChecks("liveness", "listener", "storage", "memory", "certificate", "configuration", "collation");
     if (!process.isEmpty) status.become("stopping");
     await process.stop(driver, instance);
     status.become("stopped");
@@ -120,7 +125,9 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       return;
     }
     status.showsCertificate(certificate.authorityGeneration);
+    const missing = await readiness.becomeRunning({ driver, instance }, signals.changed);
     await save({ ...(applied ?? before), lastGood: { ...instance.spec.parameters } });
+    if (missing !== undefined) throw new Error(missing);
   }
 
   /** The engine ended before it was ready. */
@@ -150,51 +157,36 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     return printed.join("\n") || `It said nothing and left with ${exit?.signal ?? exit?.code ?? "an unknown end"}.`;
   }
 
-  /** Waits as long as the engine lives: one that recovers is never hurried. */
+  /** Ready is who may be asked to work, also when not everybody can reach it. */
   async function becomeReady(
     driven: DrivenInstance,
     { isNew }: { readonly isNew: boolean },
     changed: AbortSignal,
   ): Promise<void> {
     const lifetime = process.lifetime();
-    const limit = AbortSignal.any([changed, lifetime]);
-    for (;;) {
-      try {
-        limit.throwIfAborted();
-        await driven.driver.ready(driven.instance, limit);
-        break;
-      } catch (error) {
-        limit.throwIfAborted();
-        status.become("starting", verdictOf((error as Error).message).reason);
-        await sleep(readyRetryMs, undefined, { signal: limit });
-      }
-    }
+    await readiness.untilReady(driven, AbortSignal.any([changed, lifetime]));
     ready = { lifetime, driven };
-    await observe(driven, changed);
+    await readiness.observe(driven, changed);
     // Before it is called running: whoever put another image under the data waits for this verdict.
     const collation = isNew ? undefined : await checkCollations(driven.driver, driven.instance, changed);
     if (collation !== undefined) status.ordersTexts(collation);
-    status.become("running");
-    status.checked({ name: "liveness", status: "healthy", reason: "" });
   }
 
   /**
-   * What is told with new settings is what the engine says after it took them. A look that fails is the probe's to tell,
-   * after a few more that may only have come in a bad moment.
+   * For an engine that took its settings. It binds its addresses when it starts, and never later: one that could listen at
+   * more of them is started again for that, now and then. Where that does not help, whoever is in by the others is left alone.
    */
-  async function observe({ driver, instance }: DrivenInstance, changed: AbortSignal): Promise<void> {
-    const limit = AbortSignal.any([changed, AbortSignal.timeout(observeTimeoutMs)]);
-    try {
-      for (;;) {
-        const look = status.looks();
-        const observation = await driver.observe(instance, limit);
-        status.observed(observation, look);
-        if (observation.version !== "") return;
-        await sleep(observeRetryMs, undefined, { signal: limit });
-      }
-    } catch (error) {
-      log.info("engine not observed", { service: instance.spec.serviceId, reason: (error as Error).message });
+  async function listen(driven: DrivenInstance, spec: InstanceSpec, signals: RoundSignals): Promise<void> {
+    const missing = await missingListeners(driven, signals.changed);
+    if (missing.some(({ why }) => why === "free") && process.isAccompanied(driven) && newStarts.begin()) {
+      log.warn("engine restarts to listen", { service: spec.serviceId, missing });
+      status.become("stopping", listenerWords(missing));
+      await launch(driven.driver, spec, applied ?? { restartCount: String(spec.restartCount), ...noHistory }, signals);
+      return;
     }
+    if (status.state === "running") return;
+    const words = await readiness.becomeRunning(driven, signals.changed);
+    if (words !== undefined) throw new Error(words);
   }
 
   /** For an engine that runs already: files that changed are read again, nothing is restarted. */
@@ -213,6 +205,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       log.info("engine adopted", { service: spec.serviceId, pid: process.status?.pid });
       try {
         await becomeReady({ driver, instance }, { isNew: false }, signals.changed);
+        await readiness.becomeRunning({ driver, instance }, signals.changed);
       } catch (error) {
         if (!process.isEmpty || signals.urgent.aborted) throw error;
         // It ended on its way up, perhaps for its settings: a start of our own finds out, and takes them back.
@@ -239,7 +232,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       return;
     }
     status.showsCertificate(certificate.authorityGeneration);
-    await observe({ driver, instance }, signals.changed);
+    await readiness.observe({ driver, instance }, signals.changed);
   }
 
   /** Never ahead of what is: "running" under these settings says that the engine took them. */
@@ -286,12 +279,12 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       }
       try {
         await refresh(driver, spec, before, signals);
+        const driven = drivenNow();
+        if (driven !== undefined) await listen(driven, spec, signals);
       } finally {
         tell(spec);
       }
     },
-    engine() {
-      return ready === undefined || ready.lifetime.aborted ? undefined : ready.driven;
-    },
+    engine: drivenNow,
   };
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import { measureDisk } from "../host/disk-space.ts";
 import { checkCollations } from "./collation-check.ts";
+import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
@@ -14,6 +15,8 @@ export interface ProbesDeps {
   readonly target: () => { driver: EngineDriver; instance: Instance } | undefined;
   readonly certificate: ServerCertificate;
   readonly memory: MemoryWatch;
+  /** The engine does not listen somewhere, and could by now. */
+  readonly onListenerFree: () => void;
 }
 
 /** Looks at the engine, its disk, its memory and its certificate, each in a loop of its own: one that hangs hides none of the others. */
@@ -29,11 +32,12 @@ const missesUntilUnhealthy = 2;
 /** With the look itself, and what it takes to tell, below the 15 s that users are promised. */
 const storageEveryMs = 10_000;
 const memoryEveryMs = 5_000;
+const listenersEveryMs = 10_000;
 const certificateEveryMs = 5_000;
 /** Libraries change with the image only; users may come to depend on one at any time. */
 const collationsEveryMs = 300_000;
 
-export function createProbes({ status, target, certificate, memory }: ProbesDeps): Probes {
+export function createProbes({ status, target, certificate, memory, onListenerFree }: ProbesDeps): Probes {
   let misses = 0;
   let wake = new AbortController();
 
@@ -63,6 +67,15 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
       const words = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
       status.checked({ name: "liveness", status: "unhealthy", reason: words });
     }
+  }
+
+  async function lookAtListeners(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine === undefined) return;
+    const missing = await missingListeners(engine, signal).catch(() => undefined);
+    if (missing === undefined || target() === undefined) return;
+    status.checked(listenerCheck(missing));
+    if (missing.some(({ why }) => why === "free")) onListenerFree();
   }
 
   async function lookAtDisk(signal: AbortSignal): Promise<void> {
@@ -112,6 +125,7 @@ export function createProbes({ status, target, certificate, memory }: ProbesDeps
     async run(signal) {
       await Promise.all([
         every(livenessEveryMs, lookAtEngine, signal),
+        every(listenersEveryMs, lookAtListeners, signal),
         every(storageEveryMs, lookAtDisk, signal),
         every(memoryEveryMs, lookAtMemory, signal),
         every(certificateEveryMs, lookAtCertificate, signal),

@@ -108,6 +108,9 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
   return observed.names === "verified" && observed.nodes.every((node) => nodeIsHealthy(service, node));
 }
 
+/** With one of them unhealthy there are clients that do not get in. */
+const neededChecks: ReadonlySet<string> = new Set(["liveness", "listener"]);
+
 function nodeIsHealthy(
   service: ManagedServiceObject,
   { machine, connected, instance, isCurrent }: ObservedNode,
@@ -116,7 +119,7 @@ function nodeIsHealthy(
   if (hasOtherImage(service, machine)) return false;
   if (instance.state !== "running" || !isHeldTo(service.spec.instanceGeneration, instance)) return false;
   if (Number(instance.restartCount) < service.spec.restartCount) return false;
-  return instance.checks.every((check) => check.name !== "liveness" || check.status !== "unhealthy");
+  return instance.checks.every(({ name, status }) => !neededChecks.has(name) || status !== "unhealthy");
 }
 
 /**

@@ -47,6 +47,7 @@ export function createClusterDriver(): EngineDriver {
       const content = JSON.stringify({ address, port, version, allowedCidrs, parameters });
       return [{ name: "cluster.json", content, mode: 0o640 }];
     },
+    listeners: ({ spec }) => [{ address: spec.address, port: spec.port }],
     async bootstrap(instance) {
       const directory = join(instance.paths.data, "cluster");
       if (existsSync(directory)) return;

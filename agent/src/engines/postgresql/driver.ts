@@ -1,3 +1,4 @@
+import { listenersOf } from "../engine-addresses.ts";
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -20,6 +21,7 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     software: (version) => `/usr/lib/postgresql/${version}`,
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
+    listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
     ready,

@@ -1,3 +1,4 @@
+import { listenersOf } from "../engine-addresses.ts";
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { bootstrap } from "./bootstrap.ts";
@@ -17,6 +18,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     software: () => "/usr",
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
+    listeners: listenersOf,
     bootstrap: (instance) => bootstrap(deps, instance),
     command,
     companions: (instance) => [listener(instance)],

@@ -8,22 +8,29 @@ import { type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
 
-/** Fresh from the engine, through a new session each time. A probe that fails is an answer. */
+/**
+ * Fresh from the engine, through a new session each time. A probe that fails is an answer. An engine whose listener does not
+ * answer is no more alive than one that takes no write: nobody gets in.
+ */
 export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
   const failed = (error: unknown): EngineCheck => {
     signal.throwIfAborted();
-    return bounded.aborted ? unhealthy("liveness", `no answer in ${probeMs} ms`) : verdict(error);
+    return bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : verdict(error);
   };
-  const [engine, listener] = await Promise.all([
+  const [engine, silence] = await Promise.all([
     withSession(instance, bounded, (session) => look(instance, session)).catch(failed),
     endForbiddenSessions(instance, bounded).then(
-      (): EngineCheck => ({ name: "listener", status: "healthy", reason: "" }),
-      () => unhealthy("listener", "nobody listens"),
+      () => [],
+      () => {
+        signal.throwIfAborted();
+        return [unhealthy("the listener does not answer")];
+      },
     ),
   ]);
-  if ("checks" in engine) return { ...engine, checks: [...engine.checks, listener] };
-  return { version: "", checks: [engine, listener], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+  if (!("checks" in engine))
+    return { version: "", checks: [engine], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+  return silence.length === 0 ? engine : { ...engine, checks: silence };
 }
 
 async function look(instance: Instance, session: Session): Promise<EngineObservation> {
@@ -48,7 +55,7 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
  * tries again each second and refuses further writes until then.
  */
 function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
-  if (info.get("aof_last_write_status") === "err") return unhealthy("liveness", "cannot write to disk");
+  if (info.get("aof_last_write_status") === "err") return unhealthy("cannot write to disk");
   return { name: "liveness", status: "healthy", reason: "" };
 }
 
@@ -64,14 +71,14 @@ function verdict(error: unknown): EngineCheck {
     return { name: "liveness", status: "degraded", reason: "too many clients" };
   }
   if (message.startsWith("MISCONF")) {
-    return unhealthy("liveness", message.includes("No space left") ? "disk full" : "cannot write to disk");
+    return unhealthy(message.includes("No space left") ? "disk full" : "cannot write to disk");
   }
-  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("liveness", "nobody listens");
-  return unhealthy("liveness", message);
+  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("nobody listens");
+  return unhealthy(message);
 }
 
-function unhealthy(name: string, reason: string): EngineCheck {
-  return { name, status: "unhealthy", reason };
+function unhealthy(reason: string): EngineCheck {
+  return { name: "liveness", status: "unhealthy", reason };
 }
 
 function parseInfo(text: string): Map<string, string> {
