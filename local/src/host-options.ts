@@ -1,8 +1,7 @@
-import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { resolve } from "node:path";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
-import { type HostProviderName, hostProviders, readProvider } from "./machine-host.ts";
-import { readPublicAddresses } from "./public-addresses.ts";
+import { readCommonOptions, readFlags } from "./flags.ts";
+import { type HostProviderName, hostProviders } from "./machine-host.ts";
 import { UserError } from "./user-error.ts";
 
 /** How this machine is to be a host of an installation whose controllers are elsewhere. */
@@ -36,41 +35,26 @@ export const hostUsage = [
   "`holdfast admin hosts add` makes the file. HOLDFAST_DATA, HOLDFAST_PROVIDER and HOLDFAST_INCUS_SOCKET are flags too.",
 ].join("\n");
 
+const flagNames = ["data", "join", "provider", "incus-socket", "listen", "address-block", "public-addresses"];
+
 /** Flags first, then the environment, then `.holdfast` in the checkout. Throws a UserError for what it does not know. */
 export function readHostOptions(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
   checkout: string,
 ): HostOptions {
-  const flags = parse(args);
-  const dataDir = resolve(flags["data"] ?? environment["HOLDFAST_DATA"] ?? join(checkout, ".holdfast"));
-  const named = flags["provider"] ?? environment["HOLDFAST_PROVIDER"];
-  const provider = named === undefined ? undefined : readProvider(named, hostProviders);
-  const incusSocket = flags["incus-socket"] ?? environment["HOLDFAST_INCUS_SOCKET"];
+  const flags = readFlags(args, flagNames, hostUsage);
+  const common = readCommonOptions(flags, environment, checkout, hostProviders);
   const { join: joinFile, listen, "address-block": addressBlock } = flags;
   if (listen !== undefined && !isEndpoint(listen)) throw new UserError(`--listen: ${listen} is not HOST:PORT`);
   if (addressBlock !== undefined && !/^127\.([1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/.test(addressBlock))
     throw new UserError(`--address-block: ${addressBlock} is not 127.N`);
-  const publicAddresses = readPublicAddresses(flags, environment);
   return {
-    dataDir,
+    ...common,
     ...(joinFile && { joinFile: resolve(joinFile) }),
-    ...(provider && { provider }),
-    ...(incusSocket && { incusSocket }),
     ...(listen && { listen }),
     ...(addressBlock && { addressBlock }),
-    ...(publicAddresses && { publicAddresses }),
   };
-}
-
-function parse(args: readonly string[]): Record<string, string | undefined> {
-  const names = ["data", "join", "provider", "incus-socket", "listen", "address-block", "public-addresses"];
-  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
-  try {
-    return parseArgs({ args: [...args], options }).values;
-  } catch (error) {
-    throw new UserError(`${error instanceof Error ? error.message : String(error)}\n${hostUsage}`);
-  }
 }
 
 function isEndpoint(text: string): boolean {

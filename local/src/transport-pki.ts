@@ -1,4 +1,4 @@
-import { randomBytes, webcrypto, X509Certificate as NodeCertificate } from "node:crypto";
+import { X509Certificate as NodeCertificate } from "node:crypto";
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import "reflect-metadata";
@@ -12,6 +12,7 @@ import {
   X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
+import { exportKey, importKey, newKeyPair, newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
 import { writeAtomically } from "./files.ts";
 
 /**
@@ -36,8 +37,6 @@ export interface TransportPkiDeps {
   readonly programOwner: number | undefined;
 }
 
-const keyAlgorithm = { name: "ECDSA", namedCurve: "P-256" };
-const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" };
 const dayMs = 86_400_000;
 const leafDays = 365;
 
@@ -72,7 +71,7 @@ function lastsUntil(certificate: string, time: number): boolean {
 }
 
 async function makeAuthority(files: TransportFiles, now: number): Promise<void> {
-  const keys = await newKeys();
+  const keys = await newKeyPair();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: newSerial(),
     name: "CN=Holdfast local transport",
@@ -97,7 +96,7 @@ async function makeLeaf(
   now: number,
 ): Promise<void> {
   const authorityPem = readFileSync(authority.certificate, "utf8");
-  const keys = await newKeys();
+  const keys = await newKeyPair();
   const certificate = await X509CertificateGenerator.create({
     serialNumber: newSerial(),
     subject: `CN=${name}`,
@@ -124,25 +123,4 @@ async function makeLeaf(
   writeAtomically(files.key, await exportKey(keys.privateKey), 0o600, owner);
   writeAtomically(files.certificate, certificate.toString("pem"), 0o644, owner);
   writeAtomically(files.ca, authorityPem, 0o644, owner);
-}
-
-function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(keyAlgorithm, true, ["sign", "verify"]) as Promise<webcrypto.CryptoKeyPair>;
-}
-
-async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", key)).toString("base64");
-  return `-----BEGIN PRIVATE KEY-----\n${der.replaceAll(/(.{64})/g, "$1\n")}\n-----END PRIVATE KEY-----\n`;
-}
-
-function importKey(pem: string): Promise<webcrypto.CryptoKey> {
-  const der = Buffer.from(pem.replaceAll(/-----[^-]*-----|\s/g, ""), "base64");
-  return webcrypto.subtle.importKey("pkcs8", der, keyAlgorithm, false, ["sign"]);
-}
-
-function newSerial(): string {
-  const bytes = randomBytes(16);
-  // Never negative and never with a leading zero, which tools print in different ways.
-  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
-  return bytes.toString("hex");
 }

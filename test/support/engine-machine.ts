@@ -8,7 +8,7 @@ import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
 import { runProgram } from "@holdfast/agent/host/run-program.ts";
 import { engineOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
 import { pemOf } from "@holdfast/controller/pki/authority-record.ts";
-import { exportKey, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import type { Program } from "@holdfast/image/catalogue.ts";
 import { dyingWithParent, inImage, type Launch } from "@holdfast/image/in-image.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";

@@ -1,7 +1,8 @@
 import { type Identity, identityUri } from "@holdfast/common/identity.ts";
 import type { KeyWithCertificate } from "@holdfast/controller/pki/authority.ts";
 import { pemOf } from "@holdfast/controller/pki/authority-record.ts";
-import { exportKey, issueAuthority, issueLeaf, type Leaf, newKeyPair } from "@holdfast/controller/pki/issue.ts";
+import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
+import { issueAuthority, issueLeaf, type Leaf } from "@holdfast/controller/pki/issue.ts";
 import { PublicKey } from "@peculiar/x509";
 
 /** An authority in memory, for tests of TLS without a store. */

@@ -3,12 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf, commitAndSee } from "../access/caller.ts";
 import { hashPurposes, type User } from "../access/credential/credential.ts";
 import type { Membership } from "../access/organization/membership.ts";
 import type { SetUps } from "../access/user/set-up.ts";
+import { requireFreeUsername } from "../access/user/username.ts";
 import { adminPage } from "../page/admin-page.ts";
 import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
@@ -56,9 +57,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
 
   const handlers: Handlers<typeof OperatorService> = {
     createOperator: async ({ username }, call) => {
-      if (username.startsWith("hfk_"))
-        throw invalid({ field: "username", code: "reserved", detail: "must not begin with hfk_, as keys do" });
-      if (users.get(username) !== undefined) throw new HoldfastError("NAME_TAKEN", `${username} is in use.`);
+      requireFreeUsername(username, users);
       const now = clock.now();
       const { password, passwordHash } = newPassword();
       const user: User = {

@@ -25,6 +25,12 @@ export class HostUnreachable extends Error {
   }
 }
 
+/** For users: why a start came to nothing, in the words of what went wrong; undefined when it left none. */
+export function startFailureSentence(words: string | undefined): string {
+  if (words === undefined) return "The machine ended while it was started. It is started again by itself.";
+  return `The machine could not be started: ${words}`;
+}
+
 /** Did the host's disk, or our share of it, have no room? */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");

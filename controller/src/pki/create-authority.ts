@@ -19,7 +19,8 @@ import {
 } from "./authority-record.ts";
 import { provenKey } from "./certificate-request.ts";
 import { identityUri } from "@holdfast/common/identity.ts";
-import { exportKey, importKey, issueAuthority, issueLeaf, type Leaf, newKeyPair, type Signer } from "./issue.ts";
+import { exportKey, importKey, newKeyPair } from "@holdfast/common/signing-key.ts";
+import { issueAuthority, issueLeaf, type Leaf, type Signer } from "./issue.ts";
 
 export interface AuthorityDeps {
   readonly store: Store;

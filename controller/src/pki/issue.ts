@@ -1,4 +1,4 @@
-import { randomBytes, webcrypto } from "node:crypto";
+import type { webcrypto } from "node:crypto";
 import "reflect-metadata";
 import {
   AuthorityKeyIdentifierExtension,
@@ -13,12 +13,10 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import { normalSerial } from "@holdfast/common/identity.ts";
+import { newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
 
 type CryptoKey = webcrypto.CryptoKey;
 type CryptoKeyPair = webcrypto.CryptoKeyPair;
-
-const keyAlgorithm = { name: "ECDSA", namedCurve: "P-256" };
-const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" };
 
 /** An authority that can sign, its key in memory. */
 export interface Signer {
@@ -38,23 +36,6 @@ export interface Leaf {
   readonly client: boolean;
   readonly notBefore: Date;
   readonly notAfter: Date;
-}
-
-/** A P-256 key that can leave memory. */
-export function newKeyPair(): Promise<CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(keyAlgorithm, true, ["sign", "verify"]) as Promise<CryptoKeyPair>;
-}
-
-/** PKCS #8 in PEM. */
-export async function exportKey(key: CryptoKey): Promise<string> {
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", key));
-  return `-----BEGIN PRIVATE KEY-----\n${(der.toString("base64").match(/.{1,64}/g) ?? []).join("\n")}\n-----END PRIVATE KEY-----\n`;
-}
-
-/** A key for signing that cannot leave memory again. */
-export function importKey(pem: string): Promise<CryptoKey> {
-  const der = Buffer.from(pem.replaceAll(/-----[^-]*-----|\s/g, ""), "base64");
-  return webcrypto.subtle.importKey("pkcs8", der, keyAlgorithm, false, ["sign"]);
 }
 
 /** A certificate authority's own certificate, signed by itself; it may sign leaves and no further authority. */
@@ -109,11 +90,4 @@ export async function issueLeaf(signer: Signer, leaf: Leaf): Promise<{ der: Uint
     ],
   });
   return { der: new Uint8Array(certificate.rawData), serial: normalSerial(serial) };
-}
-
-/** 126 random bits; the first byte is never zero and never negative, so that every tool prints it the same. */
-function newSerial(): string {
-  const bytes = randomBytes(16);
-  bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;
-  return bytes.toString("hex");
 }

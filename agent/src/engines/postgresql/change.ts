@@ -1,4 +1,5 @@
 import type { ChangeOptions, Instance } from "../engine-driver.ts";
+import { refusalOf } from "./refusal.ts";
 import { type Session, type SessionOptions, withSession } from "./session.ts";
 
 /** Bounds of the sessions of a change: it may wait for locks of users for as long as it may take at all. */
@@ -8,22 +9,22 @@ export function boundsOf({ withinMs = 30_000 }: ChangeOptions = {}): SessionOpti
 
 /**
  * As `withSession`, for a change of what the name says: one at a time. What an earlier call has left in the engine, because
- * its agent was killed or gave up, is over before this one looks.
+ * its agent was killed or gave up, is over before this one looks. Throws EngineRefused or EngineBusy for the engine's no.
  */
-export function withTurn<T>(
+export async function withTurn<T>(
   instance: Instance,
   name: string,
   signal: AbortSignal,
+  options: ChangeOptions | undefined,
   work: (session: Session) => Promise<T>,
-  options?: ChangeOptions,
 ): Promise<T> {
-  return withSession(
-    instance,
-    signal,
-    async (session) => {
-      await session.rows("SELECT pg_advisory_lock(hashtextextended($1, 0))", [name]);
-      return work(session);
-    },
-    boundsOf(options),
-  );
+  const inTurn = async (session: Session) => {
+    await session.rows("SELECT pg_advisory_lock(hashtextextended($1, 0))", [name]);
+    return work(session);
+  };
+  try {
+    return await withSession(instance, signal, inTurn, boundsOf(options));
+  } catch (error) {
+    throw refusalOf(error);
+  }
 }

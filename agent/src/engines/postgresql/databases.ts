@@ -2,10 +2,9 @@ import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { defaultDatabase } from "@holdfast/common/engine-catalogue/default-names.ts";
 import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type ChangeOptions, type DatabasesFacet, EngineRefused, type Instance } from "../engine-driver.ts";
+import { type DatabasesFacet, EngineRefused } from "../engine-driver.ts";
 import { isReserved } from "./layout.ts";
 import { withTurn } from "./change.ts";
-import { refusalOf } from "./refusal.ts";
 import { codeOf, identifier, type Session, withSession } from "./session.ts";
 
 export const databases: DatabasesFacet = {
@@ -21,7 +20,7 @@ export const databases: DatabasesFacet = {
     }),
 
   create: (instance, { name, owner, mark }, signal, options) =>
-    changing(instance, name, signal, options, async (session) => {
+    withTurn(instance, `database ${name}`, signal, options, async (session) => {
       if (isReserved(name) || name.startsWith("template"))
         throw new EngineRefused(`the name ${name} is the platform's`);
       if (isReserved(owner)) throw new EngineRefused(`there is no user ${owner}`);
@@ -38,7 +37,7 @@ export const databases: DatabasesFacet = {
 
   /** Ends the sessions in it. The default database stays: the service's connection names it. */
   drop: (instance, name, signal, options) =>
-    changing(instance, name, signal, options, async (session) => {
+    withTurn(instance, `database ${name}`, signal, options, async (session) => {
       if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
       if (isReserved(name) || name.startsWith("template")) return { existed: false };
       try {
@@ -51,7 +50,7 @@ export const databases: DatabasesFacet = {
     }),
 
   settled: (instance, name, mark, signal, options) =>
-    changing(instance, name, signal, options, async (session) => {
+    withTurn(instance, `database ${name}`, signal, options, async (session) => {
       const oid = isReserved(name) ? undefined : await numberOf(session, name);
       return { exists: oid !== undefined, marked: mark !== "" && oid === oidOf(mark) };
     }),
@@ -61,20 +60,6 @@ export const databases: DatabasesFacet = {
 async function numberOf(session: Session, name: string): Promise<number | undefined> {
   const rows = await session.rows<{ oid: string }>("SELECT oid::bigint FROM pg_database WHERE datname = $1", [name]);
   return rows[0] && Number(rows[0].oid);
-}
-
-async function changing<T>(
-  instance: Instance,
-  name: string,
-  signal: AbortSignal,
-  options: ChangeOptions | undefined,
-  work: (session: Session) => Promise<T>,
-): Promise<T> {
-  try {
-    return await withTurn(instance, `database ${name}`, signal, work, options);
-  } catch (error) {
-    throw refusalOf(error);
-  }
 }
 
 /**

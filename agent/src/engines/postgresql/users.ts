@@ -15,13 +15,12 @@ import {
 import { boundsOf, withTurn } from "./change.ts";
 import { groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
-import { refusalOf } from "./refusal.ts";
 import { identifier, literal, type Session, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) => withSession(instance, signal, listUsers),
   put: (instance, user, signal, options) =>
-    changing(instance, user.username, signal, options, (session) =>
+    withTurn(instance, `user ${user.username}`, signal, options, (session) =>
       putUser(session, user, instance.spec.version, options?.expected),
     ),
   drop: dropUser,
@@ -36,26 +35,12 @@ export const users: UsersFacet = {
       return { exists: role !== undefined, matches: role?.rolpassword === verifier };
     }),
   settled: (instance, username, verifier, signal, options) =>
-    changing(instance, username, signal, options, async (session) => {
+    withTurn(instance, `user ${username}`, signal, options, async (session) => {
       const [row] = isReserved(username) ? [] : await readRoles(session, "r.rolname = $1", [username]);
       if (row === undefined) return { exists: false, matches: false, role: "" };
       return { exists: true, matches: row.rolpassword === verifier, role: roleOf(row) };
     }),
 };
-
-async function changing<T>(
-  instance: Instance,
-  username: string,
-  signal: AbortSignal,
-  options: ChangeOptions | undefined,
-  work: (session: Session) => Promise<T>,
-): Promise<T> {
-  try {
-    return await withTurn(instance, `user ${username}`, signal, work, options);
-  } catch (error) {
-    throw refusalOf(error);
-  }
-}
 
 interface RoleRow {
   readonly rolname: string;
@@ -128,7 +113,7 @@ function dropUser(
   options?: ChangeOptions,
 ): Promise<{ existed: boolean }> {
   const name = identifier(username);
-  return changing(instance, username, signal, options, async (session) => {
+  return withTurn(instance, `user ${username}`, signal, options, async (session) => {
     if (username === defaultUser) throw new EngineRefused(`${defaultUser} owns the databases and cannot be dropped`);
     const [role] = isReserved(username)
       ? []

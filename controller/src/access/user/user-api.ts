@@ -12,6 +12,7 @@ import { equalHash } from "../equal-hash.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
 import { roleScopes } from "../scopes.ts";
 import { createdUser } from "./set-up.ts";
+import { requireFreeUsername } from "./username.ts";
 
 /** So many organizations are named to one who asks who they are. */
 const mostNamed = 200;
@@ -38,10 +39,8 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 
   const handlers: Handlers<typeof UserService> = {
     createUser: async ({ username }, call) => {
-      if (username.startsWith("hfk_"))
-        throw invalid({ field: "username", code: "reserved", detail: "must not begin with hfk_, as keys do" });
       const organizationId = organizationOf(call);
-      if (users.get(username) !== undefined) throw new HoldfastError("NAME_TAKEN", `${username} is in use.`);
+      requireFreeUsername(username, users);
       const now = clock.now();
       const { setup, token } = deps.setUps.begin(username);
       const user: User = {

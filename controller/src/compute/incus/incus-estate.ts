@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { namesIn } from "../host/atomic-file.ts";
 import { layoutOf } from "../host/machine-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isThereAlready } from "./incus-transport.ts";
+import { IncusError, unlessThere } from "./incus-transport.ts";
 import { machineIdOf } from "./instance-config.ts";
 import { unmountDisk } from "./mounted-disk.ts";
 
@@ -149,13 +149,5 @@ async function lookFor(
   } catch (error) {
     if (error instanceof IncusError && error.status === 404) return undefined;
     throw error;
-  }
-}
-
-async function unlessThere(made: Promise<unknown>): Promise<void> {
-  try {
-    await made;
-  } catch (error) {
-    if (!isThereAlready(error)) throw error;
   }
 }

@@ -8,7 +8,7 @@ import { ComputeFailure } from "../compute-failure.ts";
 import { readIfThere } from "../host/atomic-file.ts";
 import type { DirectoryLock } from "../host/directory-lock.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { IncusError, isForgotten, isThereAlready } from "./incus-transport.ts";
+import { IncusError, isForgotten, unlessThere } from "./incus-transport.ts";
 import { inside } from "./instance-config.ts";
 
 /** Node images as Incus has them: imported once from the same tree that the process provider uses. */
@@ -76,6 +76,7 @@ export function createIncusImages({ incus, lock, pool, log }: IncusImagesDeps): 
       await writeFile(join(directory, "rootfs", "etc", "resolv.conf"), resolvers, { mode: 0o644 });
       // Incus names images so as well.
       const digest = createHash("sha256");
+      // What an interrupted import has left counts.
       await unlessThere(incus.run("POST", "/1.0/images", signal, hashed(archiveOf(imageRoot, directory), digest)));
       const fingerprint = digest.digest("hex");
       await unpack(fingerprint, signal);
@@ -128,15 +129,6 @@ async function onceMoreIfForgotten<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!isForgotten(error)) throw error;
     return work();
-  }
-}
-
-/** What an interrupted import has left counts. */
-async function unlessThere(made: Promise<unknown>): Promise<void> {
-  try {
-    await made;
-  } catch (error) {
-    if (!isThereAlready(error)) throw error;
   }
 }
 

@@ -22,6 +22,15 @@ export function isThereAlready(error: unknown): boolean {
   );
 }
 
+/** Resolves when it was made, and when it is there already. */
+export async function unlessThere(made: Promise<unknown>): Promise<void> {
+  try {
+    await made;
+  } catch (error) {
+    if (!isThereAlready(error)) throw error;
+  }
+}
+
 /** Incus was started anew while it worked: what came of it is for whoever looks again, and no failure of what was asked. */
 export function isForgotten(error: unknown): boolean {
   return error instanceof IncusError && error.status === 410;

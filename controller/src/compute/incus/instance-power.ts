@@ -1,5 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import { ComputeFailure } from "../compute-failure.ts";
+import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { IncusError, isForgotten, isThereAlready } from "./incus-transport.ts";
 import { instanceName } from "./instance-config.ts";
@@ -87,11 +87,7 @@ export function createInstancePower(incus: IncusClient, clock: Clock): InstanceP
     const log = await incus.text(`/1.0/instances/${instanceName(id)}/logs/lxc.log`, signal).catch(() => "");
     const said = log.split("\n").find((line) => line.includes(" ERROR "));
     const words = said?.split(" - ").at(-1) ?? (isOwnCommand(error) ? undefined : error.message);
-    const sentence =
-      words === undefined
-        ? "The machine ended while it was started. It is started again by itself."
-        : `The machine could not be started: ${words}`;
-    return new ComputeFailure(sentence, { cause: error });
+    return new ComputeFailure(startFailureSentence(words), { cause: error });
   }
 
   return {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { readIfThere } from "../host/atomic-file.ts";
-import { launchMachine } from "./machine-launch.ts";
 import type { Layout } from "../host/machine-paths.ts";
 import { removeOldCode } from "./old-code.ts";
 import { codeInside, type Place } from "../host/place.ts";
 import { makingPaths } from "../host/spare-directory.ts";
+import { runProgram } from "./run-program.ts";
 import { stopMachine } from "./stop-machine.ts";
 
 /**
@@ -36,7 +36,6 @@ export interface MachineCodeDeps {
 
 /** What the code is made of, below the checkout. */
 const sources = ["agent", "common/src", "proto/gen"];
-const madeWithinMs = 120_000;
 /** Node keeps what it compiled apart for each user; what root compiled is right for all. */
 const compiledByRoot = /-0$/;
 
@@ -53,24 +52,18 @@ export function createMachineCode({ layout, place, log, removesOld = false }: Ma
       await mkdir(each, { recursive: true, mode: 0o755 });
     }
     const code = { directory: making, writable: true };
-    const { ended } = await launchMachine({
+    const { isolation } = place.abilities;
+    const root = {
       paths,
-      isolation: place.abilities.isolation,
-      root: { paths, image: imageRoot, place, disk: "directory", hasUser: false, code, groups: undefined },
-      uid: null,
-      grow: false,
-      command: ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", codeInside],
-      env: { PATH: "/usr/sbin:/usr/bin", LANG: "C.UTF-8", HOME: "/tmp" },
-      awaited: true,
-      prefix: ["chrt", "--idle", "0", "ionice", "--class", "3"],
-    });
-    const giveUp = AbortSignal.any([signal, AbortSignal.timeout(madeWithinMs)]);
-    const stop = () => void stopMachine(paths, 0);
-    giveUp.addEventListener("abort", stop, { once: true });
-    const status = await ended;
-    giveUp.removeEventListener("abort", stop);
-    await stopMachine(paths, 0);
-    giveUp.throwIfAborted();
+      image: imageRoot,
+      place,
+      disk: "directory",
+      hasUser: false,
+      code,
+      groups: undefined,
+    } as const;
+    const command = ["/bin/sh", "/holdfast/checkout/agent/make-code.sh", "/holdfast/node/node", codeInside];
+    const status = await runProgram({ paths, isolation, root, uid: null, command }, signal, log);
     if (status === 0) {
       for (const name of await readdir(making, { recursive: true })) await chmod(join(making, name), 0o755);
       await rename(making, directory);

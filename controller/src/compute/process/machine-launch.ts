@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { type FileHandle, open, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ComputeFailure } from "../compute-failure.ts";
+import { ComputeFailure, startFailureSentence } from "../compute-failure.ts";
 import type { Isolation } from "../host/host-abilities.ts";
 import { readIfThere } from "../host/atomic-file.ts";
 import { agentUidOf } from "../host/machine-number.ts";
@@ -105,12 +105,8 @@ function launchFailure(written: string): ComputeFailure {
     .findLast((line) => !line.startsWith("{"))
     ?.trim()
     .slice(0, wordsMax);
-  const sentence =
-    words === undefined
-      ? "The machine ended while it was started. It is started again by itself."
-      : `The machine could not be started: ${words}`;
   const tail = lines.slice(-linesKept).join("\n");
-  return new ComputeFailure(sentence, tail === "" ? {} : { cause: new Error(tail) });
+  return new ComputeFailure(startFailureSentence(words), tail === "" ? {} : { cause: new Error(tail) });
 }
 
 /** The machine's log, and where this start begins in it. */
