@@ -148,3 +148,19 @@ test("a listener's certificate is made anew before it ends", async () => {
   listener.close();
   short.close();
 });
+
+test("a listener's certificate that was made while the clock was a day ahead is made anew", async () => {
+  let aheadMs = 86_400_000;
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  const authority = await createAuthority({ ...deps, store, clock, lifetimes: { identityMs: 1_500 } });
+  const identity = { kind: "controller", id: "c-1" } as const;
+  const listener = await createRenewedIdentity({
+    ...{ authority, identity, clock, names: ["localhost"], addresses: [] },
+    log: silentLog,
+  });
+  aheadMs = 0;
+  expect(listener.current.notBefore.getTime()).toBeGreaterThan(clock.now());
+  await expect.poll(() => listener.current.notBefore.getTime()).toBeLessThan(clock.now());
+  listener.close();
+  authority.close();
+});

@@ -14,7 +14,10 @@ export interface RenewedIdentityDeps {
   readonly log: Log;
 }
 
-/** A certificate for a listener of this process that never ends: it is made anew after two thirds of its time. */
+/**
+ * A certificate for a listener of this process that never ends: it is made anew after two thirds of its time, and when the
+ * wall clock was put back to before its begin.
+ */
 export interface RenewedIdentity {
   readonly current: KeyWithCertificate;
   /** Calls back with each new certificate, and when the trust bundle changes. */
@@ -22,7 +25,8 @@ export interface RenewedIdentity {
   close(): void;
 }
 
-const longestWaitMs = 3_600_000;
+/** A clock that is put back, as a while after the host's start, is seen by then. */
+const longestWaitMs = 60_000;
 const retryMs = 5_000;
 
 export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<RenewedIdentity> {
@@ -46,7 +50,8 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
   }
 
   function renewWhenDue(): void {
-    if (clock.now() >= renewAt) void renew();
+    const now = clock.now();
+    if (now >= renewAt || now < current.notBefore.getTime()) void renew();
     else timer = schedule();
   }
 
