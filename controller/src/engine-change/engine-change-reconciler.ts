@@ -130,7 +130,8 @@ export function createEngineChangeWork(deps: EngineChangeDeps): Reconciled {
   ): Promise<Outcome> {
     const { object } = change;
     const waitedMs = deps.clock.now() - object.metadata.updatedAt;
-    if (waitedMs < afterMs) return again(afterMs - waitedMs, "try again");
+    // Less than nothing: the clock was put back.
+    if (waitedMs >= 0 && waitedMs < afterMs) return again(afterMs - waitedMs, "try again");
     const unit = deps.begin();
     unit.update("engine-change", change, {
       ...object,

@@ -34,7 +34,8 @@ export function planRemovals(
 }
 
 function waitMsOf(left: LeftSnapshot | undefined, now: number): number {
-  if (left === undefined) return 0;
+  // Tried at a time that is still to come: the clock was put back.
+  if (left === undefined || left.triedAt > now) return 0;
   return left.triedAt + Math.min(lastRetryMs, firstRetryMs * 2 ** (left.tries - 1)) - now;
 }
 
