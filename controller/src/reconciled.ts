@@ -164,6 +164,7 @@ function managedServices(deps: ReconciledDeps): Reconciled {
     names: createNameVerification(deps.askNames),
     maintenance: createServiceMaintenance({ ...deps, services, machines, hosts, operations, nodeImages, brake }),
     delivery: createInstanceDelivery(deps),
+    clockJumped: () => deps.holds.list().some(({ kind }) => kind === "clock"),
   });
   /** The service whose node a machine is. */
   const ownerOf = (machineId: string) => {

@@ -21,6 +21,8 @@ export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly maintenance: ServiceMaintenance;
   /** Do deletions by time wait now? */
   readonly held: () => boolean;
+  /** Did the wall clock jump, a while ago at the most? */
+  readonly clockJumped: () => boolean;
   readonly newId: () => string;
   readonly log: Log;
 }
@@ -122,7 +124,9 @@ async function writeStatus(
   const before = service.object;
   const now = deps.clock.now();
   const stored = await findOperation(deps.operations, before.status.operationId, signal);
-  const { after, operation, events } = advance(before, observed, stored?.object, now, deps.log);
+  const { after, operation, events } = advance(before, observed, stored?.object, now, deps.log, {
+    clockJumped: deps.clockJumped(),
+  });
   const unit = deps.begin();
   if (after.spec.trial?.sealed === true && before.spec.trial?.sealed !== true)
     await holdStill(service, observed, unit, deps);

@@ -29,13 +29,17 @@ import { announcementOf, serviceEvent } from "./service-events.ts";
 
 type Fault = { readonly code: string; readonly message: string };
 
-/** Pure: the service as it is now, its operation, and what there is to announce. */
+/**
+ * Pure: the service as it is now, its operation, and what there is to announce. `clockJumped`: a while ago, so that nobody
+ * knows for how long nothing moved, and nothing counts as stuck.
+ */
 export function advance(
   before: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject | undefined,
   now: number,
   log: Log,
+  { clockJumped = false }: { readonly clockJumped?: boolean } = {},
 ): { after: ManagedServiceObject; operation: OperationObject | undefined; events: NewEvent[] } {
   const events: NewEvent[] = [];
   let after: ManagedServiceObject = withStatus(before, {
@@ -44,8 +48,8 @@ export function advance(
     observedGeneration: isHealthy(before, observed) ? before.spec.instanceGeneration : before.status.observedGeneration,
   });
   after = withSeal(after, observed);
-  let current =
-    operation && withSnapshot(progressed(operation, progressOf(before, observed, operation), now), observed);
+  const progress = { ...progressOf(before, observed, operation), ...(clockJumped && { waits: true as const }) };
+  let current = operation && withSnapshot(progressed(operation, progress, now), observed);
   const unfit = trialFault(observed, current, now);
   if (current !== undefined && unfit !== undefined) {
     ({ after, operation: current } = takeBack(after, current, unfit, now));

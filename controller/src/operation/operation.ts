@@ -36,7 +36,10 @@ export interface OperationStatus {
   readonly step: string | null;
   readonly progressPct: number;
   readonly startedAt: number | null;
-  /** When it counts as stuck; each progress moves it on. Null when it is over, and while it waits for an operator. */
+  /**
+   * When it counts as stuck; each progress moves it on. Null when it is over, while it waits for an operator, and for a while
+   * after the clock jumped.
+   */
   readonly deadline: number | null;
   readonly finishedAt: number | null;
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -88,6 +91,8 @@ export function progressed(
 ): OperationObject {
   const { status } = operation;
   const progressPct = Math.min(99, Math.max(status.progressPct, progress.progressPct));
+  // A deadline that is further away was set before the clock was put back.
+  const isBeyond = status.deadline === null || status.deadline > now + stuckAfterMs;
   const moved = progress.mark !== status.mark || progressPct > status.progressPct;
   return touched(operation, now, {
     ...status,
@@ -95,7 +100,7 @@ export function progressed(
     step: progress.step,
     progressPct,
     startedAt: status.startedAt ?? now,
-    deadline: progress.waits ? null : moved || status.deadline === null ? now + stuckAfterMs : status.deadline,
+    deadline: progress.waits ? null : moved || isBeyond ? now + stuckAfterMs : status.deadline,
     mark: progress.mark,
   });
 }

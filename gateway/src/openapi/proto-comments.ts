@@ -185,7 +185,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.OperationService.ListOperations": "Operations of one service, newest first.",
   "holdfast.v1.Operation.type": "Of the service: \"create\", \"start\", \"stop\", \"restart\", \"configure\", \"maintenance\" or \"delete\". Beside these, of what is in its engine: \"create_user\", \"reset_password\", \"delete_user\", \"create_database\" or \"delete_database\".",
   "holdfast.v1.Operation.step": "What it is at, such as \"SetupServer\"; \"WaitForHost <name>\" while the machine's host does not answer.",
-  "holdfast.v1.Operation.deadline": "When it counts as stuck; absent while it waits for a host to answer.",
+  "holdfast.v1.Operation.deadline": "When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's clock jumped.",
   "holdfast.v1.Operation.snapshot": "Of maintenance that changes the image: what became of the snapshot of the data as they were before.",
   "holdfast.v1.DataSnapshotState.DATA_SNAPSHOT_STATE_TAKEN": "It is there, or was until the operation was over.",
   "holdfast.v1.DataSnapshotState.DATA_SNAPSHOT_STATE_NONE": "There is none, and the reason says why.",

@@ -26,8 +26,9 @@ export function trialFault(
   if (fault !== undefined) return fault;
   const reordered = operation?.spec.maintenance?.acceptsTextOrder === true ? undefined : orderFault(observed);
   if (reordered !== undefined) return reordered;
-  const lastProgress = deadline == null ? now : deadline - stuckAfterMs;
-  const isStuck = now - lastProgress > trialStepMs || now - (startedAt ?? now) > trialMs;
+  // Nobody knows for how long it has been at it.
+  if (deadline == null) return undefined;
+  const isStuck = now - (deadline - stuckAfterMs) > trialStepMs || now - (startedAt ?? now) > trialMs;
   return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
 }
 

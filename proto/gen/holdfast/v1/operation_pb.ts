@@ -70,7 +70,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   startedAt?: Timestamp | undefined;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer.
+   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's clock jumped.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
@@ -144,7 +144,7 @@ export type OperationJson = {
   startedAt?: TimestampJson;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer.
+   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's clock jumped.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
