@@ -21,7 +21,12 @@ const observed: ObservedService = {
 };
 const creation = newServiceObject();
 const maintenance = newOperation({
-  ...{ id: "op-1", serviceId: "service-1", organizationId: "org", type: "maintenance", instanceGeneration: 1, now: 0 },
+  id: "op-1",
+  serviceId: "service-1",
+  organizationId: "org",
+  type: "maintenance",
+  instanceGeneration: 1,
+  now: 0,
   maintenance: {
     updates: ["new"],
     automatic: false,

@@ -153,9 +153,12 @@ test("a listener's certificate that was made while the clock was a day ahead is 
   let aheadMs = 86_400_000;
   const clock = { ...systemClock, now: () => Date.now() + aheadMs };
   const authority = await createAuthority({ ...deps, store, clock, lifetimes: { identityMs: 1_500 } });
-  const identity = { kind: "controller", id: "c-1" } as const;
   const listener = await createRenewedIdentity({
-    ...{ authority, identity, clock, names: ["localhost"], addresses: [] },
+    authority,
+    identity: { kind: "controller", id: "c-1" },
+    names: ["localhost"],
+    addresses: [],
+    clock,
     log: silentLog,
   });
   aheadMs = 0;
