@@ -31,6 +31,8 @@ export interface KeeperClient {
   close(): void;
 }
 
+/** The states of one run. */
+const inTurn: readonly ComponentStatus["state"][] = ["running", "stopping", "empty"];
 const retryMs = 50;
 const longestWaitMs = 10_000;
 
@@ -50,6 +52,13 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
     for (const listener of listeners) listener(component);
   }
 
+  /** An answer was put together a moment before it was sent: what ended in that moment was told of before it. */
+  function isNews({ name, starts, state }: ComponentStatus): boolean {
+    const known = components.get(name);
+    if (known === undefined || starts !== known.starts) return starts > (known?.starts ?? -1);
+    return inTurn.indexOf(state) >= inTurn.indexOf(known.state);
+  }
+
   createInterface({ input: socket }).on("line", (line) => {
     const message = JSON.parse(line) as KeeperReply | KeeperEvent;
     if ("event" in message) {
@@ -63,7 +72,7 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
       asker?.reject(new Error(message.error));
       return;
     }
-    for (const component of message.components) components.set(component.name, component);
+    for (const component of message.components) if (isNews(component)) components.set(component.name, component);
     protocol = message.protocol ?? 1;
     asker?.resolve(message.gapMs === undefined ? {} : { gapMs: message.gapMs });
   });
