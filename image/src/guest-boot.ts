@@ -7,6 +7,7 @@ import { ImageImpossible } from "./image-impossible.ts";
 import { manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
 import { newestIn, setNewestIn } from "./newest-pointer.ts";
 import { openPackageArchive } from "./package-archive.ts";
+import { upstreamVersion } from "./package-set.ts";
 import { openPackageSource } from "./package-source.ts";
 
 const run = promisify(execFile);
@@ -43,10 +44,16 @@ export function newestGuestPath(imagesDir: string): string {
 }
 
 /** Undefined when it is not here. */
-function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
+export function openGuestBoot(imagesDir: string, id: string): GuestBoot | undefined {
   const directory = join(imagesDir, id);
   if (!isGuestBoot(id) || !existsSync(directory)) return undefined;
   return { id, kernel: join(directory, "kernel"), initramfs: join(directory, "initramfs") };
+}
+
+/** Version of its Linux, such as `6.12.48`; undefined where its manifest is not here. */
+export function linuxVersionIn(imagesDir: string, id: string): string | undefined {
+  const kernel = readManifest(imagesDir, id)?.packages.find(({ name }) => kernelPackage.test(name));
+  return kernel && upstreamVersion(kernel.version);
 }
 
 /** The newest, or undefined when it is not here. */
@@ -66,7 +73,7 @@ export async function ensureGuestBoot(options: MakeGuestOptions): Promise<GuestB
   return id !== undefined && isKept ? remakeGuestBoot(id, options) : makeNewestGuestBoot(options);
 }
 
-/** Makes one of the kernel that the mirror has now. Machines have it from their next start on. Throws ImageImpossible. */
+/** Makes one of the kernel that the mirror has now. Machines that are there keep theirs. Throws ImageImpossible. */
 export async function makeNewestGuestBoot(options: MakeGuestOptions): Promise<GuestBoot> {
   const { imagesDir, signal } = options;
   const source = await openPackageSource(join(imagesDir, "packages"));

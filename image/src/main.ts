@@ -15,7 +15,7 @@ const usage = `holdfast images [list]            the node images of this host: c
 holdfast images make [SUITE...]   makes the newest image of a suite where there is none (${suites.join(", ")}), or, as
                                   guest, the kernel that virtual machines boot from
 holdfast images update [SUITE...] makes a newer one of what the mirror has now; machines keep theirs until they are updated,
-                                  virtual machines boot from a newer kernel at their next start
+                                  virtual machines their kernel as well
 holdfast images remake IMAGE      makes the tree of an image again, out of the packages that are kept; needs no network
 holdfast images contents IMAGE    its packages, as CycloneDX in JSON
 holdfast images sweep [--dry-run] [--now]

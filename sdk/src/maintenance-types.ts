@@ -2,8 +2,11 @@ import type { Operation } from "./operation-types.ts";
 
 /** A day of the week, in UTC. */
 export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
-/** "engine_minor" brings another minor version, "image" newer packages, "restart" parameters that wait for one. */
-export type UpdateKind = "engine_minor" | "image" | "restart";
+/**
+ * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual machines,
+ * "restart" parameters that wait for one.
+ */
+export type UpdateKind = "engine_minor" | "image" | "guest_kernel" | "restart";
 
 /** Two hours of each week, from this hour on in UTC, in which updates may begin by themselves. */
 export interface MaintenanceWindow {
@@ -25,7 +28,7 @@ export interface PendingUpdateSummary {
 export interface PendingUpdate extends PendingUpdateSummary {
   readonly title: string;
   readonly description: string;
-  /** Engine version or image; null for a restart. */
+  /** Version of the engine or of the kernel, or else image or kernel; null for a restart. */
   readonly from: string | null;
   readonly to: string | null;
   readonly available_since: string;
@@ -54,4 +57,6 @@ export interface Maintenance {
   readonly operation: Operation | null;
   /** Why the platform begins nothing by itself at present. */
   readonly held: string | null;
+  /** Kernel that its virtual machines boot from; null where machines have none of their own. */
+  readonly guest_kernel: string | null;
 }

@@ -4,6 +4,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { type Hold, holdPrefix } from "@holdfast/controller/clock/holds.ts";
 import { type Collections, createCollections } from "@holdfast/controller/collections.ts";
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
+import type { MachineSpecObject } from "@holdfast/controller/machine/machine.ts";
 import { brakeRecordId } from "@holdfast/controller/maintenance/brake-record.ts";
 import { registerChanges } from "@holdfast/controller/maintenance/image-register.ts";
 import { createMaintenanceApi } from "@holdfast/controller/maintenance/maintenance-api.ts";
@@ -148,14 +149,18 @@ async function startMaintenanceGround() {
     },
 
     /** Services that run from an older image, in a window that opens on Sunday at three. */
-    async running(count = 1, change: Partial<ManagedServiceObject["status"]> = {}): Promise<string[]> {
+    async running(
+      count = 1,
+      change: Partial<ManagedServiceObject["status"]> = {},
+      machine: Partial<MachineSpecObject> = {},
+    ): Promise<string[]> {
       const unit = begin();
       const ids = Array.from({ length: count }, () => {
         const id = uuidv7();
         const metadata = { id, name: id, organizationId: "o" };
         const spec = { nodes: [nodeOf(id)], instanceGeneration: 3, maintenanceWindow: { day: 6, hour: 3 } };
         unit.create("managed-service", runningService(metadata, spec, { primaryNodeId: id, nodes: [], ...change }));
-        unit.create("machine", runningMachine(id, { image: "trixie-1", hostId: "a" }));
+        unit.create("machine", runningMachine(id, { image: "trixie-1", hostId: "a", ...machine }));
         return id;
       });
       await collections.reached(await unit.commit(), 30_000);

@@ -1,14 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { silentLog } from "@holdfast/common/log.ts";
-import type { MachineFacts } from "@holdfast/controller/compute/compute-provider.ts";
+import { guestLine, type MachineFacts } from "@holdfast/controller/compute/compute-provider.ts";
 import { planRemovals } from "@holdfast/controller/machine/left-snapshots.ts";
 import { mayNote, planSnapshot } from "@holdfast/controller/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/machine/machine.ts";
+import { chosenImages } from "@holdfast/controller/managed-service/trial/other-image.ts";
 import { snapshotFor } from "@holdfast/controller/managed-service/trial/trial-seal.ts";
 import { beginMaintenance } from "@holdfast/controller/maintenance/begin-maintenance.ts";
-import type { NodeImageObject } from "@holdfast/controller/maintenance/node-image.ts";
-import { type MaintenanceWorld, obstacleOf, pendingUpdates } from "@holdfast/controller/maintenance/pending-updates.ts";
+import { lineOf, type NodeImageObject } from "@holdfast/controller/maintenance/node-image.ts";
+import type { MaintenanceWorld } from "@holdfast/controller/maintenance/pending-update.ts";
+import { pendingUpdates } from "@holdfast/controller/maintenance/pending-updates.ts";
+import { obstacleOf } from "@holdfast/controller/maintenance/update-terms.ts";
 import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
 import {
@@ -34,12 +37,23 @@ export const faultsOfImages = [
   "keep the data",
 ] as const;
 
+/** What a newer kernel of a virtual machine may not do. */
+export const faultsOfKernels = ["start the machine", "connect", "keep the data"] as const;
+
 /** What does not work; all does that is not named. */
 interface Broken {
   readonly engine?: boolean;
   readonly machine?: boolean;
   readonly silent?: boolean;
   readonly image?: (typeof faultsOfImages)[number] | undefined;
+  readonly kernel?: (typeof faultsOfKernels)[number] | undefined;
+}
+
+/** What the service's machine is made from. */
+interface Made {
+  readonly image: "old" | "new";
+  /** Of a virtual machine. */
+  readonly guestKernel?: "guest-old" | "guest-new";
 }
 
 /** What users ask of a service. */
@@ -49,15 +63,24 @@ export const asks = ["start", "stop", "restart", "delete", "maintain"] as const 
 )[];
 type Ask = (typeof asks)[number];
 
-const hosts = [readyHost("a", {}, { imageIds: ["old", "new"] })];
-const images: NodeImageObject[] = ["old", "new"].map((id, index) => ({
-  metadata: { id, name: id, organizationId: "", generation: 1, createdAt: index, updatedAt: 0 },
-  spec: { engines: [{ engine: "postgresql", version: "17", engineVersion: `17.${index}` }], urgent: null },
-  status: { newestOf: index === 0 ? [] : ["postgresql 17"] },
-}));
+const hosts = [readyHost("a", {}, { imageIds: ["old", "new", "guest-old", "guest-new"] })];
+const images: NodeImageObject[] = [
+  imageWith("old", 0, { engine: "postgresql", version: "17", engineVersion: "17.0" }),
+  imageWith("new", 1, { engine: "postgresql", version: "17", engineVersion: "17.1" }),
+  imageWith("guest-old", 0, { ...guestLine, engineVersion: "6.12.0" }),
+  imageWith("guest-new", 1, { ...guestLine, engineVersion: "6.12.1" }),
+];
+
+function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engines"][number]): NodeImageObject {
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: age, updatedAt: 0 },
+    spec: { engines: [engine], urgent: null },
+    status: { newestOf: age === 0 ? [] : [lineOf(engine.engine, engine.version)] },
+  };
+}
 
 /** A small model of the machines, the agents and the zone, for the pure parts to act on. */
-export function createServiceWorld(broken: Broken = {}) {
+export function createServiceWorld(broken: Broken = {}, made: Made = { image: "old" }) {
   let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
     newServiceObject();
   let machine: MachineObject | undefined;
@@ -79,8 +102,11 @@ export function createServiceWorld(broken: Broken = {}) {
   let isChanging = false;
 
   /** Image that the machine runs from, as its provider has it. */
-  let placed = "old";
-  const fails = (what: Broken["image"]) => placed === "new" && broken.image === what;
+  let placed: string = made.image;
+  /** Kernel that it boots from. */
+  let booted: string | undefined = made.guestKernel;
+  const fails = (what: Broken["image"]) =>
+    (placed === "new" && broken.image === what) || (booted === "guest-new" && broken.kernel === what);
   const observed = (): ObservedService => {
     const connected = machine?.status.state === "running" && !isSilent && !fails("connect");
     const nodes = [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }];
@@ -120,7 +146,7 @@ export function createServiceWorld(broken: Broken = {}) {
     if (step.kind === "createMachine") {
       machine = {
         metadata: { ...current.metadata, id: node.id },
-        spec: { power: current.spec.power, image: "old" } as MachineObject["spec"],
+        spec: { power: current.spec.power, ...made } as MachineObject["spec"],
         status: {
           state: "pending",
           reason: "",
@@ -135,7 +161,7 @@ export function createServiceWorld(broken: Broken = {}) {
     else if (step.kind === "placeImage" && machine) {
       expect(machine.status.state).toBe("stopped");
       const snapshot = snapshotFor(current, machine);
-      machine = { ...machine, spec: { ...machine.spec, power: "on", image: current.spec.image, snapshot } };
+      machine = { ...machine, spec: { ...machine.spec, power: "on", ...chosenImages(current), snapshot } };
     } else if (step.kind === "dropSnapshot" && machine) {
       machine = { ...machine, spec: { ...machine.spec, snapshot: null } };
     } else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
@@ -168,7 +194,7 @@ export function createServiceWorld(broken: Broken = {}) {
     machine = secureData(machine);
     const { power } = machine.spec;
     // As machines do it: another image comes under one that is stopped, and acts at its start.
-    if (machine.status.state === "stopped") placed = machine.spec.image;
+    if (machine.status.state === "stopped") [placed, booted] = [machine.spec.image, machine.spec.guestKernel];
     const isBroken = broken.machine || (power === "on" && fails("start the machine"));
     const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
     const starts = machine.status.state === "stopped" && state === "running";
@@ -207,8 +233,8 @@ export function createServiceWorld(broken: Broken = {}) {
     /** As the API does it; what it refuses changes nothing. */
     maintain(acceptsTextOrder = false): void {
       if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
-      const image = machine?.spec.image ?? "";
-      const world: MaintenanceWorld = { images, hosts, image, instance, noSnapshots: "", now };
+      const { image = "", guestKernel = "" } = machine?.spec ?? {};
+      const world: MaintenanceWorld = { images, hosts, image, guestKernel, instance, noSnapshots: "", now };
       const updates = pendingUpdates(service, world);
       if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
       try {
@@ -233,6 +259,9 @@ export function createServiceWorld(broken: Broken = {}) {
     },
     get placed() {
       return placed;
+    },
+    get booted() {
+      return booted;
     },
     /** A look at the service; `machineWaits`: its machine has not moved since the one before. */
     round(elapsedMs: number, machineWaits = false): void {

@@ -15,10 +15,13 @@ export interface TestImages {
   other(options?: { readonly packed: boolean }): string;
   /** From now on this one is the newest. */
   renew(id: string): void;
+  /** Makes what guests boot from once more under another id, the newest from now on. Throws where there is none. */
+  otherGuest(): string;
   close(): void;
 }
 
 const otherId = "trixie-0000000000000001";
+const otherGuestId = "guest-0000000000000001";
 
 export function createTestImages(): TestImages {
   const imagesDir = mkdtempSync(join(tmpdir(), "holdfast-images-"));
@@ -54,6 +57,13 @@ export function createTestImages(): TestImages {
       writeFileSync(join(root, "etc", "other-image"), "");
       made = true;
       return otherId;
+    },
+    otherGuest() {
+      if (boot === undefined) throw new Error("nothing to boot from: run holdfast images make guest");
+      mkdirSync(join(imagesDir, otherGuestId));
+      for (const name of ["kernel", "initramfs"] as const) symlinkSync(boot[name], join(imagesDir, otherGuestId, name));
+      writeFileSync(newestGuestPath(imagesDir), otherGuestId);
+      return otherGuestId;
     },
     renew: (id) => writeFileSync(newestPath(imagesDir, "trixie"), id),
     close: () => rmSync(imagesDir, { recursive: true, force: true }),

@@ -2,14 +2,17 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { execFileSync } from "node:child_process";
 import type { IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
-import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { guestKey, instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Maintenance } from "../../sdk/src/index.ts";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { setFrozen } from "../faults/fault-ground.ts";
+import { type ChangingGuests, createChangingGuests } from "../support/changing-guests.ts";
 import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { type Attempt, makePlace } from "../support/network-place.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import type { OperationJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -21,15 +24,21 @@ const signal = new AbortController().signal;
 describe.skipIf(missing !== undefined)(
   `a PostgreSQL in a virtual machine of Incus${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
+    let guests: ChangingGuests;
     let platform: Platform;
     let services: Services;
     let main: RunningService;
     let incus: IncusClient;
 
     beforeAll(async () => {
+      guests = await createChangingGuests();
       platform = await startPlatform({
         flags: ["--provider", "incus"],
-        environment: { HOLDFAST_VM_PLANS: "tier-1", HOLDFAST_SAMPLE_INTERVAL_MS: "1000" },
+        environment: {
+          HOLDFAST_CACHE: guests.cache,
+          HOLDFAST_VM_PLANS: "tier-1",
+          HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
+        },
       });
       incus = openIncusOf(platform);
       services = createServices(platform);
@@ -41,6 +50,7 @@ describe.skipIf(missing !== undefined)(
     afterAll(async () => {
       await incus?.close();
       await platform?.remove();
+      guests?.close();
     });
 
     const machineId = () => main.service.nodes[0]?.id ?? "";
@@ -59,9 +69,37 @@ describe.skipIf(missing !== undefined)(
         { withinMs, describe: () => services.describe(main.service.id) },
       );
 
+    const instance = () =>
+      incus.call<{ type: string; config: Record<string, string> }>(
+        "GET",
+        `/1.0/instances/${instanceName(machineId())}`,
+        signal,
+      );
+    const maintenance = async () =>
+      expectStatus(await platform.rest.get<Maintenance>(`/managed-services/${main.service.id}/maintenance`), 200).json;
+    const pending = (kernel: string) =>
+      waitUntil(
+        `${kernel} is pending`,
+        async () => (await maintenance()).updates.find((update) => update.id === kernel),
+        {
+          describe: async () => JSON.stringify(await maintenance()),
+        },
+      );
+    const applied = async (kernel: string) => {
+      const path = `/managed-services/${main.service.id}/maintenance/apply`;
+      const { id } = expectStatus(await platform.rest.post<OperationJson>(path, { update_ids: [kernel] }), 202).json;
+      return waitUntil(
+        `${kernel} is applied or taken back`,
+        async () => {
+          const { json } = expectStatus(await platform.rest.get<OperationJson>(`/operations/${id}`), 200);
+          return json.finished_at === null ? undefined : json;
+        },
+        { withinMs: 2 * withinMs, describe: () => services.describe(main.service.id) },
+      );
+    };
+
     it("answers over TLS by its name, out of a guest with a kernel of its own", async () => {
-      const { type } = await incus.call<{ type: string }>("GET", `/1.0/instances/${instanceName(machineId())}`, signal);
-      expect(type).toBe("virtual-machine");
+      expect((await instance()).type).toBe("virtual-machine");
       const sql =
         "SELECT host(inet_server_addr()) AS at, (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS tls";
       const at = await addressOf(platform, main.connection.host);
@@ -130,6 +168,32 @@ describe.skipIf(missing !== undefined)(
       await settled("Stopped");
       await order("start");
       await settled("Running");
+      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+    });
+
+    it("boots from its own kernel until a newer one is applied, and from that again when the next does not start", async () => {
+      expect(await maintenance()).toMatchObject({ guest_kernel: guests.first, updates: [] });
+      await guests.choose(guests.good);
+      expect(await pending(guests.good)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
+      expect((await instance()).config[guestKey]).toBe(guests.first);
+      expect(await applied(guests.good)).toMatchObject({ status: "completed", error: null });
+      expect((await instance()).config[guestKey]).toBe(guests.good);
+      expect(await maintenance()).toMatchObject({ guest_kernel: guests.good, updates: [] });
+      expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
+
+      await guests.choose(guests.broken);
+      expect(await pending(guests.broken)).toMatchObject({ from: "98.1", to: "99.1" });
+      expect(await applied(guests.broken)).toMatchObject({
+        status: "failed",
+        error: { code: "taken_back_machine_failed", message: expect.stringContaining("Linux 98.1 again") },
+      });
+      expect((await instance()).config[guestKey]).toBe(guests.good);
+      const [update] = (await maintenance()).updates;
+      expect(update).toMatchObject({
+        id: guests.broken,
+        apply_at: null,
+        blocked_reason: expect.stringMatching(/taken back/),
+      });
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 

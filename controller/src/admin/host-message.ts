@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { guestLine } from "../compute/compute-provider.ts";
 import type { HostFacts, RootStorage } from "../compute/host/host-facts.ts";
 import { type HostObject, holdsServices } from "../host/host.ts";
 import type { MachineObject } from "../machine/machine.ts";
@@ -50,7 +51,9 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
       rootFreeBytes: BigInt(pools.reduce((all, { freeBytes }) => all + freeBytes, 0)),
       rootPromisedBytes: sum((machine) => machine.spec.rootBytes),
     }),
-    engines: status.images.filter(({ available }) => available).map(({ engine, version }) => `${engine} ${version}`),
+    engines: status.images
+      .filter(({ available, engine }) => available && engine !== guestLine.engine)
+      .map(({ engine, version }) => `${engine} ${version}`),
     machines: owned.length,
     waitingMachines: here.length - owned.length,
     createdAt: timestampFromMs(metadata.createdAt),

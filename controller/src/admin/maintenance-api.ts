@@ -12,8 +12,9 @@ import { auditOf } from "../access/caller.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "../maintenance/maintenance-world.ts";
 import type { NodeImageObject, NodeImageSpec } from "../maintenance/node-image.ts";
 import { type AwaitedImage, missingOn } from "../maintenance/image-offer.ts";
-import { awaitedImage, pendingUpdates } from "../maintenance/pending-updates.ts";
+import { awaitedImages, pendingUpdates } from "../maintenance/pending-updates.ts";
 import type { HostObject } from "../host/host.ts";
+import type { RefusedImage } from "../managed-service/maintenance-memory.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import { isOver, type OperationObject } from "../operation/operation.ts";
 import { adminPage } from "../page/admin-page.ts";
@@ -43,8 +44,9 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     let from = 0;
     let takenBack = 0;
     for (const { object } of services.values()) {
-      if (maintenanceWorld(object, deps, 0).image === metadata.id) from += 1;
-      if (object.status.maintenance.refused?.image === metadata.id) takenBack += 1;
+      const { image, guestKernel } = maintenanceWorld(object, deps, 0);
+      if (image === metadata.id || guestKernel === metadata.id) from += 1;
+      if (refusedOf(object).some((one) => one.image === metadata.id)) takenBack += 1;
     }
     return {
       id: metadata.id,
@@ -81,17 +83,18 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     });
 
   function shownService(service: ManagedServiceObject, now: number): MessageInitShape<typeof ServiceMaintenanceSchema> {
-    const { metadata, status } = service;
+    const { metadata } = service;
     const world = maintenanceWorld(service, deps, now);
     const updates = pendingUpdates(service, world);
     const times = updates.flatMap(({ applyAt }) => (applyAt === null ? [] : [applyAt]));
     const operation = maintenanceOf(service);
-    const { refused } = status.maintenance;
-    const awaited = awaitedImage(service, world);
+    const refused = refusedOf(service);
+    const awaited = awaitedImages(service, world);
     return {
       serviceId: metadata.id,
       organizationId: metadata.organizationId,
       image: world.image,
+      guestKernel: world.guestKernel,
       updateIds: updates.map(({ id }) => id),
       urgent: updates.some(({ urgent }) => urgent),
       blockedReason: updates.find(({ blocked }) => blocked !== null)?.blocked ?? "",
@@ -103,8 +106,10 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       }),
       snapshot: snapshotOf(service),
       leftSnapshotReason: leftSnapshotOf(service)?.reason ?? "",
-      ...(awaited && { awaitedImage: awaited.image.metadata.id, awaitedReason: awaitedReason(awaited) }),
-      ...(refused && { takenBack: refused.image, takenBackReason: refused.message }),
+      awaitedImage: awaited[0]?.image.metadata.id ?? "",
+      awaitedReason: awaited.map(awaitedReason).join(" "),
+      takenBack: refused.map(({ image }) => image).join(", "),
+      takenBackReason: [...new Set(refused.map(({ message }) => message))].join(" "),
     };
   }
 
@@ -136,17 +141,22 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     listMaintenance: async ({ page }, call) => {
       const now = clock.now();
       const isOfNote = (service: ManagedServiceObject) => {
-        const { refused } = service.status.maintenance;
-        if (refused !== null || maintenanceOf(service) !== undefined || snapshotOf(service) !== "") return true;
+        if (refusedOf(service).length > 0 || maintenanceOf(service) !== undefined || snapshotOf(service) !== "")
+          return true;
         if (leftSnapshotOf(service) !== undefined) return true;
         const world = maintenanceWorld(service, deps, now);
-        return pendingUpdates(service, world).length > 0 || awaitedImage(service, world) !== undefined;
+        return pendingUpdates(service, world).length > 0 || awaitedImages(service, world).length > 0;
       };
       const { items, ...next } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
       return { services: items.map((service) => shownService(service, now)), ...next };
     },
   };
   return serve(MaintenanceService, handlers);
+}
+
+/** Image and kernel that were tried on it last and taken back. */
+function refusedOf({ status: { maintenance } }: ManagedServiceObject): RefusedImage[] {
+  return [maintenance.refused, maintenance.refusedGuestKernel].filter((refused) => refused != null);
 }
 
 /** For operators: why the service does not get it, and what to do. */

@@ -27,12 +27,14 @@ export interface ComputeProvider {
   watch(onChange: (machineId: string) => void): { close(): void };
   /** Can the host take a machine of this size now? A refusal has the figure. */
   admit(spec: MachineSpec, signal: AbortSignal): Promise<Admission>;
-  /** Engine versions that can run here; a missing one says why. */
+  /** Engine versions that can run here; a missing one says why. Beside them the kernel that new virtual machines boot from. */
   images(signal: AbortSignal): Promise<ImageFacts[]>;
   /** Where machines have networks of their own: who may reach them. Absent where only engines can tell. */
   readonly edge?: MachineEdge;
   /** Copies of data disks as they were. Absent where there are none whatever the disk; a host may have them for some disks. */
   readonly snapshots?: MachineSnapshots;
+  /** Kernels of virtual machines. Absent where there are none. */
+  readonly guestKernels?: GuestKernels;
   /** Where machines have networks of their own: the way to those of other hosts. Absent where there is none to keep. */
   readonly paths?: HostPaths;
 }
@@ -72,6 +74,15 @@ export interface MachineSnapshots {
   restore(machineId: string, name: string, starts: number, signal: AbortSignal): Promise<void>;
   /** Nothing happens when it is gone. */
   remove(machineId: string, name: string, signal: AbortSignal): Promise<void>;
+}
+
+/** What virtual machines boot from, each from its own. */
+export interface GuestKernels {
+  /**
+   * Has the machine boot from this one; acts at the next start, whoever asks for it. Throws ComputeFailure for a kernel that is
+   * not there, and for a machine that has none of its own.
+   */
+  replace(machineId: string, kernel: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Rules at the edge of all machines of a provider. What no rule allows is denied. */
@@ -130,6 +141,8 @@ export interface MachineSpec {
   readonly version: string;
   /** Id of the image, such as `trixie-3f2a9c0d51e78b64`; absent: the newest that is made with engine and version. */
   readonly image?: string;
+  /** Id of the kernel of a virtual machine, such as `guest-3f2a9c0d51e78b64`; absent: the newest. */
+  readonly guestKernel?: string;
   /**
    * Made before anybody wants it: it takes only what the host can spare, and may be refused or delayed (ComputePending) where
    * one that is wanted would not be.
@@ -149,6 +162,8 @@ export interface MachineFacts {
   readonly plan: MachinePlan;
   /** Id of the image that it runs from, or runs from at its next start; empty where engines of the host run. */
   readonly image: string;
+  /** Id of the kernel that it boots from, or boots from at its next start; absent for one that has none of its own. */
+  readonly guestKernel?: string;
   /** False only when no engine can ever have written there. */
   readonly hasData: boolean;
   /** Raised by one for each start, so that a restart is seen. */
@@ -168,6 +183,12 @@ export interface Enrollment {
 }
 
 export type Admission = { readonly admitted: true } | { readonly admitted: false; readonly reason: string };
+
+/**
+ * What virtual machines boot from is told among images, beside those of engines, under these names: it is offered, replaced and
+ * taken back as they are.
+ */
+export const guestLine = { engine: "linux", version: "guest" } as const;
 
 export interface ImageFacts {
   readonly engine: string;

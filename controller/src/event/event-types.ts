@@ -117,7 +117,7 @@ export const eventDefinitions = {
     data: {
       ...serviceData,
       update_id: { type: "string", meaning: "the update" },
-      kind: { type: "string", meaning: "`engine_minor`, `image` or `restart`" },
+      kind: { type: "string", meaning: "`engine_minor`, `image`, `guest_kernel` or `restart`" },
       title: { type: "string", meaning: "what it is, for people" },
       urgent: { type: "boolean", meaning: "it waits for the window no longer than its notice" },
       apply_at: { type: "time", meaning: "when it begins unless it is applied before" },

@@ -55,6 +55,11 @@ const ofImage = (power: "on" | "off", image: string): MachineObject => {
   return { ...object, spec: { ...object.spec, image } };
 };
 
+const ofKernel = (power: "on" | "off", guestKernel?: string): MachineObject => {
+  const object = machine(power);
+  return { ...object, spec: { ...object.spec, kind: "virtual_machine", ...(guestKernel && { guestKernel }) } };
+};
+
 const unowned = (): MachineObject => {
   const object = machine("on");
   return { ...object, spec: { ...object.spec, owner: null } };
@@ -98,6 +103,12 @@ describe("the plan of a machine", () => {
     ["puts another image under what is about to be started", ofImage("on", "trixie-2"), observed(stopped),          ["replaceImage", "start"]],
     ["but not under what stays off",                ofImage("off", "trixie-2"), observed(stopped),                  []],
     ["nor under what runs",                     ofImage("on", "trixie-2"), observed(running),                   []],
+    ["notes the kernel that a virtual machine booted from", ofKernel("on"), observed({ ...running, guestKernel: "guest-1" }), ["keepGuestKernel"]],
+    ["has a virtual machine boot from another kernel at its start", ofKernel("on", "guest-2"), observed({ ...stopped, guestKernel: "guest-1" }), ["replaceGuestKernel", "start"]],
+    ["and from the one that it has without a word", ofKernel("on", "guest-1"), observed({ ...stopped, guestKernel: "guest-1" }), ["start"]],
+    ["but leaves alone the kernel of what stays off", ofKernel("off", "guest-2"), observed({ ...stopped, guestKernel: "guest-1" }), []],
+    ["and of what runs",                            ofKernel("on", "guest-2"), observed({ ...running, guestKernel: "guest-1" }), []],
+    ["has no kernel to give to a machine without one", ofKernel("on", "guest-2"), observed(stopped),                 ["start"]],
     ["makes what is to wait for an owner",          unowned(),            observed(undefined),                       ["create", "start"]],
     ["makes that only after what is somebody's",    unowned(),            observed(undefined, { atWorkMs: 1 }),      []],
     ["starts what is somebody's at once",           machine("on"),        observed(stopped, { atWorkMs: 1 }),        ["start"]],

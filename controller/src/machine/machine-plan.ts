@@ -33,8 +33,10 @@ export type MachineStep =
   | RemovalStep
   /** Acts at the start that follows. */
   | { readonly kind: "replaceImage"; readonly image: string }
+  | { readonly kind: "replaceGuestKernel"; readonly guestKernel: string }
   /** Notes which image the provider chose. */
   | { readonly kind: "keepImage"; readonly image: string }
+  | { readonly kind: "keepGuestKernel"; readonly guestKernel: string }
   | { readonly kind: "start" }
   /** A running machine gets a new enrolment: what it has is not taken any more. */
   | { readonly kind: "enroll" }
@@ -103,7 +105,8 @@ function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlan
 }
 
 /** What was made ahead has the size of nobody in particular. */
-function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: MachineFacts): MachineStep[] {
+function fit({ spec }: MachineObject, facts: MachineFacts): MachineStep[] {
+  const { diskBytes, plan, image, state } = facts;
   const steps: MachineStep[] = [];
   if (diskBytes < spec.diskBytes) steps.push({ kind: "growDisk", diskBytes: spec.diskBytes });
   const isOtherSize = plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes;
@@ -115,7 +118,15 @@ function fit({ spec }: MachineObject, { diskBytes, plan, image, state }: Machine
   const isOther = spec.image !== "" && image !== "" && image !== spec.image;
   // One that stays off may be given a third one before it starts; an image that is not there must not keep it from being off.
   if (isOther && state === "stopped" && spec.power === "on") steps.push({ kind: "replaceImage", image: spec.image });
-  return steps;
+  return [...steps, ...fitKernel(spec, facts)];
+}
+
+/** As with the image. A machine that tells of none has none of its own, or is half lost. */
+function fitKernel(spec: MachineObject["spec"], { guestKernel = "", state }: MachineFacts): MachineStep[] {
+  const { guestKernel: wanted = "" } = spec;
+  if (guestKernel === "" || guestKernel === wanted) return [];
+  if (wanted === "") return [{ kind: "keepGuestKernel", guestKernel }];
+  return state === "stopped" && spec.power === "on" ? [{ kind: "replaceGuestKernel", guestKernel: wanted }] : [];
 }
 
 /** At once after the first death, then 1 s, 2 s, 4 s, up to a minute after the last one. */

@@ -3,6 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
 import { ComputeFailure } from "../compute/compute-failure.ts";
 import type { ComputeProvider, MachineFacts, MachineSpec } from "../compute/compute-provider.ts";
+import { requireGuestKernels } from "../compute/require-guest-kernels.ts";
 import { mintEnrollment } from "../pki/enrollment-token.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
@@ -76,8 +77,12 @@ export async function performMachineStep(
       return removeSnapshot(id, step.name, deps, signal);
     case "replaceImage":
       return provider.replaceImage(id, step.image, signal);
+    case "replaceGuestKernel":
+      return requireGuestKernels(provider).replace(id, step.guestKernel, signal);
     case "keepImage":
-      return keepImage(id, step.image, deps, signal);
+      return keep(id, "image", step.image, deps, signal);
+    case "keepGuestKernel":
+      return keep(id, "guestKernel", step.guestKernel, deps, signal);
     case "start":
       return start(id, "startOrdered", deps, signal);
     case "enroll":
@@ -147,13 +152,19 @@ async function start(
   await provider.start(id, { installationId, controllers, caFingerprint: deps.caFingerprint(), token }, signal);
 }
 
-/** The image that a machine was made from is its own from then on, also when it is made again. */
-async function keepImage(id: string, image: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
+/** The image and the kernel that a machine was made from are its own from then on, also when it is made again. */
+async function keep(
+  id: string,
+  what: "image" | "guestKernel",
+  chosen: string,
+  deps: MachineStepDeps,
+  signal: AbortSignal,
+): Promise<void> {
   await retryConflict(signal, async () => {
     const before = await deps.machines.fresh(id, signal);
-    if (before === undefined || before.object.spec.image !== "") return;
+    if (before === undefined || (before.object.spec[what] ?? "") !== "") return;
     const unit = deps.begin();
-    unit.update("machine", before, { ...before.object, spec: { ...before.object.spec, image } });
+    unit.update("machine", before, { ...before.object, spec: { ...before.object.spec, [what]: chosen } });
     await unit.commit(signal);
   });
 }
@@ -179,6 +190,7 @@ async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): P
 
 function providerSpec({ metadata, spec }: MachineObject, installationId: string): MachineSpec {
   const { vcpu, memoryBytes, rootBytes, diskBytes, zone, storageTier, engine, version, hostId, image, kind } = spec;
+  const { guestKernel = "" } = spec;
   return {
     id: metadata.id,
     ...(hostId !== null && { hostId }),
@@ -191,6 +203,7 @@ function providerSpec({ metadata, spec }: MachineObject, installationId: string)
     version,
     ...(kind !== undefined && { kind }),
     ...(image !== "" && { image }),
+    ...(guestKernel !== "" && { guestKernel }),
     ...(spec.owner === null && { ahead: true }),
   };
 }

@@ -18,6 +18,8 @@ export interface MachineSpecObject {
   readonly version: string;
   /** Id of the node image; empty as long as none was chosen, which the provider does when it makes the machine. */
   readonly image: string;
+  /** Id of the kernel that a virtual machine boots from; absent for containers, and as long as none was chosen, as with images. */
+  readonly guestKernel?: string;
   readonly vcpu: number;
   readonly memoryBytes: number;
   /** Of its root, where it has one of its own; it only grows. */

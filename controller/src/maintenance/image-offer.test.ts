@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { readyHost } from "../../../test/support/ready-host.ts";
+import { guestLine } from "../compute/compute-provider.ts";
 import type { HostObject } from "../host/host.ts";
 import { imageOffer, missingOn } from "./image-offer.ts";
 import { lineOf, type NodeImageObject } from "./node-image.ts";
@@ -79,4 +80,17 @@ test("the newest image of all is missed by those that have its engine without it
   const hosts = [host("b", "t-1"), host("a", "t-2"), host("c", "t-0"), otherEngine, destroyed, host("n")];
   expect(missingOn(newer, [older, newer], hosts)).toEqual(["b", "c"]);
   expect(missingOn(older, [older, newer], hosts)).toEqual([]);
+});
+
+test("the newest kernel is missed by hosts of virtual machines, and by no other", () => {
+  const kernel = (id: string, madeAt: number): NodeImageObject => ({
+    ...image(id, { madeAt }),
+    spec: { engines: [{ ...guestLine, engineVersion: "6.12.48" }], madeAt, urgent: null },
+    status: { newestOf: [lineOf(guestLine.engine, guestLine.version)] },
+  });
+  const kernels = [kernel("guest-1", 1), kernel("guest-2", 2)];
+  const ofGuests = (id: string, guest: string) =>
+    readyHost(id, {}, { imageIds: [guest] }, { images: [{ ...guestLine, available: true, image: guest }] });
+  const hosts = [host("containers", "t-1"), ofGuests("b", "guest-1"), ofGuests("a", "guest-2")];
+  expect(missingOn(kernel("guest-2", 2), kernels, hosts)).toEqual(["b"]);
 });

@@ -2,7 +2,7 @@ import { hasImage } from "../host/host-images.ts";
 import type { HostObject } from "../host/host.ts";
 import { engineVersionIn, lineOf, type NodeImageObject } from "./node-image.ts";
 
-/** What machines of one engine and version on these hosts can run from, by what the hosts told last. */
+/** What machines of one engine and version on these hosts can run from, or virtual ones boot from, by what the hosts told last. */
 export interface ImageOffer {
   /** The newest that each of the hosts can give, if it is another than the one that they run from, and not older. */
   readonly image: NodeImageObject | undefined;
@@ -18,14 +18,15 @@ export interface AwaitedImage {
   readonly missingOn: readonly string[];
 }
 
-interface Line {
+/** An engine in one of its versions, or the kernel of virtual machines (guestLine). */
+export interface ImageLine {
   readonly engine: string;
   readonly version: string;
 }
 
 /** Pure: all machines of a service run from one image, so only what every one of their hosts has is offered. */
 export function imageOffer(
-  line: Line,
+  line: ImageLine,
   current: string,
   images: readonly NodeImageObject[],
   hosts: readonly HostObject[],
@@ -54,12 +55,12 @@ export function missingOn(
     .sort();
 }
 
-function isOf(a: Line, b: Line): boolean {
+function isOf(a: ImageLine, b: ImageLine): boolean {
   return a.engine === b.engine && a.version === b.version;
 }
 
 function awaitedOf(
-  line: Line,
+  line: ImageLine,
   best: NodeImageObject | undefined,
   newest: NodeImageObject | undefined,
   hosts: readonly HostObject[],
@@ -77,13 +78,13 @@ function sinceOf(image: NodeImageObject | undefined, hosts: readonly HostObject[
 }
 
 /** Images that are the newest of some host, as new machines get them. */
-function newestFirst(line: Line, images: readonly NodeImageObject[]): NodeImageObject[] {
+function newestFirst(line: ImageLine, images: readonly NodeImageObject[]): NodeImageObject[] {
   const name = lineOf(line.engine, line.version);
   return images.filter(({ status }) => status.newestOf.includes(name)).sort(byAge(line));
 }
 
 /** The newer one first. Of two that do not differ in what is known of them, the one that was seen later is newer. */
-function byAge(line: Line): (a: NodeImageObject, b: NodeImageObject) => number {
+function byAge(line: ImageLine): (a: NodeImageObject, b: NodeImageObject) => number {
   return (a, b) => {
     if (isOlder(a, b, line)) return 1;
     if (isOlder(b, a, line)) return -1;
@@ -92,7 +93,7 @@ function byAge(line: Line): (a: NodeImageObject, b: NodeImageObject) => number {
 }
 
 /** Is it certain that `a` is older: by its engine's version, or else by when it was made first? */
-function isOlder(a: NodeImageObject, b: NodeImageObject, { engine, version }: Line): boolean {
+function isOlder(a: NodeImageObject, b: NodeImageObject, { engine, version }: ImageLine): boolean {
   const [one, other] = [engineVersionIn(a, engine, version), engineVersionIn(b, engine, version)];
   const versions = one === "" || other === "" ? 0 : compareVersions(one, other);
   if (versions !== 0) return versions < 0;

@@ -21,6 +21,13 @@ test("an image is added once, with its engines and since when it is there", () =
   expect(registerChanges(first, known ? [known] : [], new Set(), 2)).toEqual({ added: [], changed: [], gone: [] });
 });
 
+test("a kernel of virtual machines is an image of its own line", () => {
+  const [kernel] = registerChanges([offer("linux", "guest", "guest-1", "6.12.48")], [], new Set(), 1).added;
+  expect(kernel).toMatchObject({ metadata: { id: "guest-1" }, status: { newestOf: ["linux guest"] } });
+  const newer = [offer("linux", "guest", "guest-2", "6.12.57")];
+  expect(registerChanges(newer, kernel ? [kernel] : [], new Set(["trixie-1", "guest-1"]), 2).gone).toEqual([]);
+});
+
 test("engines of the host, and images that are not made, are none", () => {
   const host = [{ engine: "postgresql", version: "17", available: true }];
   const missing = [{ ...first[0], available: false, engine: "postgresql", version: "17" }];

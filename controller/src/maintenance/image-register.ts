@@ -26,7 +26,7 @@ export interface ImageRegisterDeps {
 }
 
 /**
- * Keeps the node images that are the newest of some host in the store, so that all controllers see the same ones and since when.
+ * Keeps the node images, and the kernels of virtual machines, that are the newest of some host in the store, so that all controllers see the same ones and since when.
  * What a host that does not answer told last still holds.
  */
 export function createImageRegister(deps: ImageRegisterDeps): Reconciled {
@@ -35,7 +35,9 @@ export function createImageRegister(deps: ImageRegisterDeps): Reconciled {
     const present = [...hosts.values()].filter(({ object }) => object.spec.destroyedAt === null);
     const facts = present.flatMap(({ object }) => object.status.images);
     const known = [...nodeImages.values()];
-    const used = new Set([...machines.values()].map(({ object }) => object.spec.image));
+    const used = new Set(
+      [...machines.values()].flatMap(({ object: { spec } }) => [spec.image, spec.guestKernel ?? ""]),
+    );
     const { added, changed, gone } = registerChanges(
       facts,
       known.map(({ object }) => object),

@@ -1,7 +1,9 @@
+import { UpdateKind } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
 import { call, hourMs, maintenanceGround } from "../../../test/support/maintenance-ground.ts";
+import { guestLine } from "../compute/compute-provider.ts";
 import { requestVerb } from "../managed-service/service-verbs.ts";
 import { registerChanges } from "./image-register.ts";
 
@@ -25,6 +27,51 @@ test("parameters that wait are a restart", async () => {
   await ground.apply(id, "restart");
   expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", instanceGeneration: 4, restartCount: 1 });
 });
+
+test("a newer kernel of virtual machines is listed once their host has it, and applied alone or with an image", async () => {
+  const isVirtual = { kind: "virtual_machine", guestKernel: "guest-1" } as const;
+  const [alone = "", both = ""] = await ground.running(2, {}, isVirtual);
+  const update = async (id: string) => (await ground.api().getMaintenance({ serviceId: id }, call)).updates;
+  expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
+  const facts = { ...guestLine, available: true, image: "guest-2", engineVersion: "6.12.57" };
+  const unit = ground.begin();
+  for (const kernel of registerChanges([facts], [], new Set(), ground.world.now - hourMs).added)
+    unit.create("node-image", kernel);
+  await ground.collections.reached(await unit.commit(), 30_000);
+  // Known to the platform, and not there yet.
+  expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
+  await hasImages("trixie-1", "trixie-2", "guest-1", "guest-2");
+  const shown = await ground.api().getMaintenance({ serviceId: alone }, call);
+  expect(shown).toMatchObject({ guestKernel: "guest-1", updates: [{ id: "trixie-2" }, { id: "guest-2" }] });
+  expect(shown.updates[1]).toMatchObject({ kind: UpdateKind.GUEST_KERNEL, from: "guest-1", to: "guest-2" });
+
+  const { id: operationId } = await ground.apply(alone, "guest-2");
+  expect(ground.objectOf(alone).object.spec).toMatchObject({
+    image: "",
+    guestKernel: "guest-2",
+    instanceGeneration: 5,
+    trial: { operationId },
+  });
+  await ground.apply(both);
+  expect(ground.objectOf(both).object.spec).toMatchObject({
+    image: "trixie-2",
+    guestKernel: "guest-2",
+    instanceGeneration: 5,
+    restartCount: 0,
+  });
+});
+
+async function hasImages(...imageIds: string[]): Promise<void> {
+  const host = ground.collections.hosts.get("a");
+  if (host?.object.status.facts == null) throw new Error("the host is there");
+  const { status } = host.object;
+  const unit = ground.begin();
+  unit.update("host", host, {
+    ...host.object,
+    status: { ...status, facts: { ...host.object.status.facts, imageIds } },
+  });
+  await ground.collections.reached(await unit.commit(), 30_000);
+}
 
 test("an image that changes the order of texts needs its word, and leaves the rest alone", async () => {
   const [id = ""] = await ground.running();

@@ -21,14 +21,9 @@ import { updateMessage } from "./maintenance-message.ts";
 import { defaultWindow, nextWindow } from "../managed-service/maintenance-window.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
 import { engineVersionIn } from "./node-image.ts";
-import {
-  type MaintenanceWorld,
-  obstacleOf,
-  type PendingUpdate,
-  pendingUpdates,
-  restartId,
-  silenceOf,
-} from "./pending-updates.ts";
+import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
+import { pendingUpdates } from "./pending-updates.ts";
+import { obstacleOf, silenceOf } from "./update-terms.ts";
 
 export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;
@@ -63,6 +58,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
         nextWindowUntil: timestampFromMs(until),
         updates: pendingUpdates(object, world).map(updateMessage),
         ...(world.image === "" ? {} : { image: world.image }),
+        ...(world.guestKernel === "" ? {} : { guestKernel: world.guestKernel }),
         ...(engineVersion === "" ? {} : { engineVersion }),
         ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
         ...(deps.maintenanceHeld() ? { held } : {}),

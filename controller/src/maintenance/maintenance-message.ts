@@ -5,12 +5,13 @@ import {
   type PendingUpdateSummarySchema,
   UpdateKind as ShownKind,
 } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
-import type { PendingUpdate, UpdateKind } from "./pending-updates.ts";
+import type { PendingUpdate, UpdateKind } from "./pending-update.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const shownKinds: Record<UpdateKind, ShownKind> = {
   engine_minor: ShownKind.ENGINE_MINOR,
   image:        ShownKind.IMAGE,
+  guest_kernel: ShownKind.GUEST_KERNEL,
   restart:      ShownKind.RESTART,
 };
 

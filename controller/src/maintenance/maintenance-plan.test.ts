@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { describe, expect, it, test } from "vitest";
+import { guestLine } from "../compute/compute-provider.ts";
 import type {
   ManagedServiceObject,
   ManagedServiceSpec,
@@ -11,7 +12,8 @@ import { runningService } from "../../../test/support/service-object.ts";
 import { noMaintenance } from "../managed-service/maintenance-memory.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
-import { type MaintenanceWorld, pendingUpdates } from "./pending-updates.ts";
+import type { MaintenanceWorld } from "./pending-update.ts";
+import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
 
 const hourMs = 3_600_000;
 const at = (text: string) => Date.parse(text);
@@ -55,7 +57,8 @@ function world(
 ): MaintenanceWorld {
   const told = { state: "running", engineVersion: "17.10", freeBytes: 1n << 30n, dataBytes: 1n, ...instance };
   const hosts = [readyHost("a", {}, { imageIds: images.map(({ metadata }) => metadata.id) })];
-  return { images, hosts, image: "trixie-1", instance: create(InstanceObservationSchema, told), noSnapshots: "", now };
+  const engine = create(InstanceObservationSchema, told);
+  return { images, hosts, image: "trixie-1", guestKernel: "", instance: engine, noSnapshots: "", now };
 }
 
 describe("pending updates", () => {
@@ -99,6 +102,88 @@ describe("pending updates", () => {
     ])("are as others where %s", (_case, there, textLibraries) => {
       const [update] = pendingUpdates(service(), world(there, monday, { textLibraries }));
       expect(update).toMatchObject({ changesTextOrder: false, blocked: null, applyAt: expect.any(Number) });
+    });
+  });
+
+  describe("of a virtual machine's kernel", () => {
+    const kernel = (name: string, version: string, createdAt: number, urgent?: ImageUrgency): NodeImageObject => ({
+      ...image(name, version, createdAt, { newest: createdAt > 0, ...(urgent && { urgent }) }),
+      spec: { engines: [{ ...guestLine, engineVersion: version }], urgent: urgent ?? null },
+      status: { newestOf: createdAt > 0 ? [lineOf(guestLine.engine, guestLine.version)] : [] },
+    });
+    const kernels = [kernel("guest-1", "6.12.48", 0), kernel("guest-2", "6.12.57", monday)];
+    const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceWorld> = {}) => ({
+      ...world(images, monday),
+      guestKernel: "guest-1",
+      ...change,
+    });
+
+    it("tell both versions, and wait for the window as an image does", () => {
+      const [update, ...rest] = pendingUpdates(service(), guests(kernels));
+      expect(update).toMatchObject({
+        id: "guest-2",
+        kind: "guest_kernel",
+        title: "Linux 6.12.48 to 6.12.57",
+        from: "6.12.48",
+        to: "6.12.57",
+        requiresRestart: true,
+        urgent: false,
+        blocked: null,
+      });
+      expect(rest).toEqual([]);
+      const [packages_] = pendingUpdates(service(), world([old, packages], monday));
+      expect(update?.applyAt).toBe(packages_?.applyAt);
+    });
+
+    it("name the kernels themselves where only what starts the guest differs", () => {
+      const [update] = pendingUpdates(service(), guests([kernels[0]!, kernel("guest-2", "6.12.48", monday)]));
+      expect(update).toMatchObject({ from: "guest-1", to: "guest-2" });
+    });
+
+    it("come beside an image, and begin with it", () => {
+      const images = [old, minor, ...kernels];
+      expect(pendingUpdates(service(), guests(images)).map(({ id }) => id)).toEqual(["trixie-2", "guest-2"]);
+    });
+
+    it.each<[string, ManagedServiceObject, MaintenanceWorld]>([
+      ["in containers", service(), guests(kernels, { guestKernel: "" })],
+      ["where the newest is under them", service({ spec: { guestKernel: "guest-2" } }), guests(kernels)],
+      [
+        "where one of the hosts has not got it",
+        service(),
+        guests(kernels, {
+          hosts: [
+            readyHost("a", {}, { imageIds: ["guest-1", "guest-2"] }),
+            readyHost("b", {}, { imageIds: ["guest-1"] }),
+          ],
+        }),
+      ],
+      [
+        "where the newest is an older one",
+        service(),
+        guests([kernel("guest-1", "6.12.57", 0), kernel("guest-2", "6.12.48", monday)]),
+      ],
+    ])("are none %s", (_where, of, there) => {
+      expect(pendingUpdates(of, there)).toEqual([]);
+    });
+
+    it("name the hosts that keep a service from a newer one", () => {
+      const b = readyHost("b", {}, { imageIds: ["guest-1"] });
+      const hosts = [readyHost("a", {}, { imageIds: ["guest-1", "guest-2"] }), b];
+      const awaited = awaitedImages(service(), guests(kernels, { hosts }));
+      expect(awaited.map((one) => [one.image.metadata.id, one.missingOn])).toEqual([["guest-2", ["b"]]]);
+    });
+
+    it("are not begun by themselves again once taken back, and are urgent when marked so", () => {
+      const refusedGuestKernel = { image: "guest-2", message: "It did not start.", at: monday };
+      const change = { status: { maintenance: { ...noMaintenance, refusedGuestKernel } } };
+      const [refused] = pendingUpdates(service(change), guests(kernels));
+      expect(refused).toMatchObject({ applyAt: null, blocked: expect.stringContaining("It did not start.") });
+      const urgent = { noticeHours: 2, reason: "CVE-2026-1", markedAt: monday };
+      const marked = [kernels[0]!, kernel("guest-2", "6.12.57", monday, urgent)];
+      const [update] = pendingUpdates(service(), guests(marked));
+      expect(update).toMatchObject({ urgent: true, applyAt: monday + 2 * hourMs });
+      expect(update?.description).toContain("CVE-2026-1");
     });
   });
 

@@ -1,6 +1,7 @@
 import type { ManagedServiceObject } from "../managed-service/managed-service.ts";
 import type { AnnouncedUpdate } from "../managed-service/maintenance-memory.ts";
-import { type MaintenanceWorld, parametersThatWait, type PendingUpdate, pendingUpdates } from "./pending-updates.ts";
+import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
+import { parametersThatWait, pendingUpdates } from "./pending-updates.ts";
 
 const hourMs = 3_600_000;
 /** Updates are announced so long before they are applied; urgent ones as soon as they are known. */

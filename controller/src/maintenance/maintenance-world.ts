@@ -4,7 +4,7 @@ import type { MachineObject } from "../machine/machine.ts";
 import { type ManagedServiceObject, primaryOf } from "../managed-service/managed-service.ts";
 import type { Collection } from "../store/collection.ts";
 import type { NodeImageObject } from "./node-image.ts";
-import type { MaintenanceWorld } from "./pending-updates.ts";
+import type { MaintenanceWorld } from "./pending-update.ts";
 
 export interface MaintenanceWorldDeps {
   readonly nodeImages: Collection<NodeImageObject>;
@@ -29,6 +29,7 @@ export function maintenanceWorld(
     hosts: [...hostIds].flatMap((hostId) => hosts.get(hostId)?.object ?? []),
     images: [...nodeImages.values()].map(({ object }) => object),
     image: machine?.spec.image ?? "",
+    guestKernel: machine?.spec.guestKernel ?? "",
     noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",
     instance: isCurrent ? observation.instance : undefined,
     now,

@@ -2,7 +2,7 @@ import type { Resource } from "../store/resource.ts";
 
 /**
  * A node image that machines can run from, as the platform came to know it; its id is the image's. `createdAt` is when it was
- * first seen, by which images are older and newer.
+ * first seen, by which images are older and newer. A kernel of virtual machines is one whose only engine is that of guestLine.
  */
 export type NodeImageObject = Resource<NodeImageSpec, NodeImageStatus>;
 

@@ -14,7 +14,7 @@ import { beginMaintenance } from "./begin-maintenance.ts";
 import type { MaintenanceBrake } from "./maintenance-brake.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
 import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
-import type { PendingUpdate } from "./pending-updates.ts";
+import type { PendingUpdate } from "./pending-update.ts";
 
 export interface MaintenanceDeps {
   readonly nodeImages: MaintenanceWorldDeps["nodeImages"];

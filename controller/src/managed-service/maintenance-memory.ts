@@ -6,6 +6,8 @@ export interface MaintenanceMemory {
   readonly announced: readonly AnnouncedUpdate[];
   /** The image that was tried last and taken back; only another one is tried by itself. */
   readonly refused: RefusedImage | null;
+  /** The same of the kernel of virtual machines; absent as long as none was tried. */
+  readonly refusedGuestKernel?: RefusedImage | null;
 }
 
 export interface AnnouncedUpdate {
@@ -13,6 +15,7 @@ export interface AnnouncedUpdate {
   readonly applyAt: number;
 }
 
+/** An image or a kernel. Of two that were tried at once each is: which of them it was is not known. */
 export interface RefusedImage {
   readonly image: string;
   readonly message: string;

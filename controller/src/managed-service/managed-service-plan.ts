@@ -2,7 +2,7 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import { versionNumber } from "../catalog/version-number.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import { awaitsSeal } from "./trial/trial-seal.ts";
-import { imageChangeOf, type OperationObject, stuckFault } from "../operation/operation.ts";
+import { type OperationObject, replacementOf, stuckFault } from "../operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
 import { hasOtherImage } from "./trial/other-image.ts";
@@ -36,7 +36,10 @@ export type ServiceStep =
   | { readonly kind: "powerMachine"; readonly node: NodeSpec; readonly power: "on" | "off" }
   /** The generation before the service's own is that of a stop that a start follows. */
   | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean; readonly generation: number }
-  /** The service's image comes under the data of a machine that is stopped, and the machine is started; a snapshot comes first. */
+  /**
+   * The service's image and kernel come under the data of a machine that is stopped, and the machine is started; a snapshot
+   * comes first.
+   */
   | { readonly kind: "placeImage"; readonly node: NodeSpec }
   /** Nobody needs the snapshot of the machine's data any more. */
   | { readonly kind: "dropSnapshot"; readonly node: NodeSpec }
@@ -132,7 +135,7 @@ export function isWellUnderImage(
   operation: OperationObject | undefined,
 ): boolean {
   if (!isHealthy(service, observed)) return false;
-  const wanted = operation?.status.takenBack === undefined ? (imageChangeOf(operation)?.toVersion ?? "") : "";
+  const wanted = operation?.status.takenBack === undefined ? (replacementOf(operation)?.image?.toVersion ?? "") : "";
   return (
     wanted === "" || observed.nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === wanted)
   );
@@ -195,7 +198,7 @@ export function managedServiceEvent(
   if (state === "Stopped") return "startRequested";
   if (state === "Error" && operation?.spec.type === "start" && operation.status.state === "pending")
     return "startRequested";
-  const change = imageChangeOf(operation);
+  const change = replacementOf(operation);
   if (state === "Running" && change !== undefined)
     return isUpgraded(service, observed, operation) ? undefined : "upgradeStarted";
   const fault = faultOf(observed, operation, now);

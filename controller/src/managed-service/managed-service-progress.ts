@@ -1,5 +1,5 @@
 import { isUp } from "../machine/machine.ts";
-import { imageChangeOf, type OperationObject } from "../operation/operation.ts";
+import { type OperationObject, replacementOf } from "../operation/operation.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./managed-service-plan.ts";
 import { hasOtherImage } from "./trial/other-image.ts";
@@ -21,9 +21,11 @@ export function progressOf(
 ): Progress {
   const mark = observed.nodes.map(markOf).join(" ") + ` ${observed.names}`;
   if (service.metadata.deletionRequestedAt !== undefined) return { ...deletionProgress(observed), mark };
-  if (imageChangeOf(operation) !== undefined) {
-    const step = operation?.status.takenBack === undefined ? {} : { step: "TakeImageBack" };
-    return { ...imageProgress(service, observed), ...step, mark };
+  const replacement = replacementOf(operation);
+  if (replacement !== undefined) {
+    const what = replacement.image === null ? "GuestKernel" : "Image";
+    const step = operation?.status.takenBack === undefined ? {} : { step: `Take${what}Back` };
+    return { ...imageProgress(service, observed, `Replace${what}`), ...step, mark };
   }
   const progress = service.spec.power === "on" ? provisioningProgress(observed) : stopProgress(observed);
   return { ...progress, mark };
@@ -40,14 +42,17 @@ function provisioningProgress({ nodes, names }: ObservedService): Omit<Progress,
   return { step: "ProvisioningHealth", progressPct: started ? 85 : 70 };
 }
 
-/** Another image comes under the data: down, and up again. */
-function imageProgress(service: ManagedServiceObject, observed: ObservedService): Omit<Progress, "mark"> {
+/** Another image or kernel comes under the data: down, and up again. */
+function imageProgress(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  replacing: string,
+): Omit<Progress, "mark"> {
   const { nodes } = observed;
   const behind = nodes.filter(({ machine }) => machine !== undefined && hasOtherImage(service, machine));
   if (behind.some(({ machine }) => machine?.spec.power === "on")) return { step: "StopEngine", progressPct: 10 };
   if (behind.length > 0) return { step: "StopServer", progressPct: 30 };
-  if (nodes.some(({ machine }) => machine === undefined || !isUp(machine)))
-    return { step: "ReplaceImage", progressPct: 50 };
+  if (nodes.some(({ machine }) => machine === undefined || !isUp(machine))) return { step: replacing, progressPct: 50 };
   if (nodes.some(({ connected, isCurrent }) => !connected || !isCurrent))
     return { step: "SetupAgent", progressPct: 60 };
   return { step: "ProvisioningHealth", progressPct: 80 };

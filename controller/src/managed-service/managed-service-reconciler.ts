@@ -139,9 +139,11 @@ async function writeStatus(
     unit.update("managed-service", service, after);
   }
   for (const event of events) unit.event(event);
-  const { refused } = after.status.maintenance;
-  if (refused !== null && !same(refused, before.status.maintenance.refused))
-    await deps.maintenance.failed(refused.image, before.metadata.id, refused.message, signal);
+  for (const what of ["refused", "refusedGuestKernel"] as const) {
+    const refused = after.status.maintenance[what] ?? null;
+    if (refused !== null && !same(refused, before.status.maintenance[what]))
+      await deps.maintenance.failed(refused.image, before.metadata.id, refused.message, signal);
+  }
   await unit.commit(signal);
 }
 

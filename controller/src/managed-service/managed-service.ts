@@ -27,13 +27,15 @@ export interface ManagedServiceSpec {
   readonly power: "on" | "off";
   /** Node image of all machines; empty: whichever they were made with. */
   readonly image: string;
+  /** Kernel that all its virtual machines boot from; absent as with images, and where machines have none of their own. */
+  readonly guestKernel?: string;
   /** Null: the one that follows from the id. */
   readonly maintenanceWindow: MaintenanceWindow | null;
   /** Raised by one for each restart asked for. */
   readonly restartCount: number;
   /** Raised by one when anything changes that an agent must act on. */
   readonly instanceGeneration: number;
-  /** Nobody is let in, whatever the allow-list: another image is tried under the data. */
+  /** Nobody is let in, whatever the allow-list: another image or kernel is tried under the data. */
   readonly trial?: ImageTrial;
 }
 

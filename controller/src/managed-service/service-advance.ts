@@ -1,16 +1,16 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { next } from "@holdfast/common/machine.ts";
-import { letIn, refusedAfter, takeBack, takenBackError, trialFault, withSnapshot } from "./trial/image-trial.ts";
+import { letIn, memoryAfter, takeBack, takenBackError, trialFault, withSnapshot } from "./trial/image-trial.ts";
 import { endedEvent } from "./maintenance-events.ts";
 import { withSeal } from "./trial/trial-seal.ts";
 import { adviceOf } from "./trial/way-back.ts";
 import {
   completed,
   failed,
-  imageChangeOf,
   isOver,
   type OperationObject,
   progressed,
+  replacementOf,
   stuckFault,
 } from "../operation/operation.ts";
 import type { NewEvent } from "../store/outbox-entry.ts";
@@ -53,7 +53,8 @@ export function advance(
   const unfit = trialFault(observed, current, now);
   if (current !== undefined && unfit !== undefined) {
     ({ after, operation: current } = takeBack(after, current, unfit, now));
-    log.warn("image taken back", { service: before.metadata.id, image: before.spec.image, reason: unfit.message });
+    const { image, guestKernel } = before.spec;
+    log.warn("image taken back", { service: before.metadata.id, image, guestKernel, reason: unfit.message });
     // The old image is under nothing yet: what is observed is still of the one that was tried.
     return { after, operation: current, events };
   }
@@ -91,8 +92,7 @@ export function advance(
     current = failed(current, stuck, now);
   if (current === undefined || isOver(current)) after = withStatus(after, { operationId: null });
   if (current !== undefined && isOver(current)) {
-    const refused = refusedAfter(current, after.status.maintenance.refused, now);
-    after = withStatus(after, { maintenance: { ...after.status.maintenance, refused } });
+    after = withStatus(after, { maintenance: memoryAfter(current, after.status.maintenance, now) });
     const ended = endedEvent(after, current);
     if (ended !== undefined) events.push(ended);
   }
@@ -106,12 +106,12 @@ function mayLetIn(
   operation: OperationObject | undefined,
 ): boolean {
   if (service.metadata.deletionRequestedAt !== undefined) return false;
-  return imageChangeOf(operation) === undefined || isWellUnderImage(service, observed, operation);
+  return replacementOf(operation) === undefined || isWellUnderImage(service, observed, operation);
 }
 
 function advised(fault: Fault | undefined, operation: OperationObject | undefined): Fault | null {
   if (fault === undefined) return null;
-  const isBack = imageChangeOf(operation) !== undefined && operation?.status.takenBack !== undefined;
+  const isBack = replacementOf(operation) !== undefined && operation?.status.takenBack !== undefined;
   return isBack ? { ...fault, message: `${fault.message} ${adviceOf(operation.status.snapshot)}` } : fault;
 }
 

@@ -8,10 +8,11 @@ const gib = 1024 ** 3;
 /** Pure: what a node's machine must be. */
 export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, catalog: CatalogData): MachineSpecObject {
   const plan = planOf(catalog, service.spec.planName);
+  const { guestKernel } = service.spec;
   return {
     owner: { kind: "managed-service", id: service.metadata.id },
     // What is not said is a container, for those that were made before there was a choice.
-    ...(plan.kind === "virtual_machine" && { kind: plan.kind }),
+    ...(plan.kind === "virtual_machine" && { kind: plan.kind, ...(guestKernel !== undefined && { guestKernel }) }),
     engine: service.spec.databaseType,
     version: service.spec.version,
     image: service.spec.image,

@@ -2,6 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { CatalogData } from "../catalog/catalog.ts";
 import type { DatabaseUserObject } from "../database-user/database-user.ts";
 import type { MachineObject } from "../machine/machine.ts";
+import { chosenImages } from "./trial/other-image.ts";
 import { snapshotFor } from "./trial/trial-seal.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
@@ -60,7 +61,7 @@ export async function performServiceStep(
     case "placeImage":
       return changeMachine(step.node.id, service, deps, signal, (machine) => {
         const snapshot = snapshotFor(object, machine);
-        return withSpec(machine, { image: object.spec.image, power: "on", snapshot }, deps.clock.now());
+        return withSpec(machine, { ...chosenImages(object), power: "on", snapshot }, deps.clock.now());
       });
     case "dropSnapshot":
       return changeMachine(step.node.id, service, deps, signal, (machine) =>

@@ -6,14 +6,22 @@ export interface MaintenanceWork {
   readonly automatic: boolean;
   /** Who asked for it knows that the order of texts changes: it is not taken back for that. */
   readonly acceptsTextOrder?: boolean;
-  /** Null when the engine is only restarted. */
+  /** Null when the image stays. */
   readonly image: ImageChange | null;
+  /** Of the kernel that the service's virtual machines boot from; absent when it stays. */
+  readonly guestKernel?: ImageChange;
+}
+
+/** What comes under a service's data, with one restart: at least one of the two. */
+export interface Replacement {
+  readonly image: ImageChange | null;
+  readonly guestKernel: ImageChange | null;
 }
 
 export interface ImageChange {
   readonly from: string;
   readonly to: string;
-  /** Full versions of the engine in either; empty when not known. */
+  /** Full versions of the engine in either, or of the kernel; empty when not known. */
   readonly fromVersion: string;
   readonly toVersion: string;
 }

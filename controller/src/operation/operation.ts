@@ -1,4 +1,4 @@
-import type { ImageChange, MaintenanceWork } from "./maintenance-work.ts";
+import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
 import type { DataSnapshot } from "../machine/data-snapshot.ts";
 import type { Resource } from "../store/resource.ts";
 
@@ -45,7 +45,7 @@ export interface OperationStatus {
   readonly error: { readonly code: string; readonly message: string } | null;
   /** What progress is measured by: a new text is progress. */
   readonly mark: string;
-  /** Why the image that was tried is being taken back; absent as long as it is not. */
+  /** Why the image or kernel that was tried is being taken back; absent as long as it is not. */
   readonly takenBack?: { readonly code: string; readonly message: string };
   /** Why the data stay as they are though that image is taken back; absent when they go back with it. */
   readonly dataStay?: string;
@@ -151,10 +151,11 @@ export function stuckFault(
   };
 }
 
-/** The image that it puts under its service's data, as long as it is at it; undefined for every other operation. */
-export function imageChangeOf(operation: OperationObject | undefined): ImageChange | undefined {
+/** The image, and the kernel, that it puts under its service's data, as long as it is at it; undefined for every other operation. */
+export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
   if (operation === undefined || isOver(operation)) return undefined;
-  return operation.spec.maintenance?.image ?? undefined;
+  const { image = null, guestKernel = null } = operation.spec.maintenance ?? {};
+  return image === null && guestKernel === null ? undefined : { image, guestKernel };
 }
 
 /** Has it ended, in whatever way? */

@@ -9,7 +9,7 @@ import type { Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import { type HostObject, withPromise } from "../host/host.ts";
-import { placeMachine } from "./place-machine.ts";
+import { type PlaceChoice, placeMachine } from "./place-machine.ts";
 
 export interface MachinePlacementDeps {
   readonly hosts: Collection<HostObject>;
@@ -77,7 +77,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
 
   async function commit(
     machine: Stored<MachineObject>,
-    { hostId, image }: { readonly hostId: string; readonly image: string },
+    { hostId, image, guestKernel }: Pick<PlaceChoice & { readonly hostId: string }, "hostId" | "image" | "guestKernel">,
     host: Stored<HostObject> | undefined,
     signal: AbortSignal,
   ): Promise<void> {
@@ -87,7 +87,7 @@ export function createMachinePlacement(deps: MachinePlacementDeps): MachinePlace
     unit.update("machine", machine, {
       ...machine.object,
       metadata: placed,
-      spec: { ...spec, hostId, image: spec.image || image },
+      spec: { ...spec, hostId, image: spec.image || image, ...(guestKernel !== undefined && { guestKernel }) },
     });
     if (host !== undefined) unit.update("host", host, withPromise(host.object));
     await machines.reached(await unit.commit(signal), 5_000);

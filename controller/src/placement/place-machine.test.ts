@@ -82,6 +82,19 @@ describe("placing a machine", () => {
     expect(placeMachine(wanted(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
   });
 
+  it("tells the kernel that the service's other virtual machines boot from, else the host's newest, and none for a container", () => {
+    const images = [
+      { engine: "postgresql", version: "17", available: true, image: "trixie-3" },
+      { engine: "linux", version: "guest", available: true, image: "guest-2" },
+    ];
+    const host = readyHost("a", {}, { imageIds: ["guest-1"], noVirtualMachines: "" }, { images });
+    const kind = "virtual_machine";
+    const others = [machine("b", { owner, kind, guestKernel: "guest-1" })];
+    expect(placeMachine(wanted({ kind }), [host], others)).toMatchObject({ guestKernel: "guest-1" });
+    expect(placeMachine(wanted({ kind }), [host], [])).toMatchObject({ guestKernel: "guest-2" });
+    expect(placeMachine(wanted(), [host], others)).not.toHaveProperty("guestKernel");
+  });
+
   it("tells the host's newest image, so that who comes next keeps to it", () => {
     const images = [{ engine: "postgresql", version: "17", available: true, image: "trixie-3" }];
     expect(placeMachine(wanted(), [readyHost("a", {}, {}, { images })], [])).toEqual({
@@ -106,6 +119,7 @@ describe("placing a machine", () => {
     ["a version that a host lacks", wanted(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
     ["an image that a host lacks", wanted(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it has not the node image trixie-1, from which all members of the service run\./],
     ["a kind that a host lacks",   wanted({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
+    ["a kernel that a host lacks", wanted({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it has not the kernel guest-1, from which all virtual machines of the service boot\./],
     ["storage that a host lacks",  wanted(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
     ["hosts of its own, when it must have them", wanted({ apart: "required" }), [a],              [machine("a", { owner })],   /a: 1 other of the same service must be on other hosts/],
     ["public addresses that are taken or promised", wanted(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],

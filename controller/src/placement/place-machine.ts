@@ -1,3 +1,4 @@
+import { guestLine } from "../compute/compute-provider.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
 import { hasImage, newestOn } from "../host/host-images.ts";
@@ -8,17 +9,17 @@ import { firstRefusal, freeShareRefusal, promisedShareRefusal, rootProblem } fro
 /** What a machine needs of its host. */
 export interface Wanted
   extends WantedRoom,
-    Pick<MachineSpecObject, "kind" | "engine" | "version" | "image" | "zone" | "apart"> {
+    Pick<MachineSpecObject, "kind" | "engine" | "version" | "image" | "guestKernel" | "zone" | "apart"> {
   /** It is there already, with the addresses that it has. */
   readonly isMade?: boolean;
 }
 
 /**
- * The host that it is to be on, with the image that it is to have there (empty where the host has yet to make its first), or
- * why there is none: a sentence for users, with figures.
+ * The host that it is to be on, with the image that it is to have there (empty where the host has yet to make its first), and
+ * the kernel of a virtual machine likewise, or why there is none: a sentence for users, with figures.
  */
 export type PlaceChoice =
-  | { readonly hostId: string; readonly image: string; readonly reason?: never }
+  | { readonly hostId: string; readonly image: string; readonly guestKernel?: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
 /** So many hosts are told about in a refusal. */
@@ -35,7 +36,7 @@ export function placeMachine(
   hosts: Iterable<HostObject>,
   machines: readonly MachineObject[],
 ): PlaceChoice {
-  const wanted = { ...asked, image: imageFor(asked, machines) };
+  const wanted = { ...asked, image: imageFor(asked, machines), guestKernel: guestKernelFor(asked, machines) };
   const all = [...hosts];
   const near = all.filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
   if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
@@ -53,8 +54,12 @@ export function placeMachine(
   fitting.sort((a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1));
   const [best] = fitting;
   // Chosen now, and not when it is made: whoever is placed next for the same service keeps to it.
-  if (best !== undefined)
-    return { hostId: best.id, image: wanted.image || newestOn(best.host, wanted.engine, wanted.version) };
+  if (best !== undefined) {
+    const { host } = best;
+    const image = wanted.image || newestOn(host, wanted.engine, wanted.version);
+    const guestKernel = wanted.guestKernel || newestOn(host, guestLine.engine, guestLine.version);
+    return { hostId: best.id, image, ...(wanted.kind === "virtual_machine" && guestKernel !== "" && { guestKernel }) };
+  }
   const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
   return { reason: `No host of zone ${wanted.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
 }
@@ -65,6 +70,14 @@ export function imageFor(wanted: Wanted, machines: Iterable<MachineObject>): str
   for (const { metadata, spec } of machines)
     if (spec.image !== "" && metadata.id !== wanted.id && isPeer(spec, wanted)) return spec.image;
   return "";
+}
+
+/** The same of the kernel of a virtual machine. */
+function guestKernelFor(wanted: Wanted, machines: readonly MachineObject[]): string {
+  const { guestKernel = "", owner, id } = wanted;
+  if (guestKernel !== "" || wanted.kind !== "virtual_machine" || owner === null) return guestKernel;
+  const others = machines.filter(({ metadata, spec }) => metadata.id !== id && isPeer(spec, wanted));
+  return others.find(({ spec }) => (spec.guestKernel ?? "") !== "")?.spec.guestKernel ?? "";
 }
 
 /** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
@@ -87,6 +100,10 @@ const checks: readonly Check[] = [
   ({ image }, host) => {
     if (image === "" || hasImage(host, image)) return undefined;
     return `it has not the node image ${image}, from which all members of the service run.`;
+  },
+  ({ guestKernel = "" }, host) => {
+    if (guestKernel === "" || hasImage(host, guestKernel)) return undefined;
+    return `it has not the kernel ${guestKernel}, from which all virtual machines of the service boot.`;
   },
   ({ storageTier }, { status: { facts } }) => {
     const tiers = facts?.tiers ?? [];

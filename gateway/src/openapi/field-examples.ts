@@ -28,6 +28,7 @@ export const fieldExamples: Readonly<Record<string, unknown>> = {
   "Maintenance.held":             null,
   image:                          "trixie-9d01c7be42aa5f13",
   engine_version:                 "17.10",
+  guest_kernel:                   null,
   day:                            "sunday",
   hour:                           3,
   next_window_from:               "2030-02-03T03:00:00Z",

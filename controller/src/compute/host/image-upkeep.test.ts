@@ -5,7 +5,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { openImageUses } from "@holdfast/image/image-uses.ts";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
-import { createImageUpkeep, withImage } from "./image-upkeep.ts";
+import { createImageUpkeep, withGuestKernel, withImage } from "./image-upkeep.ts";
 import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 
@@ -72,6 +72,29 @@ it("keeps for two weeks the image that was replaced, so that it can be put back"
   expect(await after(13)).toEqual([older, newer]);
   expect(await after(2)).toEqual([older, newer]);
   expect(await after(8)).toEqual([newer]);
+});
+
+it("keeps the kernel of a virtual machine, and for two weeks the one that was replaced", async () => {
+  const [first, second] = ["guest-0000000000000001", "guest-0000000000000002"];
+  for (const id of [first, second]) {
+    mkdirSync(join(imagesDir, id));
+    openImageUses(imagesDir, directory).add(id);
+  }
+  const kernels = async (days: number) => {
+    await after(days);
+    return readdirSync(imagesDir).filter((name) => name === first || name === second);
+  };
+  const path = await machine(newer);
+  const record = await readRecord(path);
+  if (record === undefined) throw new Error("it is there");
+  // Its record is of a time when kernels were not pinned: only its instance knows what it booted from.
+  const replaced = withGuestKernel(record, second, first, now);
+  expect(withGuestKernel(replaced, second, first, now + dayMs)).toEqual(replaced);
+  await writeRecord(path, replaced);
+  expect(await kernels(13)).toEqual([first, second]);
+  expect(await kernels(2)).toEqual([first, second]);
+  expect(await kernels(8)).toEqual([second]);
+  expect(await kernels(100)).toEqual([second]);
 });
 
 it("leaves what another installation of the host needs", async () => {

@@ -17,7 +17,7 @@ export interface ImageUpkeepDeps {
   readonly imagesDir: string;
   readonly now: () => number;
   readonly log: Log;
-  /** What machines boot from besides their image, by its ids; throws when it cannot be told, and nothing is given up then. */
+  /** What machines are set to boot from whatever their records say; throws when it cannot be told, and nothing is given up then. */
   readonly alsoNeeded?: () => Promise<readonly string[]>;
   /** What the provider has made of images itself, such as imports; told which ones its machines need. */
   readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
@@ -55,11 +55,12 @@ export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
   return { sweep, close: () => clearInterval(timer) };
 }
 
-/** Pure: which images a machine needs: its own, and for a while the one that it had before. */
-function imagesOf({ image = "", previousImage }: MachineRecord, now: number): string[] {
-  const ids = image === "" ? [] : [image];
-  if (previousImage !== undefined && now - previousImage.replacedAt < rollbackMs) ids.push(previousImage.id);
-  return ids;
+/** Pure: which images and kernels a machine needs: its own, and for a while those that it had before. */
+function imagesOf(record: MachineRecord, now: number): string[] {
+  const { image = "", previousImage, guestKernel = "", previousGuestKernel } = record;
+  const before = [previousImage, previousGuestKernel].filter((one) => one !== undefined);
+  const kept = before.filter(({ replacedAt }) => now - replacedAt < rollbackMs).map(({ id }) => id);
+  return [image, guestKernel, ...kept].filter((id) => id !== "");
 }
 
 /** Pure: the machine with another image from its next start on. The same once more changes nothing. */
@@ -67,4 +68,16 @@ export function withImage(record: MachineRecord, image: string, now: number): Ma
   const { image: before = "" } = record;
   if (before === image) return record;
   return { ...record, image, ...(before !== "" && { previousImage: { id: before, replacedAt: now } }) };
+}
+
+/** Pure: the virtual machine with another kernel from its next start on, as `withImage`. `booted` is what it boots from now. */
+export function withGuestKernel(
+  record: MachineRecord,
+  guestKernel: string,
+  booted: string,
+  now: number,
+): MachineRecord {
+  const { guestKernel: before = booted } = record;
+  if (before === guestKernel) return { ...record, guestKernel };
+  return { ...record, guestKernel, ...(before !== "" && { previousGuestKernel: { id: before, replacedAt: now } }) };
 }

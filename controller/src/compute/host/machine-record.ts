@@ -19,6 +19,10 @@ export interface MachineRecord {
   readonly image?: string;
   /** The one before, and when it was replaced, milliseconds since 1970: its owner may want it back. */
   readonly previousImage?: { readonly id: string; readonly replacedAt: number };
+  /** Id of the kernel that a virtual machine boots from; absent for containers, and where no start has pinned one yet. */
+  readonly guestKernel?: string;
+  /** The one before, as with images. */
+  readonly previousGuestKernel?: { readonly id: string; readonly replacedAt: number };
   readonly starts: number;
   /** What the machine runs in is being made; if nobody is at it any more, it is made anew. Absent once it is there. */
   readonly unfinished?: true;

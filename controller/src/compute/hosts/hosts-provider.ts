@@ -1,5 +1,6 @@
 import { ComputeFailure, HostUnreachable } from "../compute-failure.ts";
 import type { ComputeProvider, MachineEdge, MachineFacts, MachineSnapshots } from "../compute-provider.ts";
+import { requireGuestKernels } from "../require-guest-kernels.ts";
 import { requireSnapshots } from "../require-snapshots.ts";
 import { unionOf } from "./image-union.ts";
 
@@ -133,6 +134,10 @@ export function createHostsProvider(deps: HostsProviderDeps): HostsProvider {
       take: async (id, name, starts, signal) => (await snapshotsAt(id, signal)).take(id, name, starts, signal),
       restore: async (id, name, starts, signal) => (await snapshotsAt(id, signal)).restore(id, name, starts, signal),
       remove: async (id, name, signal) => (await snapshotsAt(id, signal)).remove(id, name, signal),
+    },
+    guestKernels: {
+      replace: async (id, kernel, signal) =>
+        requireGuestKernels(await requireHome(id, signal)).replace(id, kernel, signal),
     },
     watch: (onChange) => watchAll(deps, onChange),
   };

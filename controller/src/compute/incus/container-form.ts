@@ -32,6 +32,7 @@ export function createContainerForm({ incus, materials, node, command }: Contain
 
   return {
     ensure: async (image, signal) => void (await materials.ensure(image.root, signal)),
+    kernelFor: async () => undefined,
     async openDisks(paths, record) {
       await mountDisk(paths);
       return fillDisk(paths, record);

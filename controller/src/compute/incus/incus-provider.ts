@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureGuestBoot } from "@holdfast/image/guest-boot.ts";
 import { largestTreeBytes } from "@holdfast/image/image-manifest.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import { type ComputeProvider, type InstanceKind, type MachineFacts, rootBytesOf } from "../compute-provider.ts";
 import { removeWithDisk } from "../host/data-disk.ts";
 import { createDirectoryLock } from "../host/directory-lock.ts";
+import { createGuestBoots } from "../host/guest-boots.ts";
 import type { RootStorage } from "../host/host-facts.ts";
 import { createImageUpkeep, withImage } from "../host/image-upkeep.ts";
 import { type MachineHostDeps, openMachineHost } from "../host/machine-host.ts";
@@ -25,6 +25,7 @@ import { admitMachine, countYoung } from "./admission.ts";
 import { createContainerForm } from "./container-form.ts";
 import { whyNoGuests } from "./guest-ability.ts";
 import { createPackedDirectories } from "./guest-disks.ts";
+import { createGuestKernels } from "./guest-kernels.ts";
 import { createHostPaths } from "./host-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
 import { createIncusImages } from "./incus-images.ts";
@@ -83,6 +84,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
   const numbers = createMachineNumbers(layout.addresses, { reserved: [hostNumber] });
   const publicAddresses = createPublicAddresses(layout.publicAddresses, deps.publicBlock);
   const nodeImages = createNodeImages({ imagesDir, holder: layout.directory, abilities, environment, log });
+  const guestBoots = createGuestBoots({ imagesDir, lock, use: nodeImages.use });
   const images = createIncusImages({ incus, lock, pool: pool(tiers.first), log });
   const packed = createPackedDirectories(join(layout.directory, "packed"), lock);
   const upkeep = createImageUpkeep({
@@ -141,11 +143,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     virtual_machine: createVirtualMachineForm({
       ...form,
       packed,
-      async boot(signal) {
-        const boot = await lock.hold("guest boot", signal, () => ensureGuestBoot({ imagesDir, signal }));
-        nodeImages.use(boot.id);
-        return boot;
-      },
+      boot: guestBoots.require,
       command: deps.command ?? keeper,
     }),
   } satisfies Record<InstanceKind, InstanceForm>;
@@ -260,7 +258,8 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
       const isMade = machines.some((record) => record.spec.id === spec.id && record.unfinished !== true);
       return admitMachine(spec, isMade, room);
     },
-    images: async () => nodeImages.facts(),
+    images: async () => [...nodeImages.facts(), ...guestBoots.facts()],
+    guestKernels: createGuestKernels({ layout, lock, inventory, power, forms, clock }),
     snapshots: createMachineSnapshots({
       layout,
       lock,

@@ -9,6 +9,8 @@ export interface InstanceFacts {
   readonly installationId: string;
   /** Id of the node image that it runs from. */
   readonly nodeImage: string;
+  /** Id of the kernel that a virtual machine boots from; undefined for a container. */
+  readonly guestKernel?: string | undefined;
   readonly pool: string;
   readonly plan: MachinePlan;
   readonly address: string;

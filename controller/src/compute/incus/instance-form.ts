@@ -9,11 +9,16 @@ import type { Instance } from "./instance-power.ts";
 export interface InstanceForm {
   /** Makes what is missing of what they are made from, such as the import of an image (seconds). */
   ensure(image: NodeImage, signal: AbortSignal): Promise<void>;
+  /**
+   * Id of the kernel that a machine boots from, made first where it is missing (a minute): the one that was chosen, else the newest.
+   * Undefined where machines have none of their own.
+   */
+  kernelFor(chosen: string | undefined, signal: AbortSignal): Promise<string | undefined>;
   /** Has the machine's disks ready for an instance to be made or started with them; the record says what was done. */
   openDisks(paths: MachinePaths, record: MachineRecord): Promise<MachineRecord>;
   /** The body of `POST /1.0/instances`. */
   describe(facts: InstanceFacts, image: NodeImage, signal: AbortSignal): Promise<{ readonly name: string }>;
-  /** Makes a stopped instance what it is to be from its next start on: code of today, and the image of its facts. */
+  /** Makes a stopped instance what it is to be from its next start on: code of today, and image and kernel of its facts. */
   refresh(instance: Instance, facts: InstanceFacts, image: () => NodeImage, signal: AbortSignal): Promise<void>;
   /** Leaves the machine a fresh enrolment; one that runs finds it as well. */
   enroll(paths: MachinePaths, machineId: string, enrollment: Enrollment): Promise<void>;

@@ -6,7 +6,7 @@ import { type MachineRecord, readRecord, writeRecord } from "../host/machine-rec
 import type { EdgePlace } from "./edge-rules.ts";
 import { hostLink, removeLink } from "./host-link.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { type InstanceFacts, instanceName } from "./instance-config.ts";
+import { guestKey, type InstanceFacts, instanceName } from "./instance-config.ts";
 import type { InstanceForm } from "./instance-form.ts";
 import type { Instance, InstancePower } from "./instance-power.ts";
 import { closeEdge } from "./machine-edge.ts";
@@ -37,10 +37,11 @@ export interface InstancesDeps {
 export function createInstances(deps: InstancesDeps): Instances {
   const { incus, power, forms, imageFor, layout, edge, addressBlock } = deps;
 
-  const factsOf = ({ spec, address, publicAddress, number, image }: MachineRecord): InstanceFacts => ({
+  const factsOf = ({ spec, address, publicAddress, number, image, guestKernel }: MachineRecord): InstanceFacts => ({
     machineId: spec.id,
     installationId: spec.installationId,
     nodeImage: image ?? "",
+    guestKernel,
     pool: deps.pool(spec.storageTier),
     plan: spec.plan,
     address,
@@ -56,14 +57,16 @@ export function createInstances(deps: InstancesDeps): Instances {
       const form = forms[kindOf(spec)];
       const before = await readRecord(paths.record);
       const image = imageFor({ ...spec, ...(before?.image !== undefined && { image: before.image }) });
-      await Promise.all([
+      const [guestKernel] = await Promise.all([
+        form.kernelFor(before?.guestKernel ?? spec.guestKernel, signal),
         form.ensure(image, signal),
         // Somebody who gave up waiting may have begun it: it is being made all the same.
         incus.settled(instanceName(spec.id), signal),
       ]);
       // An instance that Incus has lost is made again around the disk that it had.
       const known = before ?? (await deps.makeMachine(spec, image));
-      const { unfinished, ...record } = await form.openDisks(paths, known);
+      const { unfinished, ...opened } = await form.openDisks(paths, known);
+      const record = withKernel(opened, guestKernel);
       const instance = await form.describe({ ...factsOf(record), nodeImage: image.id, plan: spec.plan }, image, signal);
       const there = await power.look(spec.id, signal);
       if (there !== undefined && !unfinished) return;
@@ -82,11 +85,17 @@ export function createInstances(deps: InstancesDeps): Instances {
         removeLink(hostLink(addressBlock, record.number)),
       ]);
       const image = () => imageFor({ ...record.spec, ...(record.image !== undefined && { image: record.image }) });
-      await form.refresh(instance, factsOf(opened), image, signal);
-      await writeRecord(paths.record, { ...opened, starts: record.starts + 1 });
+      // One that was made before kernels were pinned keeps the one that it booted from last.
+      const pinned = withKernel(opened, opened.guestKernel ?? instance.config[guestKey]);
+      await form.refresh(instance, factsOf(pinned), image, signal);
+      await writeRecord(paths.record, { ...pinned, starts: record.starts + 1 });
       await power.start(id, signal);
     },
   };
+}
+
+function withKernel(record: MachineRecord, guestKernel: string | undefined): MachineRecord {
+  return guestKernel === undefined ? record : { ...record, guestKernel };
 }
 
 /** Machines that were made before there was a choice are containers. */

@@ -6,7 +6,7 @@ import { snapshotsOf } from "../host/disk-snapshots.ts";
 import type { Layout } from "../host/machine-paths.ts";
 import { type MachineRecord, readRecord } from "../host/machine-record.ts";
 import type { IncusClient } from "./incus-client.ts";
-import { machineIdOf } from "./instance-config.ts";
+import { guestKey, machineIdOf } from "./instance-config.ts";
 import { type Instance, type InstancePower, isUp } from "./instance-power.ts";
 
 /** The machines that are here: by their directories, and by what Incus says of their instances now. */
@@ -88,6 +88,7 @@ function factsOf(
   snapshots: readonly string[],
 ): MachineFacts {
   const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
+  const guestKernel = record?.guestKernel ?? instance?.config[guestKey];
   const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
   return {
     id,
@@ -97,6 +98,7 @@ function factsOf(
     diskBytes,
     plan: spec === undefined ? { vcpu: 0, memoryBytes: 0 } : { ...spec.plan, rootBytes: rootBytesOf(spec.plan) },
     image: record?.image ?? "",
+    ...(guestKernel !== undefined && { guestKernel }),
     hasData: starts > 0,
     starts,
     snapshots,

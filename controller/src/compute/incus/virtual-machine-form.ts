@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { getServers } from "node:dns";
 import { truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { GuestBoot } from "@holdfast/image/guest-boot.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
-import { ComputeFailure } from "../compute-failure.ts";
+import type { GuestBoots } from "../host/guest-boots.ts";
 import type { MachinePaths } from "../host/machine-paths.ts";
 import { openOwnDisks, type PackedDirectories, writeEnrollmentDisk } from "./guest-disks.ts";
 import { tellDiskSize } from "./guest-monitor.ts";
@@ -20,8 +19,7 @@ export interface VirtualMachineFormDeps {
   readonly incus: IncusClient;
   readonly materials: Pick<IncusMaterials, "makeCode">;
   readonly packed: PackedDirectories;
-  /** Kernel and initramfs, made first where they are missing. */
-  readonly boot: (signal: AbortSignal) => Promise<GuestBoot>;
+  readonly boot: GuestBoots["require"];
   /** Path of the node binary on the host. */
   readonly node: string;
   /** First program of a machine and its arguments, with paths as they are inside. */
@@ -38,28 +36,20 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
   async function sharedDisks(image: NodeImage, signal: AbortSignal) {
     const code = await materials.makeCode(image.root, signal);
     const nodeName = createHash("sha256").update(`${process.version} ${node}`).digest("hex").slice(0, 16);
-    const [made, imageDisk, codeDisk, nodeDisk] = await Promise.all([
-      boot(signal).catch((error: unknown) => {
-        throw new ComputeFailure(
-          `What virtual machines boot from could not be made: ${error instanceof Error ? error.message : String(error)}`,
-          {
-            cause: error,
-          },
-        );
-      }),
+    const [imageDisk, codeDisk, nodeDisk] = await Promise.all([
       packed.pack(image.id, image.root, signal),
       packed.pack(`code-${basename(code)}`, code, signal),
       packed.pack(`node-${nodeName}`, dirname(node), signal),
     ]);
-    return { boot: made, disks: { image: imageDisk, code: codeDisk, node: nodeDisk } };
+    return { image: imageDisk, code: codeDisk, node: nodeDisk };
   }
 
   async function describe(facts: InstanceFacts, image: NodeImage, signal: AbortSignal) {
-    const [shared, own] = [await sharedDisks(image, signal), await openOwnDisks(facts.paths)];
+    const [booted, shared] = await Promise.all([boot(facts.guestKernel, signal), sharedDisks(image, signal)]);
     return virtualMachineConfig({
       ...facts,
-      boot: shared.boot,
-      disks: { ...shared.disks, ...own },
+      boot: booted,
+      disks: { ...shared, ...(await openOwnDisks(facts.paths)) },
       monitor: monitorOf(facts.paths),
       resolvers: getServers(),
       command,
@@ -68,6 +58,7 @@ export function createVirtualMachineForm(deps: VirtualMachineFormDeps): Instance
 
   return {
     ensure: async (image, signal) => void (await sharedDisks(image, signal)),
+    kernelFor: async (chosen, signal) => (await boot(chosen, signal)).id,
     async openDisks(paths, record) {
       await unmountDisk(paths);
       await openOwnDisks(paths);

@@ -10,6 +10,7 @@ import { guestsMissing, startTestIncus } from "../../../../test/support/incus-ma
 import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { computeConformance } from "../compute-conformance.ts";
+import { type ComputeProvider, guestLine } from "../compute-provider.ts";
 import type { ConformanceSubject } from "../conformance-subject.ts";
 import { namesIn } from "../host/atomic-file.ts";
 import { isAlive, statOf } from "../host/process-identity.ts";
@@ -91,6 +92,55 @@ async function openSubject(): Promise<ConformanceSubject> {
 }
 
 computeConformance("incus (virtual machines)", openSubject, skip, "virtual_machine");
+
+test.skipIf(skip !== undefined)(
+  "a guest boots from the kernel that it was made with, whichever is the newest, until it is given another one",
+  async () => {
+    await ensureGuestBoot({ imagesDir: imagesDirectory(process.env) });
+    const machines = await startTestIncus({ command: standIn });
+    try {
+      const { provider, images, incus } = machines;
+      const spec = testMachineSpec({ kind: "virtual_machine" });
+      const { id, guestKernel: first = "" } = await provider.create(spec, signal);
+      const path = `/1.0/instances/${instanceName(id)}`;
+      const enrollment = { installationId: "test", controllers: ["127.0.0.1:1"], caFingerprint: "00", token: "first" };
+      /** Which one its QEMU was started with. */
+      async function started(by: ComputeProvider): Promise<string | undefined> {
+        await provider.stop(id, 1_000, signal);
+        await by.start(id, enrollment, signal);
+        const { pid } = await incus.call<{ pid: number }>("GET", `${path}/state`, signal);
+        return /guest-[0-9a-f]{16}(?=\/kernel)/.exec(await readFile(`/proc/${pid}/cmdline`, "utf8"))?.[0];
+      }
+      const told = async () => (await provider.get(id, signal))?.guestKernel;
+      expect(first).toMatch(/^guest-/);
+      expect(await started(provider)).toBe(first);
+
+      const newer = images.otherGuest();
+      const [newest] = (await provider.images(signal)).filter(({ engine }) => engine === guestLine.engine);
+      expect(newest).toMatchObject({ ...guestLine, available: true, image: newer });
+      expect(await started(machines.another())).toBe(first);
+      expect(await provider.create(spec, signal)).toMatchObject({ guestKernel: first });
+
+      await provider.guestKernels?.replace(id, newer, signal);
+      await machines.another().guestKernels?.replace(id, newer, signal);
+      expect(await told()).toBe(newer);
+      expect(await started(provider)).toBe(newer);
+      const up = async () => (await incus.text(`${path}/console`, signal)).includes("up:first");
+      await waitUntil("the guest is up", up, { withinMs: bootsWithinMs });
+
+      await expect(provider.guestKernels?.replace(id, "guest-00000000000000ff", signal)).rejects.toThrow(
+        "guest-00000000000000ff of virtual machines is not on this host",
+      );
+      await provider.guestKernels?.replace(id, first, signal);
+      expect(await started(provider)).toBe(first);
+      const container = await provider.create(testMachineSpec(), signal);
+      expect(container.guestKernel).toBeUndefined();
+      await expect(provider.guestKernels?.replace(container.id, newer, signal)).rejects.toThrow("no kernel of its own");
+    } finally {
+      await machines.close();
+    }
+  },
+);
 
 /** Tells on the console which of two ports of its host it reaches. */
 const caller = [

@@ -41,7 +41,7 @@ export const planOf = (plan: PlanMessage | undefined): MachinePlan => ({
 
 /** Which host it was placed on is said by whom it is sent to. */
 export function specMessage({ plan, diskBytes, image = "", ahead = false, kind = "container", ...spec }: MachineSpec) {
-  const { id, installationId, zone, storageTier, engine, version } = spec;
+  const { id, installationId, zone, storageTier, engine, version, guestKernel = "" } = spec;
   return create(MachineSpecSchema, {
     id,
     installationId,
@@ -54,11 +54,12 @@ export function specMessage({ plan, diskBytes, image = "", ahead = false, kind =
     image,
     ahead,
     kind,
+    guestKernel,
   });
 }
 
 export function specOf(spec: SpecMessage): MachineSpec {
-  const { id, installationId, zone, storageTier, engine, version, image, ahead } = spec;
+  const { id, installationId, zone, storageTier, engine, version, image, ahead, guestKernel } = spec;
   return {
     id,
     installationId,
@@ -71,6 +72,7 @@ export function specOf(spec: SpecMessage): MachineSpec {
     ...(image !== "" && { image }),
     ...(ahead && { ahead }),
     ...(spec.kind === "virtual_machine" && { kind: spec.kind }),
+    ...(guestKernel !== "" && { guestKernel }),
   };
 }
 
@@ -85,7 +87,7 @@ export const factsMessage = ({ state, plan, diskBytes, starts, snapshots, ...fac
   });
 
 export function factsOf(facts: FactsMessage): MachineFacts {
-  const { id, running, address, publicAddress, image, hasData, snapshots } = facts;
+  const { id, running, address, publicAddress, image, guestKernel, hasData, snapshots } = facts;
   return {
     id,
     state: running ? "running" : "stopped",
@@ -95,6 +97,7 @@ export function factsOf(facts: FactsMessage): MachineFacts {
     diskBytes: Number(facts.diskBytes),
     plan: planOf(facts.plan),
     image,
+    ...(guestKernel !== "" && { guestKernel }),
     hasData,
     starts: Number(facts.starts),
     snapshots,

@@ -3,6 +3,7 @@ import { type Log, type LogFields, silentLog } from "@holdfast/common/log.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { emptyProvider } from "../../../../test/support/empty-provider.ts";
 import { freePorts } from "../../../../test/support/free-ports.ts";
+import { testMachineSpec } from "../../../../test/support/machine-spec.ts";
 import { openProcessSubject } from "../../../../test/support/process-subject.ts";
 import { createTestAuthority, type TestAuthority } from "../../../../test/support/test-authority.ts";
 import { hostInstallation, startTestHost, type TestHost, testRoots } from "../../../../test/support/test-host.ts";
@@ -151,6 +152,30 @@ describe("a provider over the wire", () => {
     const all = Array.from({ length: 1_001 }, (_, index) => factsOf(`m-${index}`));
     const remote = await (await served({ list: async () => all })).connect();
     expect(await remote.list(signal)).toEqual(all);
+  });
+
+  it("brings the kernel of a virtual machine across, and nothing of one for a container", async () => {
+    const asked: unknown[] = [];
+    const virtual = { ...factsOf("m-1"), guestKernel: "guest-1" };
+    const remote = await (
+      await served({
+        admit: async (spec) => {
+          asked.push(spec.guestKernel);
+          return { admitted: true };
+        },
+        get: async (id) => (id === "m-1" ? virtual : factsOf(id)),
+        guestKernels: { replace: async (...args) => void asked.push(args.slice(0, 2)) },
+      })
+    ).connect();
+    const spec = testMachineSpec({ kind: "virtual_machine" });
+    await remote.admit({ ...spec, guestKernel: "guest-1" }, signal);
+    await remote.admit(spec, signal);
+    await remote.guestKernels?.replace("m-1", "guest-2", signal);
+    expect(asked).toEqual(["guest-1", undefined, ["m-1", "guest-2"]]);
+    expect(await remote.get("m-1", signal)).toEqual(virtual);
+    expect(await remote.get("m-2", signal)).toEqual(factsOf("m-2"));
+    const without = await (await served({})).connect();
+    await expect(without.guestKernels?.replace("m-1", "guest-2", signal)).rejects.toThrow("no kernels of their own");
   });
 
   it("brings rules of the edge as they are", async () => {

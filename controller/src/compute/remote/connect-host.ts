@@ -13,6 +13,7 @@ import {
   ListImagesRequestSchema,
   ListMachinesRequestSchema,
   RemoveSnapshotRequestSchema,
+  ReplaceGuestKernelRequestSchema,
   ReplaceImageRequestSchema,
   ResizeMachineRequestSchema,
   RestoreSnapshotRequestSchema,
@@ -46,7 +47,7 @@ export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "g
 /**
  * The provider of another host. It throws what the host's own provider throws, and HostUnreachable when no answer came,
  * which proves nothing. Its edge takes rules, and its paths are kept, also where machines have none of
- * their own: nothing happens there. Its snapshots say so where it has none.
+ * their own: nothing happens there. Its snapshots and kernels of virtual machines say so where it has none.
  */
 export interface RemoteHost extends ComputeProvider {
   facts(signal: AbortSignal): Promise<HostFacts>;
@@ -169,6 +170,12 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
       async remove(machineId, name, signal) {
         const request = create(RemoveSnapshotRequestSchema, { machineId, name });
         await channel.unary(methods.removeSnapshot, request, withinMs.change, signal);
+      },
+    },
+    guestKernels: {
+      async replace(machineId, guestKernel, signal) {
+        const request = create(ReplaceGuestKernelRequestSchema, { machineId, guestKernel });
+        await channel.unary(methods.replaceGuestKernel, request, withinMs.change, signal);
       },
     },
     async facts(signal) {

@@ -14,6 +14,7 @@ import {
   ListImagesResponseSchema,
   ListMachinesResponseSchema,
   RemoveSnapshotResponseSchema,
+  ReplaceGuestKernelResponseSchema,
   ReplaceImageResponseSchema,
   ResizeMachineResponseSchema,
   RestoreSnapshotResponseSchema,
@@ -28,6 +29,7 @@ import { requirePeer } from "../../listener/rpc-handlers.ts";
 import { RpcFailure } from "../../listener/rpc-status.ts";
 import type { ComputeProvider } from "../compute-provider.ts";
 import type { HostFacts } from "../host/host-facts.ts";
+import { requireGuestKernels } from "../require-guest-kernels.ts";
 import { requireSnapshots } from "../require-snapshots.ts";
 import {
   admissionMessage,
@@ -133,6 +135,10 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     replaceImage: unary("replaceImage", async ({ machineId, image }, signal) => {
       await provider.replaceImage(machineId, image, signal);
       return create(ReplaceImageResponseSchema);
+    }),
+    replaceGuestKernel: unary("replaceGuestKernel", async ({ machineId, guestKernel }, signal) => {
+      await requireGuestKernels(provider).replace(machineId, guestKernel, signal);
+      return create(ReplaceGuestKernelResponseSchema);
     }),
     growDisk: unary("growDisk", async ({ machineId, diskBytes }, signal) => {
       await provider.growDisk(machineId, Number(diskBytes), signal);

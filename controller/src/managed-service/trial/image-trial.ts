@@ -1,7 +1,8 @@
 import { faultOf, type ObservedService } from "../managed-service-plan.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { imageChangeOf, type OperationObject, stuckAfterMs } from "../../operation/operation.ts";
-import type { RefusedImage } from "../maintenance-memory.ts";
+import type { ImageChange } from "../../operation/maintenance-work.ts";
+import { type OperationObject, replacementOf, stuckAfterMs } from "../../operation/operation.ts";
+import type { MaintenanceMemory } from "../maintenance-memory.ts";
 import { whyDataStay } from "./way-back.ts";
 
 const minuteMs = 60_000;
@@ -14,13 +15,13 @@ const trialMs = 15 * minuteMs;
 
 type Fault = { readonly code: string; readonly message: string };
 
-/** Pure: why the image that is tried does not do; undefined while it may, and when it is being taken back already. */
+/** Pure: why the image, or the kernel, that is tried does not do; undefined while it may, and when it is being taken back already. */
 export function trialFault(
   observed: ObservedService,
   operation: OperationObject | undefined,
   now: number,
 ): Fault | undefined {
-  if (imageChangeOf(operation) === undefined || operation?.status.takenBack !== undefined) return undefined;
+  if (replacementOf(operation) === undefined || operation?.status.takenBack !== undefined) return undefined;
   const { deadline, startedAt, step } = operation?.status ?? {};
   const fault = faultOf(observed, undefined, now, engineMayFailForMs);
   if (fault !== undefined) return fault;
@@ -42,7 +43,7 @@ function orderFault(observed: ObservedService): Fault | undefined {
 }
 
 /**
- * Pure: the service is to run from its old image again, over the data as they were before it was tried where nobody can have
+ * Pure: the service is to run from its old image and kernel again, over the data as they were before it was tried where nobody can have
  * written since, and over the same data elsewhere. The same steps lead there.
  */
 export function takeBack(
@@ -51,8 +52,9 @@ export function takeBack(
   fault: Fault,
   now: number,
 ): { after: ManagedServiceObject; operation: OperationObject } {
-  const change = imageChangeOf(operation);
+  const change = replacementOf(operation);
   if (change === undefined) return { after: service, operation };
+  const { image, guestKernel } = change;
   const { metadata, spec } = service;
   const dataStay = whyDataStay(spec.trial);
   // What was not certain while the machines could be asked never is.
@@ -65,7 +67,8 @@ export function takeBack(
       spec: {
         ...spec,
         ...(trial && { trial: { ...trial, ...back } }),
-        image: change.from,
+        ...(image && { image: image.from }),
+        ...(guestKernel && { guestKernel: guestKernel.from }),
         instanceGeneration: spec.instanceGeneration + generationsOfChange,
       },
     },
@@ -94,7 +97,7 @@ export function letIn(service: ManagedServiceObject, now: number): ManagedServic
 
 /** Pure: the operation with what became of the snapshots, once that is known of every node. */
 export function withSnapshot(operation: OperationObject, { nodes }: ObservedService): OperationObject {
-  if (imageChangeOf(operation) === undefined) return operation;
+  if (replacementOf(operation) === undefined) return operation;
   const found = nodes.flatMap(({ machine }) => {
     const snapshot = machine?.status.snapshot;
     return snapshot?.name === operation.metadata.id ? [snapshot] : [];
@@ -110,28 +113,38 @@ export function withSnapshot(operation: OperationObject, { nodes }: ObservedServ
 /** One for the stop of the engine, one for its start under the other image. */
 export const generationsOfChange = 2;
 
-/** Pure: what the end of an operation leaves to be remembered of the image that it brought, if it brought one. */
-export function refusedAfter(
-  operation: OperationObject,
-  before: RefusedImage | null,
-  now: number,
-): RefusedImage | null {
-  const change = operation.spec.maintenance?.image;
-  if (change == null) return before;
-  if (operation.status.state === "completed") return null;
-  return { image: change.to, message: operation.status.error?.message ?? "", at: now };
+/** Pure: what the end of an operation leaves to be remembered of the image and the kernel that it brought, if it brought any. */
+export function memoryAfter(operation: OperationObject, before: MaintenanceMemory, now: number): MaintenanceMemory {
+  const { state, error } = operation.status;
+  const { image, guestKernel } = operation.spec.maintenance ?? {};
+  const refusal = ({ to }: ImageChange) =>
+    state === "completed" ? null : { image: to, message: error?.message ?? "", at: now };
+  return {
+    ...before,
+    ...(image && { refused: refusal(image) }),
+    ...(guestKernel && { refusedGuestKernel: refusal(guestKernel) }),
+  };
 }
 
-/** Pure: what the operation tells of an image that was taken back. */
+/** Pure: what the operation tells of an image, or a kernel, that was taken back. */
 export function takenBackError(operation: OperationObject): Fault | undefined {
   const { takenBack, snapshot } = operation.status;
-  const change = operation.spec.maintenance?.image;
-  if (takenBack === undefined || change == null) return undefined;
+  const { image, guestKernel } = operation.spec.maintenance ?? {};
+  const before = [
+    ...(image ? [image.fromVersion || image.from] : []),
+    ...(guestKernel ? [kernelName(guestKernel)] : []),
+  ];
+  if (takenBack === undefined || before.length === 0) return undefined;
   const { code, message } = takenBack;
   return {
     code: `taken_back_${code}`,
-    message: `${message} The service runs from ${change.fromVersion || change.from} again, with all its data${
+    message: `${message} The service runs from ${before.join(" and ")} again, with all its data${
       snapshot?.outcome === "restored" ? " as they were before" : ""
     }.`,
   };
+}
+
+/** Two kernels of one version differ in what starts the guest. */
+function kernelName({ from, fromVersion, toVersion }: ImageChange): string {
+  return fromVersion === "" || fromVersion === toVersion ? from : `Linux ${fromVersion}`;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createServiceWorld, faultsOfImages } from "../../../../test/support/service-world.ts";
+import { createServiceWorld, faultsOfImages, faultsOfKernels } from "../../../../test/support/service-world.ts";
 
 describe("another image", () => {
   function afterMaintenance(
@@ -64,24 +64,94 @@ describe("another image", () => {
   });
 });
 
-test("no write that was acknowledged is lost, whoever is silent when, and whatever image is tried", () => {
+describe("another kernel of a virtual machine", () => {
+  function afterMaintenance(
+    broken: Parameters<typeof createServiceWorld>[0],
+    made: Parameters<typeof createServiceWorld>[1] = { image: "new", guestKernel: "guest-old" },
+  ) {
+    const world = createServiceWorld(broken, made);
+    for (let i = 0; i < 8; i++) world.round(1_000);
+    world.maintain();
+    const steps = new Set<string>();
+    for (let i = 0; i < 400 && world.service?.status.operationId !== null; i++) {
+      world.round(5_000);
+      steps.add(world.operation.status.step ?? "");
+    }
+    for (let i = 0; i < 4; i++) world.round(1_000);
+    expect(world.service?.status).toMatchObject({ state: "Running", operationId: null });
+    expect(world.data).toMatchObject({ writes: world.data.acknowledged, spoilt: false, snapshots: 0 });
+    return { ...world, steps };
+  }
+
+  test("is what the machine boots from when the operation is over, under the same image", () => {
+    const { placed, booted, operation, service, steps } = afterMaintenance({});
+    expect([placed, booted, operation.status.state]).toEqual(["new", "guest-new", "completed"]);
+    expect(service?.spec).toMatchObject({ image: "", guestKernel: "guest-new" });
+    expect(service?.status.maintenance).toMatchObject({ refused: null, refusedGuestKernel: null });
+    expect(steps).toContain("StopServer");
+    expect(steps).not.toContain("ReplaceImage");
+  });
+
+  test.each(faultsOfKernels)("that does not %s is taken back, and remembered", (kernel) => {
+    const { placed, booted, operation, service, steps } = afterMaintenance({ kernel });
+    expect([placed, booted, operation.status.state]).toEqual(["new", "guest-old", "failed"]);
+    expect(operation.status.error?.message).toContain("runs from Linux 6.12.0 again");
+    expect(steps).toContain("TakeGuestKernelBack");
+    expect(service?.status.maintenance).toMatchObject({ refused: null, refusedGuestKernel: { image: "guest-new" } });
+  });
+
+  test("comes with an image by one operation", () => {
+    const { placed, booted, operation, service } = afterMaintenance({}, { image: "old", guestKernel: "guest-old" });
+    expect([placed, booted, operation.metadata.id]).toEqual(["new", "guest-new", "op-1"]);
+    expect(service?.spec.restartCount).toBe(0);
+  });
+
+  test.each([{ kernel: "connect" }, { image: "start the engine" }] as const)(
+    "goes back with the image that it came with, whichever of them it was (%j)",
+    (broken) => {
+      const { placed, booted, operation, service } = afterMaintenance(broken, {
+        image: "old",
+        guestKernel: "guest-old",
+      });
+      expect([placed, booted]).toEqual(["old", "guest-old"]);
+      expect(operation.status.error?.message).toContain("runs from 17.0 and Linux 6.12.0 again");
+      expect(service?.status.maintenance).toMatchObject({
+        refused: { image: "new" },
+        refusedGuestKernel: { image: "guest-new" },
+      });
+    },
+  );
+});
+
+test("no write that was acknowledged is lost, whoever is silent when, and whatever image or kernel is tried", () => {
   const rounds = fc.array(fc.tuple(fc.constantFrom(200, 5_000, 120_000), fc.boolean(), fc.boolean(), fc.nat(9)), {
     minLength: 20,
     maxLength: 120,
   });
+  const kernels = fc.constantFrom(undefined, "good" as const, ...faultsOfKernels);
   fc.assert(
-    fc.property(fc.constantFrom(undefined, ...faultsOfImages), fc.boolean(), rounds, (image, isChanging, all) => {
-      const world = createServiceWorld({ image });
-      for (let i = 0; i < 8; i++) world.round(1_000);
-      for (const [elapsedMs, silent, waits, ask] of all) {
-        if (ask === 0) world.maintain();
-        if (ask === 1) world.command("start");
-        world.silence(silent && ask < 6);
-        world.change(isChanging && ask < 4);
-        world.round(elapsedMs, waits);
-        expect(world.data.writes).toBe(world.data.acknowledged);
-      }
-    }),
+    fc.property(
+      fc.constantFrom(undefined, ...faultsOfImages),
+      kernels,
+      fc.boolean(),
+      rounds,
+      (image, kernel, isChanging, all) => {
+        const isVirtual = kernel !== undefined;
+        const world = createServiceWorld(
+          { image, ...(isVirtual && kernel !== "good" && { kernel }) },
+          { image: "old", ...(isVirtual && { guestKernel: "guest-old" }) },
+        );
+        for (let i = 0; i < 8; i++) world.round(1_000);
+        for (const [elapsedMs, silent, waits, ask] of all) {
+          if (ask === 0) world.maintain();
+          if (ask === 1) world.command("start");
+          world.silence(silent && ask < 6);
+          world.change(isChanging && ask < 4);
+          world.round(elapsedMs, waits);
+          expect(world.data.writes).toBe(world.data.acknowledged);
+        }
+      },
+    ),
     { numRuns: 500 },
   );
 });

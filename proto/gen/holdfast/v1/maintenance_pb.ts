@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/maintenance.proto.
  */
 export const file_holdfast_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob2xkZmFzdC92MS9tYWludGVuYW5jZS5wcm90bxILaG9sZGZhc3QudjEiXAoRTWFpbnRlbmFuY2VXaW5kb3cSLgoDZGF5GAEgASgOMhQuaG9sZGZhc3QudjEuV2Vla2RheUILukgIyAEBggECEAESFwoEaG91chgCIAEoBUIJukgGGgQYFygAIjQKFUdldE1haW50ZW5hbmNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAIq4DCgtNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEi4KBndpbmRvdxgCIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93EhkKEXdpbmRvd19pc19kZWZhdWx0GAMgASgIEjQKEG5leHRfd2luZG93X2Zyb20YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfd2luZG93X3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVpbWFnZRgGIAEoCUgAiAEBEhsKDmVuZ2luZV92ZXJzaW9uGAcgASgJSAGIAQESKwoHdXBkYXRlcxgIIAMoCzIaLmhvbGRmYXN0LnYxLlBlbmRpbmdVcGRhdGUSLgoJb3BlcmF0aW9uGAkgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSAKIAQESEQoEaGVsZBgKIAEoCUgDiAEBQggKBl9pbWFnZUIRCg9fZW5naW5lX3ZlcnNpb25CDAoKX29wZXJhdGlvbkIHCgVfaGVsZCK9AwoNUGVuZGluZ1VwZGF0ZRIKCgJpZBgBIAEoCRIlCgRraW5kGAIgASgOMhcuaG9sZGZhc3QudjEuVXBkYXRlS2luZBINCgV0aXRsZRgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRIRCgRmcm9tGAUgASgJSACIAQESDwoCdG8YBiABKAlIAYgBARIOCgZ1cmdlbnQYByABKAgSMwoPYXZhaWxhYmxlX3NpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCghhcHBseV9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIYChByZXF1aXJlc19yZXN0YXJ0GAogASgIEhsKDmJsb2NrZWRfcmVhc29uGAsgASgJSAOIAQESGgoSY2hhbmdlc190ZXh0X29yZGVyGAwgASgIEh8KEm5vX3NuYXBzaG90X3JlYXNvbhgNIAEoCUgEiAEBQgcKBV9mcm9tQgUKA190b0ILCglfYXBwbHlfYXRCEQoPX2Jsb2NrZWRfcmVhc29uQhUKE19ub19zbmFwc2hvdF9yZWFzb24imQEKFFBlbmRpbmdVcGRhdGVTdW1tYXJ5EgoKAmlkGAEgASgJEiUKBGtpbmQYAiABKA4yFy5ob2xkZmFzdC52MS5VcGRhdGVLaW5kEg4KBnVyZ2VudBgDIAEoCBIxCghhcHBseV9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUILCglfYXBwbHlfYXQigAEKF0FwcGx5TWFpbnRlbmFuY2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASJgoKdXBkYXRlX2lkcxgCIAMoCUISukgPkgEMEBQYASIGcgQQARhkEiAKGGFjY2VwdF90ZXh0X29yZGVyX2NoYW5nZRgDIAEoCCqZAgoHV2Vla2RheRIXChNXRUVLREFZX1VOU1BFQ0lGSUVEEAASHwoOV0VFS0RBWV9NT05EQVkQARoLsj4ICgZtb25kYXkSIQoPV0VFS0RBWV9UVUVTREFZEAIaDLI+CQoHdHVlc2RheRIlChFXRUVLREFZX1dFRE5FU0RBWRADGg6yPgsKCXdlZG5lc2RheRIjChBXRUVLREFZX1RIVVJTREFZEAQaDbI+CgoIdGh1cnNkYXkSHwoOV0VFS0RBWV9GUklEQVkQBRoLsj4ICgZmcmlkYXkSIwoQV0VFS0RBWV9TQVRVUkRBWRAGGg2yPgoKCHNhdHVyZGF5Eh8KDldFRUtEQVlfU1VOREFZEAcaC7I+CAoGc3VuZGF5KqQBCgpVcGRhdGVLaW5kEhsKF1VQREFURV9LSU5EX1VOU1BFQ0lGSUVEEAASLwoYVVBEQVRFX0tJTkRfRU5HSU5FX01JTk9SEAEaEbI+DgoMZW5naW5lX21pbm9yEiEKEVVQREFURV9LSU5EX0lNQUdFEAIaCrI+BwoFaW1hZ2USJQoTVVBEQVRFX0tJTkRfUkVTVEFSVBADGgyyPgkKB3Jlc3RhcnQy5wIKEk1haW50ZW5hbmNlU2VydmljZRKXAQoOR2V0TWFpbnRlbmFuY2USIi5ob2xkZmFzdC52MS5HZXRNYWludGVuYW5jZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5NYWludGVuYW5jZSJHqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIsEiovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWFpbnRlbmFuY2UStgEKEEFwcGx5TWFpbnRlbmFuY2USJC5ob2xkZmFzdC52MS5BcHBseU1haW50ZW5hbmNlUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiJkqrsYJQjKARIOc2VydmljZXM6d3JpdGUyEC9vcGVyYXRpb25zL3tpZH2C0+STAjU6ASoiMC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tYWludGVuYW5jZS9hcHBseWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch1ob2xkZmFzdC92MS9tYWludGVuYW5jZS5wcm90bxILaG9sZGZhc3QudjEiXAoRTWFpbnRlbmFuY2VXaW5kb3cSLgoDZGF5GAEgASgOMhQuaG9sZGZhc3QudjEuV2Vla2RheUILukgIyAEBggECEAESFwoEaG91chgCIAEoBUIJukgGGgQYFygAIjQKFUdldE1haW50ZW5hbmNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAItoDCgtNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEi4KBndpbmRvdxgCIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93EhkKEXdpbmRvd19pc19kZWZhdWx0GAMgASgIEjQKEG5leHRfd2luZG93X2Zyb20YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfd2luZG93X3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVpbWFnZRgGIAEoCUgAiAEBEhsKDmVuZ2luZV92ZXJzaW9uGAcgASgJSAGIAQESKwoHdXBkYXRlcxgIIAMoCzIaLmhvbGRmYXN0LnYxLlBlbmRpbmdVcGRhdGUSLgoJb3BlcmF0aW9uGAkgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSAKIAQESEQoEaGVsZBgKIAEoCUgDiAEBEhkKDGd1ZXN0X2tlcm5lbBgLIAEoCUgEiAEBQggKBl9pbWFnZUIRCg9fZW5naW5lX3ZlcnNpb25CDAoKX29wZXJhdGlvbkIHCgVfaGVsZEIPCg1fZ3Vlc3Rfa2VybmVsIr0DCg1QZW5kaW5nVXBkYXRlEgoKAmlkGAEgASgJEiUKBGtpbmQYAiABKA4yFy5ob2xkZmFzdC52MS5VcGRhdGVLaW5kEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKBGZyb20YBSABKAlIAIgBARIPCgJ0bxgGIAEoCUgBiAEBEg4KBnVyZ2VudBgHIAEoCBIzCg9hdmFpbGFibGVfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCGFwcGx5X2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKEHJlcXVpcmVzX3Jlc3RhcnQYCiABKAgSGwoOYmxvY2tlZF9yZWFzb24YCyABKAlIA4gBARIaChJjaGFuZ2VzX3RleHRfb3JkZXIYDCABKAgSHwoSbm9fc25hcHNob3RfcmVhc29uGA0gASgJSASIAQFCBwoFX2Zyb21CBQoDX3RvQgsKCV9hcHBseV9hdEIRCg9fYmxvY2tlZF9yZWFzb25CFQoTX25vX3NuYXBzaG90X3JlYXNvbiKZAQoUUGVuZGluZ1VwZGF0ZVN1bW1hcnkSCgoCaWQYASABKAkSJQoEa2luZBgCIAEoDjIXLmhvbGRmYXN0LnYxLlVwZGF0ZUtpbmQSDgoGdXJnZW50GAMgASgIEjEKCGFwcGx5X2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQgsKCV9hcHBseV9hdCKAAQoXQXBwbHlNYWludGVuYW5jZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBImCgp1cGRhdGVfaWRzGAIgAygJQhK6SA+SAQwQFBgBIgZyBBABGGQSIAoYYWNjZXB0X3RleHRfb3JkZXJfY2hhbmdlGAMgASgIKpkCCgdXZWVrZGF5EhcKE1dFRUtEQVlfVU5TUEVDSUZJRUQQABIfCg5XRUVLREFZX01PTkRBWRABGguyPggKBm1vbmRheRIhCg9XRUVLREFZX1RVRVNEQVkQAhoMsj4JCgd0dWVzZGF5EiUKEVdFRUtEQVlfV0VETkVTREFZEAMaDrI+CwoJd2VkbmVzZGF5EiMKEFdFRUtEQVlfVEhVUlNEQVkQBBoNsj4KCgh0aHVyc2RheRIfCg5XRUVLREFZX0ZSSURBWRAFGguyPggKBmZyaWRheRIjChBXRUVLREFZX1NBVFVSREFZEAYaDbI+CgoIc2F0dXJkYXkSHwoOV0VFS0RBWV9TVU5EQVkQBxoLsj4ICgZzdW5kYXkq1QEKClVwZGF0ZUtpbmQSGwoXVVBEQVRFX0tJTkRfVU5TUEVDSUZJRUQQABIvChhVUERBVEVfS0lORF9FTkdJTkVfTUlOT1IQARoRsj4OCgxlbmdpbmVfbWlub3ISIQoRVVBEQVRFX0tJTkRfSU1BR0UQAhoKsj4HCgVpbWFnZRIlChNVUERBVEVfS0lORF9SRVNUQVJUEAMaDLI+CQoHcmVzdGFydBIvChhVUERBVEVfS0lORF9HVUVTVF9LRVJORUwQBBoRsj4OCgxndWVzdF9rZXJuZWwy5wIKEk1haW50ZW5hbmNlU2VydmljZRKXAQoOR2V0TWFpbnRlbmFuY2USIi5ob2xkZmFzdC52MS5HZXRNYWludGVuYW5jZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5NYWludGVuYW5jZSJHqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIsEiovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWFpbnRlbmFuY2UStgEKEEFwcGx5TWFpbnRlbmFuY2USJC5ob2xkZmFzdC52MS5BcHBseU1haW50ZW5hbmNlUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiJkqrsYJQjKARIOc2VydmljZXM6d3JpdGUyEC9vcGVyYXRpb25zL3tpZH2C0+STAjU6ASoiMC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tYWludGVuYW5jZS9hcHBseWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * Two hours of each week in which updates may begin by themselves.
@@ -159,6 +159,13 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
    * @generated from field: optional string held = 10;
    */
   held?: string | undefined;
+
+  /**
+   * Kernel that the service's virtual machines boot from; null where machines have none of their own.
+   *
+   * @generated from field: optional string guest_kernel = 11;
+   */
+  guestKernel?: string | undefined;
 };
 
 /**
@@ -226,6 +233,13 @@ export type MaintenanceJson = {
    * @generated from field: optional string held = 10;
    */
   held?: string;
+
+  /**
+   * Kernel that the service's virtual machines boot from; null where machines have none of their own.
+   *
+   * @generated from field: optional string guest_kernel = 11;
+   */
+  guestKernel?: string;
 };
 
 /**
@@ -260,7 +274,7 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   description: string;
 
   /**
-   * Engine version or image that the service has; null for a restart.
+   * Version of the engine or of the kernel, or else image or kernel, that the service has; null for a restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -345,7 +359,7 @@ export type PendingUpdateJson = {
   description?: string;
 
   /**
-   * Engine version or image that the service has; null for a restart.
+   * Version of the engine or of the kernel, or else image or kernel, that the service has; null for a restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -620,6 +634,13 @@ export const UpdateKind = {
    * @generated from enum value: UPDATE_KIND_RESTART = 3;
    */
   RESTART: 3,
+
+  /**
+   * Another kernel for the service's virtual machines.
+   *
+   * @generated from enum value: UPDATE_KIND_GUEST_KERNEL = 4;
+   */
+  GUEST_KERNEL: 4,
 } as const;
 
 /**
@@ -630,7 +651,7 @@ export type UpdateKind = (typeof UpdateKind)[keyof typeof UpdateKind] | UnknownE
 /**
  * @generated from enum holdfast.v1.UpdateKind
  */
-export type UpdateKindJson = "UPDATE_KIND_UNSPECIFIED" | "engine_minor" | "image" | "restart";
+export type UpdateKindJson = "UPDATE_KIND_UNSPECIFIED" | "engine_minor" | "image" | "restart" | "guest_kernel";
 
 /**
  * Describes the enum holdfast.v1.UpdateKind.

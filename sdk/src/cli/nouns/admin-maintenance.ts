@@ -36,7 +36,9 @@ export function addAdminMaintenance(admin: CliCommand): void {
 
   maintenance
     .command("images")
-    .description("node images, how many services run from each and how many went back from it")
+    .description(
+      "node images and kernels of virtual machines, how many services run from each and how many went back from it",
+    )
     .option("--limit <count>", "at most so many", wholeNumber, 1_000)
     .example("admin maintenance images")
     .does((context, { limit }: { limit: number }) => showAdminList(context, images, {}, limit));

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/maintenance.proto.
  */
 export const file_holdfast_admin_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIqwCCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhIKCnRha2VuX2JhY2sYBiABKAUSDgoGdXJnZW50GAcgASgIEhQKDG5vdGljZV9ob3VycxgIIAEoBRIOCgZyZWFzb24YCSABKAkSMAoMdXJnZW50X3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgptaXNzaW5nX29uGAsgAygJIkYKC0ltYWdlRW5naW5lEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhYKDmVuZ2luZV92ZXJzaW9uGAMgASgJInAKFk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZBIgCgxub3RpY2VfaG91cnMYAiABKAVCCrpIBxoFGNAFKAASGgoGcmVhc29uGAMgASgJQgq6SAdyBRABGPQDIjQKGFVubWFya0ltYWdlVXJnZW50UmVxdWVzdBIYCgVpbWFnZRgBIAEoCUIJukgGcgQQARhkIj8KFkxpc3RNYWludGVuYW5jZVJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiZwoXTGlzdE1haW50ZW5hbmNlUmVzcG9uc2USNwoIc2VydmljZXMYASADKAsyJS5ob2xkZmFzdC5hZG1pbi52MS5TZXJ2aWNlTWFpbnRlbmFuY2USEwoLbmV4dF9jdXJzb3IYAiABKAkiggMKElNlcnZpY2VNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRINCgVpbWFnZRgDIAEoCRISCgp1cGRhdGVfaWRzGAQgAygJEg4KBnVyZ2VudBgFIAEoCBIsCghhcHBseV9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOYmxvY2tlZF9yZWFzb24YByABKAkSFAoMb3BlcmF0aW9uX2lkGAggASgJEgwKBHN0ZXAYCSABKAkSFAoMcHJvZ3Jlc3NfcGN0GAogASgFEhIKCnRha2VuX2JhY2sYCyABKAkSGQoRdGFrZW5fYmFja19yZWFzb24YDCABKAkSEAoIc25hcHNob3QYDSABKAkSHAoUbGVmdF9zbmFwc2hvdF9yZWFzb24YDiABKAkSFQoNYXdhaXRlZF9pbWFnZRgPIAEoCRIWCg5hd2FpdGVkX3JlYXNvbhgQIAEoCTLnAwoSTWFpbnRlbmFuY2VTZXJ2aWNlEnAKCkxpc3RJbWFnZXMSJC5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SW1hZ2VzUmVxdWVzdBolLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RJbWFnZXNSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBEmwKD01hcmtJbWFnZVVyZ2VudBIpLmhvbGRmYXN0LmFkbWluLnYxLk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QaGC5ob2xkZmFzdC5hZG1pbi52MS5JbWFnZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUScAoRVW5tYXJrSW1hZ2VVcmdlbnQSKy5ob2xkZmFzdC5hZG1pbi52MS5Vbm1hcmtJbWFnZVVyZ2VudFJlcXVlc3QaGC5ob2xkZmFzdC5hZG1pbi52MS5JbWFnZSIUqrsYEBIOcGxhdGZvcm06d3JpdGUSfwoPTGlzdE1haW50ZW5hbmNlEikuaG9sZGZhc3QuYWRtaW4udjEuTGlzdE1haW50ZW5hbmNlUmVxdWVzdBoqLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWludGVuYW5jZVJlc3BvbnNlIhWquxgREg1wbGF0Zm9ybTpyZWFkOAFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
+  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIqwCCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhIKCnRha2VuX2JhY2sYBiABKAUSDgoGdXJnZW50GAcgASgIEhQKDG5vdGljZV9ob3VycxgIIAEoBRIOCgZyZWFzb24YCSABKAkSMAoMdXJnZW50X3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgptaXNzaW5nX29uGAsgAygJIkYKC0ltYWdlRW5naW5lEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhYKDmVuZ2luZV92ZXJzaW9uGAMgASgJInAKFk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZBIgCgxub3RpY2VfaG91cnMYAiABKAVCCrpIBxoFGNAFKAASGgoGcmVhc29uGAMgASgJQgq6SAdyBRABGPQDIjQKGFVubWFya0ltYWdlVXJnZW50UmVxdWVzdBIYCgVpbWFnZRgBIAEoCUIJukgGcgQQARhkIj8KFkxpc3RNYWludGVuYW5jZVJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiZwoXTGlzdE1haW50ZW5hbmNlUmVzcG9uc2USNwoIc2VydmljZXMYASADKAsyJS5ob2xkZmFzdC5hZG1pbi52MS5TZXJ2aWNlTWFpbnRlbmFuY2USEwoLbmV4dF9jdXJzb3IYAiABKAkimAMKElNlcnZpY2VNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRINCgVpbWFnZRgDIAEoCRISCgp1cGRhdGVfaWRzGAQgAygJEg4KBnVyZ2VudBgFIAEoCBIsCghhcHBseV9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOYmxvY2tlZF9yZWFzb24YByABKAkSFAoMb3BlcmF0aW9uX2lkGAggASgJEgwKBHN0ZXAYCSABKAkSFAoMcHJvZ3Jlc3NfcGN0GAogASgFEhIKCnRha2VuX2JhY2sYCyABKAkSGQoRdGFrZW5fYmFja19yZWFzb24YDCABKAkSEAoIc25hcHNob3QYDSABKAkSHAoUbGVmdF9zbmFwc2hvdF9yZWFzb24YDiABKAkSFQoNYXdhaXRlZF9pbWFnZRgPIAEoCRIWCg5hd2FpdGVkX3JlYXNvbhgQIAEoCRIUCgxndWVzdF9rZXJuZWwYESABKAky5wMKEk1haW50ZW5hbmNlU2VydmljZRJwCgpMaXN0SW1hZ2VzEiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEltYWdlc1JlcXVlc3QaJS5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SW1hZ2VzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJsCg9NYXJrSW1hZ2VVcmdlbnQSKS5ob2xkZmFzdC5hZG1pbi52MS5NYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEnAKEVVubWFya0ltYWdlVXJnZW50EisuaG9sZGZhc3QuYWRtaW4udjEuVW5tYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEn8KD0xpc3RNYWludGVuYW5jZRIpLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWludGVuYW5jZVJlcXVlc3QaKi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFpbnRlbmFuY2VSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.ListImagesRequest
@@ -85,6 +85,8 @@ export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType:
   messageDesc(file_holdfast_admin_v1_maintenance, 1);
 
 /**
+ * A node image, or a kernel that virtual machines boot from.
+ *
  * @generated from message holdfast.admin.v1.Image
  */
 export type Image = Message<"holdfast.admin.v1.Image"> & {
@@ -111,7 +113,7 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
   newestOf: string[];
 
   /**
-   * Services that run from it.
+   * Services that run from it, or whose virtual machines boot from it.
    *
    * @generated from field: int32 services = 5;
    */
@@ -153,6 +155,8 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
 };
 
 /**
+ * A node image, or a kernel that virtual machines boot from.
+ *
  * @generated from message holdfast.admin.v1.Image
  */
 export type ImageJson = {
@@ -179,7 +183,7 @@ export type ImageJson = {
   newestOf?: string[];
 
   /**
-   * Services that run from it.
+   * Services that run from it, or whose virtual machines boot from it.
    *
    * @generated from field: int32 services = 5;
    */
@@ -232,6 +236,8 @@ export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__
  */
 export type ImageEngine = Message<"holdfast.admin.v1.ImageEngine"> & {
   /**
+   * Of a kernel "linux", its version "guest".
+   *
    * @generated from field: string engine = 1;
    */
   engine: string;
@@ -254,6 +260,8 @@ export type ImageEngine = Message<"holdfast.admin.v1.ImageEngine"> & {
  */
 export type ImageEngineJson = {
   /**
+   * Of a kernel "linux", its version "guest".
+   *
    * @generated from field: string engine = 1;
    */
   engine?: string;
@@ -483,7 +491,7 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   progressPct: number;
 
   /**
-   * The image that was taken back, and why.
+   * The image or kernel that was taken back, and why; both where both were tried at once.
    *
    * @generated from field: string taken_back = 11;
    */
@@ -509,7 +517,7 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   leftSnapshotReason: string;
 
   /**
-   * An image that is newer than what the hosts of its machines can give; empty when there is none.
+   * An image, or else a kernel, that is newer than what the hosts of its machines can give; empty when there is none.
    *
    * @generated from field: string awaited_image = 15;
    */
@@ -521,6 +529,13 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
    * @generated from field: string awaited_reason = 16;
    */
   awaitedReason: string;
+
+  /**
+   * That its virtual machines boot from; empty where they have none of their own.
+   *
+   * @generated from field: string guest_kernel = 17;
+   */
+  guestKernel: string;
 };
 
 /**
@@ -582,7 +597,7 @@ export type ServiceMaintenanceJson = {
   progressPct?: number;
 
   /**
-   * The image that was taken back, and why.
+   * The image or kernel that was taken back, and why; both where both were tried at once.
    *
    * @generated from field: string taken_back = 11;
    */
@@ -608,7 +623,7 @@ export type ServiceMaintenanceJson = {
   leftSnapshotReason?: string;
 
   /**
-   * An image that is newer than what the hosts of its machines can give; empty when there is none.
+   * An image, or else a kernel, that is newer than what the hosts of its machines can give; empty when there is none.
    *
    * @generated from field: string awaited_image = 15;
    */
@@ -620,6 +635,13 @@ export type ServiceMaintenanceJson = {
    * @generated from field: string awaited_reason = 16;
    */
   awaitedReason?: string;
+
+  /**
+   * That its virtual machines boot from; empty where they have none of their own.
+   *
+   * @generated from field: string guest_kernel = 17;
+   */
+  guestKernel?: string;
 };
 
 /**
@@ -634,7 +656,7 @@ export const ServiceMaintenanceSchema: GenMessage<ServiceMaintenance, {jsonType:
  */
 export const MaintenanceService: GenService<{
   /**
-   * Node images that the platform knows of.
+   * Node images, and kernels of virtual machines, that the platform knows of.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.ListImages
    */

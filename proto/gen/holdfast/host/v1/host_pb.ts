@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/host/v1/host.proto.
  */
 export const file_holdfast_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IoMDChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUSIAoTbm9fdmlydHVhbF9tYWNoaW5lcxgeIAEoCUgAiAEBQhYKFF9ub192aXJ0dWFsX21hY2hpbmVzIp0BCgtTdG9yYWdlVGllchIMCgRuYW1lGAEgASgJEhMKC3RvdGFsX2J5dGVzGAIgASgDEhIKCmZyZWVfYnl0ZXMYAyABKAMSFAoMbm9fc25hcHNob3RzGAQgASgJEhMKC2ZpbGVfc3lzdGVtGBQgASgJEiwKBXJvb3RzGBUgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5Sb290U3RvcmFnZSJxCgtSb290U3RvcmFnZRITCgt0b3RhbF9ieXRlcxgBIAEoAxISCgpmcmVlX2J5dGVzGAIgASgDEhMKC2ZpcnN0X2J5dGVzGAMgASgDEhMKC2ZpbGVfc3lzdGVtGAQgASgJEg8KB3Byb2JsZW0YBSABKAkiWQoLTWFjaGluZVBsYW4SDAoEdmNwdRgBIAEoBRIUCgxtZW1vcnlfYnl0ZXMYAiABKAMSFwoKcm9vdF9ieXRlcxgDIAEoA0gAiAEBQg0KC19yb290X2J5dGVzIuQBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCRIMCgRraW5kGAsgASgJItkBCgxNYWNoaW5lRmFjdHMSCgoCaWQYASABKAkSDwoHcnVubmluZxgCIAEoCBIPCgdhZGRyZXNzGAMgASgJEhIKCmRpc2tfYnl0ZXMYBCABKAMSKwoEcGxhbhgFIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEAoIaGFzX2RhdGEYBiABKAgSDgoGc3RhcnRzGAcgASgDEg0KBWltYWdlGAggASgJEhEKCXNuYXBzaG90cxgJIAMoCRIWCg5wdWJsaWNfYWRkcmVzcxgUIAEoCSJDChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyJIChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIlsKE1N0YXJ0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIwCgplbnJvbGxtZW50GAIgASgLMhwuaG9sZGZhc3QuaG9zdC52MS5FbnJvbGxtZW50ImEKCkVucm9sbG1lbnQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJEhYKDmNhX2ZpbmdlcnByaW50GAMgASgJEg0KBXRva2VuGAQgASgJIhYKFFN0YXJ0TWFjaGluZVJlc3BvbnNlIjoKElN0b3BNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhAKCGdyYWNlX21zGAIgASgDIhUKE1N0b3BNYWNoaW5lUmVzcG9uc2UiVwoUUmVzaXplTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIrCgRwbGFuGAIgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lUGxhbiIXChVSZXNpemVNYWNoaW5lUmVzcG9uc2UiOAoTUmVwbGFjZUltYWdlUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEg0KBWltYWdlGAIgASgJIhYKFFJlcGxhY2VJbWFnZVJlc3BvbnNlIjkKD0dyb3dEaXNrUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhIKCmRpc2tfYnl0ZXMYAiABKAMiEgoQR3Jvd0Rpc2tSZXNwb25zZSIrChVEZXN0cm95TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIYChZEZXN0cm95TWFjaGluZVJlc3BvbnNlIkcKE1Rha2VTbmFwc2hvdFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEg4KBnN0YXJ0cxgDIAEoAyIWChRUYWtlU25hcHNob3RSZXNwb25zZSJKChZSZXN0b3JlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzdGFydHMYAyABKAMiGQoXUmVzdG9yZVNuYXBzaG90UmVzcG9uc2UiOQoVUmVtb3ZlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCSIYChZSZW1vdmVTbmFwc2hvdFJlc3BvbnNlIhUKE0xpc3RNYWNoaW5lc1JlcXVlc3QiSAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USMAoIbWFjaGluZXMYASADKAsyHi5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVGYWN0cyInChFHZXRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIkUKEkdldE1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiKQoTRmVuY2VNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJIhYKFEZlbmNlTWFjaGluZVJlc3BvbnNlIkkKFFdhdGNoTWFjaGluZXNSZXF1ZXN0EhMKC2NvbnRyb2xsZXJzGAEgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAIgASgDIiwKFVdhdGNoTWFjaGluZXNSZXNwb25zZRITCgttYWNoaW5lX2lkcxgBIAMoCSJCChNBZG1pdE1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIicKFEFkbWl0TWFjaGluZVJlc3BvbnNlEg8KB3JlZnVzYWwYASABKAkiEwoRTGlzdEltYWdlc1JlcXVlc3QiPQoSTGlzdEltYWdlc1Jlc3BvbnNlEicKBmltYWdlcxgBIAMoCzIXLmhvbGRmYXN0Lmhvc3QudjEuSW1hZ2UimQIKBUltYWdlEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCWF2YWlsYWJsZRgDIAEoCBIOCgZyZWFzb24YBCABKAkSDQoFaW1hZ2UYBSABKAkSFgoOZW5naW5lX3ZlcnNpb24YBiABKAkSQgoOdGV4dF9saWJyYXJpZXMYByADKAsyKi5ob2xkZmFzdC5ob3N0LnYxLkltYWdlLlRleHRMaWJyYXJpZXNFbnRyeRIrCgdtYWRlX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBo0ChJUZXh0TGlicmFyaWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI+ChBBcHBseUVkZ2VSZXF1ZXN0EioKBXJ1bGVzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5SZWFjaFJ1bGUiZwoJUmVhY2hSdWxlEhIKCm93bmVyX2tpbmQYASABKAkSEAoIb3duZXJfaWQYAiABKAkSCgoCdG8YAyABKAkSEQoEcG9ydBgEIAEoBUgAiAEBEgwKBGZyb20YBSADKAlCBwoFX3BvcnQiEwoRQXBwbHlFZGdlUmVzcG9uc2UiQwoQS2VlcFBhdGhzUmVxdWVzdBIvCgpuZWlnaGJvdXJzGAEgAygLMhsuaG9sZGZhc3QuaG9zdC52MS5OZWlnaGJvdXIiPgoRS2VlcFBhdGhzUmVzcG9uc2USKQoFcGF0aHMYASADKAsyGi5ob2xkZmFzdC5ob3N0LnYxLkhvc3RQYXRoIj4KCU5laWdoYm91chIPCgdob3N0X2lkGAEgASgJEg8KB25ldHdvcmsYAiABKAkSDwoHYWRkcmVzcxgDIAEoCSIsCghIb3N0UGF0aBIPCgdob3N0X2lkGAEgASgJEg8KB3Byb2JsZW0YAiABKAkygw4KC0hvc3RTZXJ2aWNlElEKCEdldEZhY3RzEiEuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdldEZhY3RzUmVzcG9uc2USYAoNQ3JlYXRlTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuQ3JlYXRlTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJdCgxTdGFydE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlN0YXJ0TWFjaGluZVJlc3BvbnNlEloKC1N0b3BNYWNoaW5lEiQuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlcXVlc3QaJS5ob2xkZmFzdC5ob3N0LnYxLlN0b3BNYWNoaW5lUmVzcG9uc2USYAoNUmVzaXplTWFjaGluZRImLmhvbGRmYXN0Lmhvc3QudjEuUmVzaXplTWFjaGluZVJlcXVlc3QaJy5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXNwb25zZRJdCgxSZXBsYWNlSW1hZ2USJS5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VJbWFnZVJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJdCgxUYWtlU25hcHNob3QSJS5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlc3BvbnNlEmYKD1Jlc3RvcmVTbmFwc2hvdBIoLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVxdWVzdBopLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVzcG9uc2USYwoOUmVtb3ZlU25hcHNob3QSJy5ob2xkZmFzdC5ob3N0LnYxLlJlbW92ZVNuYXBzaG90UmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuUmVtb3ZlU25hcHNob3RSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Chtob2xkZmFzdC9ob3N0L3YxL2hvc3QucHJvdG8SEGhvbGRmYXN0Lmhvc3QudjEiEQoPR2V0RmFjdHNSZXF1ZXN0IoMDChBHZXRGYWN0c1Jlc3BvbnNlEhAKCHByb3ZpZGVyGAEgASgJEhoKEm1lbW9yeV90b3RhbF9ieXRlcxgCIAEoAxIZChFtZW1vcnlfZnJlZV9ieXRlcxgDIAEoAxIYChBkaXNrX3RvdGFsX2J5dGVzGAQgASgDEhcKD2Rpc2tfZnJlZV9ieXRlcxgFIAEoAxIsCgV0aWVycxgGIAMoCzIdLmhvbGRmYXN0Lmhvc3QudjEuU3RvcmFnZVRpZXISDwoHdmVyc2lvbhgHIAEoCRIPCgdib290X2lkGAggASgJEhUKDWFkZHJlc3NfYmxvY2sYCSABKAkSEQoJaW1hZ2VfaWRzGAogAygJEhQKDHB1YmxpY19ibG9jaxgUIAEoCRIUCgxwdWJsaWNfdG90YWwYFSABKAUSEwoLcHVibGljX2ZyZWUYFiABKAUSIAoTbm9fdmlydHVhbF9tYWNoaW5lcxgeIAEoCUgAiAEBQhYKFF9ub192aXJ0dWFsX21hY2hpbmVzIp0BCgtTdG9yYWdlVGllchIMCgRuYW1lGAEgASgJEhMKC3RvdGFsX2J5dGVzGAIgASgDEhIKCmZyZWVfYnl0ZXMYAyABKAMSFAoMbm9fc25hcHNob3RzGAQgASgJEhMKC2ZpbGVfc3lzdGVtGBQgASgJEiwKBXJvb3RzGBUgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5Sb290U3RvcmFnZSJxCgtSb290U3RvcmFnZRITCgt0b3RhbF9ieXRlcxgBIAEoAxISCgpmcmVlX2J5dGVzGAIgASgDEhMKC2ZpcnN0X2J5dGVzGAMgASgDEhMKC2ZpbGVfc3lzdGVtGAQgASgJEg8KB3Byb2JsZW0YBSABKAkiWQoLTWFjaGluZVBsYW4SDAoEdmNwdRgBIAEoBRIUCgxtZW1vcnlfYnl0ZXMYAiABKAMSFwoKcm9vdF9ieXRlcxgDIAEoA0gAiAEBQg0KC19yb290X2J5dGVzIvoBCgtNYWNoaW5lU3BlYxIKCgJpZBgBIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYAiABKAkSKwoEcGxhbhgDIAEoCzIdLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZVBsYW4SEgoKZGlza19ieXRlcxgEIAEoAxIMCgR6b25lGAUgASgJEg4KBmVuZ2luZRgGIAEoCRIPCgd2ZXJzaW9uGAcgASgJEg0KBWFoZWFkGAggASgIEg0KBWltYWdlGAkgASgJEhQKDHN0b3JhZ2VfdGllchgKIAEoCRIMCgRraW5kGAsgASgJEhQKDGd1ZXN0X2tlcm5lbBgMIAEoCSLvAQoMTWFjaGluZUZhY3RzEgoKAmlkGAEgASgJEg8KB3J1bm5pbmcYAiABKAgSDwoHYWRkcmVzcxgDIAEoCRISCgpkaXNrX2J5dGVzGAQgASgDEisKBHBsYW4YBSABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuEhAKCGhhc19kYXRhGAYgASgIEg4KBnN0YXJ0cxgHIAEoAxINCgVpbWFnZRgIIAEoCRIRCglzbmFwc2hvdHMYCSADKAkSFgoOcHVibGljX2FkZHJlc3MYFCABKAkSFAoMZ3Vlc3Rfa2VybmVsGBUgASgJIkMKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EisKBHNwZWMYASABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVTcGVjIkgKFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIvCgdtYWNoaW5lGAEgASgLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiWwoTU3RhcnRNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEjAKCmVucm9sbG1lbnQYAiABKAsyHC5ob2xkZmFzdC5ob3N0LnYxLkVucm9sbG1lbnQiYQoKRW5yb2xsbWVudBIXCg9pbnN0YWxsYXRpb25faWQYASABKAkSEwoLY29udHJvbGxlcnMYAiADKAkSFgoOY2FfZmluZ2VycHJpbnQYAyABKAkSDQoFdG9rZW4YBCABKAkiFgoUU3RhcnRNYWNoaW5lUmVzcG9uc2UiOgoSU3RvcE1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSEAoIZ3JhY2VfbXMYAiABKAMiFQoTU3RvcE1hY2hpbmVSZXNwb25zZSJXChRSZXNpemVNYWNoaW5lUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEisKBHBsYW4YAiABKAsyHS5ob2xkZmFzdC5ob3N0LnYxLk1hY2hpbmVQbGFuIhcKFVJlc2l6ZU1hY2hpbmVSZXNwb25zZSI4ChNSZXBsYWNlSW1hZ2VSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDQoFaW1hZ2UYAiABKAkiFgoUUmVwbGFjZUltYWdlUmVzcG9uc2UiRQoZUmVwbGFjZUd1ZXN0S2VybmVsUmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEhQKDGd1ZXN0X2tlcm5lbBgCIAEoCSIcChpSZXBsYWNlR3Vlc3RLZXJuZWxSZXNwb25zZSI5Cg9Hcm93RGlza1JlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRISCgpkaXNrX2J5dGVzGAIgASgDIhIKEEdyb3dEaXNrUmVzcG9uc2UiKwoVRGVzdHJveU1hY2hpbmVSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkiGAoWRGVzdHJveU1hY2hpbmVSZXNwb25zZSJHChNUYWtlU25hcHNob3RSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzdGFydHMYAyABKAMiFgoUVGFrZVNuYXBzaG90UmVzcG9uc2UiSgoWUmVzdG9yZVNuYXBzaG90UmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGc3RhcnRzGAMgASgDIhkKF1Jlc3RvcmVTbmFwc2hvdFJlc3BvbnNlIjkKFVJlbW92ZVNuYXBzaG90UmVxdWVzdBISCgptYWNoaW5lX2lkGAEgASgJEgwKBG5hbWUYAiABKAkiGAoWUmVtb3ZlU25hcHNob3RSZXNwb25zZSIVChNMaXN0TWFjaGluZXNSZXF1ZXN0IkgKFExpc3RNYWNoaW5lc1Jlc3BvbnNlEjAKCG1hY2hpbmVzGAEgAygLMh4uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lRmFjdHMiJwoRR2V0TWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSJFChJHZXRNYWNoaW5lUmVzcG9uc2USLwoHbWFjaGluZRgBIAEoCzIeLmhvbGRmYXN0Lmhvc3QudjEuTWFjaGluZUZhY3RzIikKE0ZlbmNlTWFjaGluZVJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCSIWChRGZW5jZU1hY2hpbmVSZXNwb25zZSJJChRXYXRjaE1hY2hpbmVzUmVxdWVzdBITCgtjb250cm9sbGVycxgBIAMoCRIcChRhdXRob3JpdHlfZ2VuZXJhdGlvbhgCIAEoAyIsChVXYXRjaE1hY2hpbmVzUmVzcG9uc2USEwoLbWFjaGluZV9pZHMYASADKAkiQgoTQWRtaXRNYWNoaW5lUmVxdWVzdBIrCgRzcGVjGAEgASgLMh0uaG9sZGZhc3QuaG9zdC52MS5NYWNoaW5lU3BlYyInChRBZG1pdE1hY2hpbmVSZXNwb25zZRIPCgdyZWZ1c2FsGAEgASgJIhMKEUxpc3RJbWFnZXNSZXF1ZXN0Ij0KEkxpc3RJbWFnZXNSZXNwb25zZRInCgZpbWFnZXMYASADKAsyFy5ob2xkZmFzdC5ob3N0LnYxLkltYWdlIpkCCgVJbWFnZRIOCgZlbmdpbmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIRCglhdmFpbGFibGUYAyABKAgSDgoGcmVhc29uGAQgASgJEg0KBWltYWdlGAUgASgJEhYKDmVuZ2luZV92ZXJzaW9uGAYgASgJEkIKDnRleHRfbGlicmFyaWVzGAcgAygLMiouaG9sZGZhc3QuaG9zdC52MS5JbWFnZS5UZXh0TGlicmFyaWVzRW50cnkSKwoHbWFkZV9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaNAoSVGV4dExpYnJhcmllc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiPgoQQXBwbHlFZGdlUmVxdWVzdBIqCgVydWxlcxgBIAMoCzIbLmhvbGRmYXN0Lmhvc3QudjEuUmVhY2hSdWxlImcKCVJlYWNoUnVsZRISCgpvd25lcl9raW5kGAEgASgJEhAKCG93bmVyX2lkGAIgASgJEgoKAnRvGAMgASgJEhEKBHBvcnQYBCABKAVIAIgBARIMCgRmcm9tGAUgAygJQgcKBV9wb3J0IhMKEUFwcGx5RWRnZVJlc3BvbnNlIkMKEEtlZXBQYXRoc1JlcXVlc3QSLwoKbmVpZ2hib3VycxgBIAMoCzIbLmhvbGRmYXN0Lmhvc3QudjEuTmVpZ2hib3VyIj4KEUtlZXBQYXRoc1Jlc3BvbnNlEikKBXBhdGhzGAEgAygLMhouaG9sZGZhc3QuaG9zdC52MS5Ib3N0UGF0aCI+CglOZWlnaGJvdXISDwoHaG9zdF9pZBgBIAEoCRIPCgduZXR3b3JrGAIgASgJEg8KB2FkZHJlc3MYAyABKAkiLAoISG9zdFBhdGgSDwoHaG9zdF9pZBgBIAEoCRIPCgdwcm9ibGVtGAIgASgJMvQOCgtIb3N0U2VydmljZRJRCghHZXRGYWN0cxIhLmhvbGRmYXN0Lmhvc3QudjEuR2V0RmFjdHNSZXF1ZXN0GiIuaG9sZGZhc3QuaG9zdC52MS5HZXRGYWN0c1Jlc3BvbnNlEmAKDUNyZWF0ZU1hY2hpbmUSJi5ob2xkZmFzdC5ob3N0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5DcmVhdGVNYWNoaW5lUmVzcG9uc2USXQoMU3RhcnRNYWNoaW5lEiUuaG9sZGZhc3QuaG9zdC52MS5TdGFydE1hY2hpbmVSZXF1ZXN0GiYuaG9sZGZhc3QuaG9zdC52MS5TdGFydE1hY2hpbmVSZXNwb25zZRJaCgtTdG9wTWFjaGluZRIkLmhvbGRmYXN0Lmhvc3QudjEuU3RvcE1hY2hpbmVSZXF1ZXN0GiUuaG9sZGZhc3QuaG9zdC52MS5TdG9wTWFjaGluZVJlc3BvbnNlEmAKDVJlc2l6ZU1hY2hpbmUSJi5ob2xkZmFzdC5ob3N0LnYxLlJlc2l6ZU1hY2hpbmVSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5SZXNpemVNYWNoaW5lUmVzcG9uc2USXQoMUmVwbGFjZUltYWdlEiUuaG9sZGZhc3QuaG9zdC52MS5SZXBsYWNlSW1hZ2VSZXF1ZXN0GiYuaG9sZGZhc3QuaG9zdC52MS5SZXBsYWNlSW1hZ2VSZXNwb25zZRJvChJSZXBsYWNlR3Vlc3RLZXJuZWwSKy5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VHdWVzdEtlcm5lbFJlcXVlc3QaLC5ob2xkZmFzdC5ob3N0LnYxLlJlcGxhY2VHdWVzdEtlcm5lbFJlc3BvbnNlElEKCEdyb3dEaXNrEiEuaG9sZGZhc3QuaG9zdC52MS5Hcm93RGlza1JlcXVlc3QaIi5ob2xkZmFzdC5ob3N0LnYxLkdyb3dEaXNrUmVzcG9uc2USYwoORGVzdHJveU1hY2hpbmUSJy5ob2xkZmFzdC5ob3N0LnYxLkRlc3Ryb3lNYWNoaW5lUmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuRGVzdHJveU1hY2hpbmVSZXNwb25zZRJdCgxUYWtlU25hcHNob3QSJS5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLlRha2VTbmFwc2hvdFJlc3BvbnNlEmYKD1Jlc3RvcmVTbmFwc2hvdBIoLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVxdWVzdBopLmhvbGRmYXN0Lmhvc3QudjEuUmVzdG9yZVNuYXBzaG90UmVzcG9uc2USYwoOUmVtb3ZlU25hcHNob3QSJy5ob2xkZmFzdC5ob3N0LnYxLlJlbW92ZVNuYXBzaG90UmVxdWVzdBooLmhvbGRmYXN0Lmhvc3QudjEuUmVtb3ZlU25hcHNob3RSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJS5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlMAESVwoKR2V0TWFjaGluZRIjLmhvbGRmYXN0Lmhvc3QudjEuR2V0TWFjaGluZVJlcXVlc3QaJC5ob2xkZmFzdC5ob3N0LnYxLkdldE1hY2hpbmVSZXNwb25zZRJdCgxGZW5jZU1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkZlbmNlTWFjaGluZVJlc3BvbnNlEmIKDVdhdGNoTWFjaGluZXMSJi5ob2xkZmFzdC5ob3N0LnYxLldhdGNoTWFjaGluZXNSZXF1ZXN0GicuaG9sZGZhc3QuaG9zdC52MS5XYXRjaE1hY2hpbmVzUmVzcG9uc2UwARJdCgxBZG1pdE1hY2hpbmUSJS5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlcXVlc3QaJi5ob2xkZmFzdC5ob3N0LnYxLkFkbWl0TWFjaGluZVJlc3BvbnNlElcKCkxpc3RJbWFnZXMSIy5ob2xkZmFzdC5ob3N0LnYxLkxpc3RJbWFnZXNSZXF1ZXN0GiQuaG9sZGZhc3QuaG9zdC52MS5MaXN0SW1hZ2VzUmVzcG9uc2USVAoJQXBwbHlFZGdlEiIuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXF1ZXN0GiMuaG9sZGZhc3QuaG9zdC52MS5BcHBseUVkZ2VSZXNwb25zZRJUCglLZWVwUGF0aHMSIi5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1JlcXVlc3QaIy5ob2xkZmFzdC5ob3N0LnYxLktlZXBQYXRoc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message holdfast.host.v1.GetFactsRequest
@@ -527,6 +527,13 @@ export type MachineSpec = Message<"holdfast.host.v1.MachineSpec"> & {
    * @generated from field: string kind = 11;
    */
   kind: string;
+
+  /**
+   * Id of the kernel that a virtual machine is to boot from; empty: the newest.
+   *
+   * @generated from field: string guest_kernel = 12;
+   */
+  guestKernel: string;
 };
 
 /**
@@ -597,6 +604,13 @@ export type MachineSpecJson = {
    * @generated from field: string kind = 11;
    */
   kind?: string;
+
+  /**
+   * Id of the kernel that a virtual machine is to boot from; empty: the newest.
+   *
+   * @generated from field: string guest_kernel = 12;
+   */
+  guestKernel?: string;
 };
 
 /**
@@ -673,6 +687,13 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
    * @generated from field: string public_address = 20;
    */
   publicAddress: string;
+
+  /**
+   * Id of the kernel that it boots from, or boots from at its next start; empty for one that has none of its own.
+   *
+   * @generated from field: string guest_kernel = 21;
+   */
+  guestKernel: string;
 };
 
 /**
@@ -742,6 +763,13 @@ export type MachineFactsJson = {
    * @generated from field: string public_address = 20;
    */
   publicAddress?: string;
+
+  /**
+   * Id of the kernel that it boots from, or boots from at its next start; empty for one that has none of its own.
+   *
+   * @generated from field: string guest_kernel = 21;
+   */
+  guestKernel?: string;
 };
 
 /**
@@ -1103,6 +1131,62 @@ export const ReplaceImageResponseSchema: GenMessage<ReplaceImageResponse, {jsonT
   messageDesc(file_holdfast_host_v1_host, 17);
 
 /**
+ * @generated from message holdfast.host.v1.ReplaceGuestKernelRequest
+ */
+export type ReplaceGuestKernelRequest = Message<"holdfast.host.v1.ReplaceGuestKernelRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: string guest_kernel = 2;
+   */
+  guestKernel: string;
+};
+
+/**
+ * @generated from message holdfast.host.v1.ReplaceGuestKernelRequest
+ */
+export type ReplaceGuestKernelRequestJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * @generated from field: string guest_kernel = 2;
+   */
+  guestKernel?: string;
+};
+
+/**
+ * Describes the message holdfast.host.v1.ReplaceGuestKernelRequest.
+ * Use `create(ReplaceGuestKernelRequestSchema)` to create a new message.
+ */
+export const ReplaceGuestKernelRequestSchema: GenMessage<ReplaceGuestKernelRequest, {jsonType: ReplaceGuestKernelRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 18);
+
+/**
+ * @generated from message holdfast.host.v1.ReplaceGuestKernelResponse
+ */
+export type ReplaceGuestKernelResponse = Message<"holdfast.host.v1.ReplaceGuestKernelResponse"> & {
+};
+
+/**
+ * @generated from message holdfast.host.v1.ReplaceGuestKernelResponse
+ */
+export type ReplaceGuestKernelResponseJson = {
+};
+
+/**
+ * Describes the message holdfast.host.v1.ReplaceGuestKernelResponse.
+ * Use `create(ReplaceGuestKernelResponseSchema)` to create a new message.
+ */
+export const ReplaceGuestKernelResponseSchema: GenMessage<ReplaceGuestKernelResponse, {jsonType: ReplaceGuestKernelResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_host_v1_host, 19);
+
+/**
  * @generated from message holdfast.host.v1.GrowDiskRequest
  */
 export type GrowDiskRequest = Message<"holdfast.host.v1.GrowDiskRequest"> & {
@@ -1137,7 +1221,7 @@ export type GrowDiskRequestJson = {
  * Use `create(GrowDiskRequestSchema)` to create a new message.
  */
 export const GrowDiskRequestSchema: GenMessage<GrowDiskRequest, {jsonType: GrowDiskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 18);
+  messageDesc(file_holdfast_host_v1_host, 20);
 
 /**
  * @generated from message holdfast.host.v1.GrowDiskResponse
@@ -1156,7 +1240,7 @@ export type GrowDiskResponseJson = {
  * Use `create(GrowDiskResponseSchema)` to create a new message.
  */
 export const GrowDiskResponseSchema: GenMessage<GrowDiskResponse, {jsonType: GrowDiskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 19);
+  messageDesc(file_holdfast_host_v1_host, 21);
 
 /**
  * @generated from message holdfast.host.v1.DestroyMachineRequest
@@ -1183,7 +1267,7 @@ export type DestroyMachineRequestJson = {
  * Use `create(DestroyMachineRequestSchema)` to create a new message.
  */
 export const DestroyMachineRequestSchema: GenMessage<DestroyMachineRequest, {jsonType: DestroyMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 20);
+  messageDesc(file_holdfast_host_v1_host, 22);
 
 /**
  * @generated from message holdfast.host.v1.DestroyMachineResponse
@@ -1202,7 +1286,7 @@ export type DestroyMachineResponseJson = {
  * Use `create(DestroyMachineResponseSchema)` to create a new message.
  */
 export const DestroyMachineResponseSchema: GenMessage<DestroyMachineResponse, {jsonType: DestroyMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 21);
+  messageDesc(file_holdfast_host_v1_host, 23);
 
 /**
  * @generated from message holdfast.host.v1.TakeSnapshotRequest
@@ -1253,7 +1337,7 @@ export type TakeSnapshotRequestJson = {
  * Use `create(TakeSnapshotRequestSchema)` to create a new message.
  */
 export const TakeSnapshotRequestSchema: GenMessage<TakeSnapshotRequest, {jsonType: TakeSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 22);
+  messageDesc(file_holdfast_host_v1_host, 24);
 
 /**
  * @generated from message holdfast.host.v1.TakeSnapshotResponse
@@ -1272,7 +1356,7 @@ export type TakeSnapshotResponseJson = {
  * Use `create(TakeSnapshotResponseSchema)` to create a new message.
  */
 export const TakeSnapshotResponseSchema: GenMessage<TakeSnapshotResponse, {jsonType: TakeSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 23);
+  messageDesc(file_holdfast_host_v1_host, 25);
 
 /**
  * @generated from message holdfast.host.v1.RestoreSnapshotRequest
@@ -1323,7 +1407,7 @@ export type RestoreSnapshotRequestJson = {
  * Use `create(RestoreSnapshotRequestSchema)` to create a new message.
  */
 export const RestoreSnapshotRequestSchema: GenMessage<RestoreSnapshotRequest, {jsonType: RestoreSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 24);
+  messageDesc(file_holdfast_host_v1_host, 26);
 
 /**
  * @generated from message holdfast.host.v1.RestoreSnapshotResponse
@@ -1342,7 +1426,7 @@ export type RestoreSnapshotResponseJson = {
  * Use `create(RestoreSnapshotResponseSchema)` to create a new message.
  */
 export const RestoreSnapshotResponseSchema: GenMessage<RestoreSnapshotResponse, {jsonType: RestoreSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 25);
+  messageDesc(file_holdfast_host_v1_host, 27);
 
 /**
  * @generated from message holdfast.host.v1.RemoveSnapshotRequest
@@ -1379,7 +1463,7 @@ export type RemoveSnapshotRequestJson = {
  * Use `create(RemoveSnapshotRequestSchema)` to create a new message.
  */
 export const RemoveSnapshotRequestSchema: GenMessage<RemoveSnapshotRequest, {jsonType: RemoveSnapshotRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 26);
+  messageDesc(file_holdfast_host_v1_host, 28);
 
 /**
  * @generated from message holdfast.host.v1.RemoveSnapshotResponse
@@ -1398,7 +1482,7 @@ export type RemoveSnapshotResponseJson = {
  * Use `create(RemoveSnapshotResponseSchema)` to create a new message.
  */
 export const RemoveSnapshotResponseSchema: GenMessage<RemoveSnapshotResponse, {jsonType: RemoveSnapshotResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 27);
+  messageDesc(file_holdfast_host_v1_host, 29);
 
 /**
  * @generated from message holdfast.host.v1.ListMachinesRequest
@@ -1417,7 +1501,7 @@ export type ListMachinesRequestJson = {
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest, {jsonType: ListMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 28);
+  messageDesc(file_holdfast_host_v1_host, 30);
 
 /**
  * @generated from message holdfast.host.v1.ListMachinesResponse
@@ -1448,7 +1532,7 @@ export type ListMachinesResponseJson = {
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse, {jsonType: ListMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 29);
+  messageDesc(file_holdfast_host_v1_host, 31);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineRequest
@@ -1475,7 +1559,7 @@ export type GetMachineRequestJson = {
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest, {jsonType: GetMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 30);
+  messageDesc(file_holdfast_host_v1_host, 32);
 
 /**
  * @generated from message holdfast.host.v1.GetMachineResponse
@@ -1502,7 +1586,7 @@ export type GetMachineResponseJson = {
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse, {jsonType: GetMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 31);
+  messageDesc(file_holdfast_host_v1_host, 33);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineRequest
@@ -1529,7 +1613,7 @@ export type FenceMachineRequestJson = {
  * Use `create(FenceMachineRequestSchema)` to create a new message.
  */
 export const FenceMachineRequestSchema: GenMessage<FenceMachineRequest, {jsonType: FenceMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 32);
+  messageDesc(file_holdfast_host_v1_host, 34);
 
 /**
  * @generated from message holdfast.host.v1.FenceMachineResponse
@@ -1548,7 +1632,7 @@ export type FenceMachineResponseJson = {
  * Use `create(FenceMachineResponseSchema)` to create a new message.
  */
 export const FenceMachineResponseSchema: GenMessage<FenceMachineResponse, {jsonType: FenceMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 33);
+  messageDesc(file_holdfast_host_v1_host, 35);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesRequest
@@ -1593,7 +1677,7 @@ export type WatchMachinesRequestJson = {
  * Use `create(WatchMachinesRequestSchema)` to create a new message.
  */
 export const WatchMachinesRequestSchema: GenMessage<WatchMachinesRequest, {jsonType: WatchMachinesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 34);
+  messageDesc(file_holdfast_host_v1_host, 36);
 
 /**
  * @generated from message holdfast.host.v1.WatchMachinesResponse
@@ -1620,7 +1704,7 @@ export type WatchMachinesResponseJson = {
  * Use `create(WatchMachinesResponseSchema)` to create a new message.
  */
 export const WatchMachinesResponseSchema: GenMessage<WatchMachinesResponse, {jsonType: WatchMachinesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 35);
+  messageDesc(file_holdfast_host_v1_host, 37);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineRequest
@@ -1647,7 +1731,7 @@ export type AdmitMachineRequestJson = {
  * Use `create(AdmitMachineRequestSchema)` to create a new message.
  */
 export const AdmitMachineRequestSchema: GenMessage<AdmitMachineRequest, {jsonType: AdmitMachineRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 36);
+  messageDesc(file_holdfast_host_v1_host, 38);
 
 /**
  * @generated from message holdfast.host.v1.AdmitMachineResponse
@@ -1678,7 +1762,7 @@ export type AdmitMachineResponseJson = {
  * Use `create(AdmitMachineResponseSchema)` to create a new message.
  */
 export const AdmitMachineResponseSchema: GenMessage<AdmitMachineResponse, {jsonType: AdmitMachineResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 37);
+  messageDesc(file_holdfast_host_v1_host, 39);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesRequest
@@ -1697,7 +1781,7 @@ export type ListImagesRequestJson = {
  * Use `create(ListImagesRequestSchema)` to create a new message.
  */
 export const ListImagesRequestSchema: GenMessage<ListImagesRequest, {jsonType: ListImagesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 38);
+  messageDesc(file_holdfast_host_v1_host, 40);
 
 /**
  * @generated from message holdfast.host.v1.ListImagesResponse
@@ -1724,13 +1808,15 @@ export type ListImagesResponseJson = {
  * Use `create(ListImagesResponseSchema)` to create a new message.
  */
 export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType: ListImagesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 39);
+  messageDesc(file_holdfast_host_v1_host, 41);
 
 /**
  * @generated from message holdfast.host.v1.Image
  */
 export type Image = Message<"holdfast.host.v1.Image"> & {
   /**
+   * Of the kernel of virtual machines `linux`, its version `guest`.
+   *
    * @generated from field: string engine = 1;
    */
   engine: string;
@@ -1786,6 +1872,8 @@ export type Image = Message<"holdfast.host.v1.Image"> & {
  */
 export type ImageJson = {
   /**
+   * Of the kernel of virtual machines `linux`, its version `guest`.
+   *
    * @generated from field: string engine = 1;
    */
   engine?: string;
@@ -1841,7 +1929,7 @@ export type ImageJson = {
  * Use `create(ImageSchema)` to create a new message.
  */
 export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 40);
+  messageDesc(file_holdfast_host_v1_host, 42);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeRequest
@@ -1868,7 +1956,7 @@ export type ApplyEdgeRequestJson = {
  * Use `create(ApplyEdgeRequestSchema)` to create a new message.
  */
 export const ApplyEdgeRequestSchema: GenMessage<ApplyEdgeRequest, {jsonType: ApplyEdgeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 41);
+  messageDesc(file_holdfast_host_v1_host, 43);
 
 /**
  * Lets networks open connections to a machine.
@@ -1955,7 +2043,7 @@ export type ReachRuleJson = {
  * Use `create(ReachRuleSchema)` to create a new message.
  */
 export const ReachRuleSchema: GenMessage<ReachRule, {jsonType: ReachRuleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 42);
+  messageDesc(file_holdfast_host_v1_host, 44);
 
 /**
  * @generated from message holdfast.host.v1.ApplyEdgeResponse
@@ -1974,7 +2062,7 @@ export type ApplyEdgeResponseJson = {
  * Use `create(ApplyEdgeResponseSchema)` to create a new message.
  */
 export const ApplyEdgeResponseSchema: GenMessage<ApplyEdgeResponse, {jsonType: ApplyEdgeResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 43);
+  messageDesc(file_holdfast_host_v1_host, 45);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsRequest
@@ -2001,7 +2089,7 @@ export type KeepPathsRequestJson = {
  * Use `create(KeepPathsRequestSchema)` to create a new message.
  */
 export const KeepPathsRequestSchema: GenMessage<KeepPathsRequest, {jsonType: KeepPathsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 44);
+  messageDesc(file_holdfast_host_v1_host, 46);
 
 /**
  * @generated from message holdfast.host.v1.KeepPathsResponse
@@ -2032,7 +2120,7 @@ export type KeepPathsResponseJson = {
  * Use `create(KeepPathsResponseSchema)` to create a new message.
  */
 export const KeepPathsResponseSchema: GenMessage<KeepPathsResponse, {jsonType: KeepPathsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 45);
+  messageDesc(file_holdfast_host_v1_host, 47);
 
 /**
  * @generated from message holdfast.host.v1.Neighbour
@@ -2087,7 +2175,7 @@ export type NeighbourJson = {
  * Use `create(NeighbourSchema)` to create a new message.
  */
 export const NeighbourSchema: GenMessage<Neighbour, {jsonType: NeighbourJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 46);
+  messageDesc(file_holdfast_host_v1_host, 48);
 
 /**
  * @generated from message holdfast.host.v1.HostPath
@@ -2128,7 +2216,7 @@ export type HostPathJson = {
  * Use `create(HostPathSchema)` to create a new message.
  */
 export const HostPathSchema: GenMessage<HostPath, {jsonType: HostPathJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_host_v1_host, 47);
+  messageDesc(file_holdfast_host_v1_host, 49);
 
 /**
  * @generated from service holdfast.host.v1.HostService
@@ -2193,6 +2281,16 @@ export const HostService: GenService<{
     methodKind: "unary";
     input: typeof ReplaceImageRequestSchema;
     output: typeof ReplaceImageResponseSchema;
+  },
+  /**
+   * Has a virtual machine boot from another kernel; acts at the next start, whoever asks for it.
+   *
+   * @generated from rpc holdfast.host.v1.HostService.ReplaceGuestKernel
+   */
+  replaceGuestKernel: {
+    methodKind: "unary";
+    input: typeof ReplaceGuestKernelRequestSchema;
+    output: typeof ReplaceGuestKernelResponseSchema;
   },
   /**
    * Grows the data disk online. A smaller one than now is refused.
@@ -2297,7 +2395,7 @@ export const HostService: GenService<{
     output: typeof AdmitMachineResponseSchema;
   },
   /**
-   * Engine versions that can run here; a missing one says why.
+   * Engine versions that can run here; a missing one says why. Beside them the kernel that new virtual machines boot from.
    *
    * @generated from rpc holdfast.host.v1.HostService.ListImages
    */

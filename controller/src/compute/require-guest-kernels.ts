@@ -1,0 +1,12 @@
+import { ComputeFailure } from "./compute-failure.ts";
+import type { ComputeProvider, GuestKernels } from "./compute-provider.ts";
+
+/** The provider's kernels of virtual machines; throws ComputeFailure where it has none. */
+export function requireGuestKernels({
+  name,
+  guestKernels,
+}: Pick<ComputeProvider, "name" | "guestKernels">): GuestKernels {
+  if (guestKernels === undefined)
+    throw new ComputeFailure(`Machines of the provider ${name} have no kernels of their own.`);
+  return guestKernels;
+}
