@@ -1,7 +1,7 @@
 import type { HoldfastError } from "@holdfast/common/errors.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runningMachine } from "../../../test/support/machine-object.ts";
-import { readyHost } from "../../../test/support/ready-host.ts";
+import { readyHost, rootedTier } from "../../../test/support/ready-host.ts";
 import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import { type Collections, createCollections } from "../collections.ts";
 import type { MachineSize } from "./growth-refusal.ts";
@@ -96,6 +96,17 @@ describe("a machine that is to have another size", () => {
     await resize(one, "f", size(500));
     expect((await one.hosts.fresh("c"))?.object.status.placements).toBe(0);
     await expect(resize(one, "f", size(500, 2_000))).rejects.toThrow("The host's disk has 1000.0 GiB in all");
+  });
+
+  it("is told what its host's pool lacks for a larger root, as long as there is another's in it", async () => {
+    const host = readyHost("d", { diskOvercommit: 1 }, { tiers: [rootedTier()] });
+    await create(host, machine("g", "d"), machine("h", "d"));
+    const rooted = (rootGb: number): MachineSize => ({ ...size(1), rootBytes: rootGb * gib });
+    await expect(resize(one, "g", rooted(17))).rejects.toThrow(
+      "Host d, which has the machine, cannot let it grow: 17.0 GiB of root were asked for, and 4.0 GiB of 20.0 GiB times 1 are promised.",
+    );
+    await resize(one, "g", rooted(16));
+    await expect(resize(other, "h", rooted(5))).rejects.toMatchObject({ key: "NOT_POSSIBLE" });
   });
 
   it("is counted where it will be when it was not placed yet, and never gets a smaller disk", async () => {
