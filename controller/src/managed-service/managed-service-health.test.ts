@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { runningMachine } from "../../../test/support/machine-object.ts";
 import { newServiceObject, node } from "../../../test/support/service-object.ts";
 import type { MachineObject } from "../machine/machine.ts";
-import { nodeStatusesOf } from "./managed-service-health.ts";
+import { healthOf, nodeStatusesOf } from "./managed-service-health.ts";
 import type { ManagedServiceObject, NodeStatus } from "./managed-service.ts";
 import type { ObservedNode } from "./managed-service-plan.ts";
 
@@ -73,5 +73,21 @@ describe("what is shown of a node", () => {
   it("has the addresses of its machine, empty without one", () => {
     expect(shown(up)).toMatchObject({ id: node.id, address: "127.98.0.1", publicAddress: "127.98.0.1" });
     expect(shown({})).toMatchObject({ id: node.id, address: "", publicAddress: "" });
+  });
+});
+
+describe("the health of a service whose engine starts", () => {
+  const healthWith = (listener: string) => {
+    const { service } = newServiceObject();
+    const checks = [{ name: "listener", status: listener }];
+    const instance = create(InstanceObservationSchema, { state: "starting", reason: "It starts.", checks });
+    const told = { connected: true, isCurrent: true, isHeld: false, silentHost: undefined };
+    const nodes = [{ ...told, node, machine: runningMachine(node.id, {}), instance }];
+    return healthOf(service, { nodes, names: "verified", isChanging: false }, 7);
+  };
+
+  it("is unknown, and unhealthy where it is known that clients do not reach it", () => {
+    expect(healthWith("healthy")).toMatchObject({ status: "unknown", reason: "It starts." });
+    expect(healthWith("unhealthy")).toMatchObject({ status: "unhealthy", reason: "It starts." });
   });
 });

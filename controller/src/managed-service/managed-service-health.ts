@@ -61,7 +61,9 @@ function checksOf(
   if (!isCurrent) return one("liveness", "unknown", startingReason);
   if (instance.state !== "running") {
     const reason = instance.reason === "" ? `The engine is ${instance.state}.` : instance.reason;
-    return one("liveness", instance.state === "failed" ? "unhealthy" : "unknown", reason);
+    // One that does not listen where its names lead is up, and there are clients who do not reach it.
+    const isLost = instance.checks.some(({ name, status }) => name === "listener" && status === "unhealthy");
+    return one("liveness", instance.state === "failed" || isLost ? "unhealthy" : "unknown", reason);
   }
   return instance.checks.map((check) => ({
     name: check.name,
