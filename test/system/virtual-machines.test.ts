@@ -12,6 +12,7 @@ import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
 import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
 import { type Attempt, makePlace } from "../support/network-place.ts";
 import { type Platform, startPlatform } from "../support/platform.ts";
+import { killAtOnce } from "../support/platform-processes.ts";
 import type { OperationJson } from "../support/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
@@ -85,18 +86,22 @@ describe.skipIf(missing !== undefined)(
           describe: async () => JSON.stringify(await maintenance()),
         },
       );
-    const applied = async (kernel: string) => {
+    const begin = async (kernel: string) => {
       const path = `/managed-services/${main.service.id}/maintenance/apply`;
-      const { id } = expectStatus(await platform.rest.post<OperationJson>(path, { update_ids: [kernel] }), 202).json;
-      return waitUntil(
-        `${kernel} is applied or taken back`,
+      return expectStatus(await platform.rest.post<OperationJson>(path, { update_ids: [kernel] }), 202).json.id;
+    };
+    // A controller that is killed answers nothing.
+    const operation = async (id: string) =>
+      (await platform.rest.get<OperationJson>(`/operations/${id}`).catch(() => undefined))?.json;
+    const ended = (id: string) =>
+      waitUntil(
+        "the kernel is applied or taken back",
         async () => {
-          const { json } = expectStatus(await platform.rest.get<OperationJson>(`/operations/${id}`), 200);
-          return json.finished_at === null ? undefined : json;
+          const now = await operation(id);
+          return now?.finished_at == null ? undefined : now;
         },
         { withinMs: 2 * withinMs, describe: () => services.describe(main.service.id) },
       );
-    };
 
     it("answers over TLS by its name, out of a guest with a kernel of its own", async () => {
       expect((await instance()).type).toBe("virtual-machine");
@@ -171,19 +176,24 @@ describe.skipIf(missing !== undefined)(
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });
 
-    it("boots from its own kernel until a newer one is applied, and from that again when the next does not start", async () => {
+    it("boots from its own kernel until a newer one is applied, though its controller is killed, and from that again when the next does not start", async () => {
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.first, updates: [] });
       await guests.choose(guests.good);
       expect(await pending(guests.good)).toMatchObject({ kind: "guest_kernel", to: "98.1", blocked_reason: null });
       expect((await instance()).config[guestKey]).toBe(guests.first);
-      expect(await applied(guests.good)).toMatchObject({ status: "completed", error: null });
+      const id = await begin(guests.good);
+      const late = ["ReplaceGuestKernel", "SetupAgent", "ProvisioningHealth"];
+      const isPlaced = async () => late.includes((await operation(id))?.step ?? "");
+      await waitUntil("it comes under the machine", isPlaced, { withinMs, everyMs: 10 });
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      expect(await ended(id)).toMatchObject({ status: "completed", error: null });
       expect((await instance()).config[guestKey]).toBe(guests.good);
       expect(await maintenance()).toMatchObject({ guest_kernel: guests.good, updates: [] });
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
 
       await guests.choose(guests.broken);
       expect(await pending(guests.broken)).toMatchObject({ from: "98.1", to: "99.1" });
-      expect(await applied(guests.broken)).toMatchObject({
+      expect(await ended(await begin(guests.broken))).toMatchObject({
         status: "failed",
         error: { code: "taken_back_machine_failed", message: expect.stringContaining("Linux 98.1 again") },
       });
