@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { restoreControlPlane } from "@holdfast/local/restore-control-plane.ts";
-import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { queryOnce } from "../support/clients.ts";
 import type { GrpcCalls } from "../support/grpc-calls.ts";
@@ -48,7 +48,15 @@ describe("the control plane, lost and restored from its snapshot", () => {
 
     const kindsHeld = async () => (await withControl((rpcs) => rpcs.listHolds({}))).holds.map(({ kind }) => kind);
     await waitUntil("the hold is known", async () => (await kindsHeld()).includes("restored"));
+    const swept = async (dryRun: boolean) => {
+      const { orphans } = await asOperator(platform, FleetService, (rpcs) => rpcs.sweepOrphans({ dryRun }));
+      return orphans.map(({ machineId, action }) => ({ machineId, action }));
+    };
+    const machineId = forgotten.service.nodes[0]?.id;
+    expect(await swept(false)).toEqual([{ machineId, action: "kept" }]);
+    expect(platform.processes().machines.map(({ id }) => id)).toEqual(machines);
     await withControl((rpcs) => rpcs.releaseHold({ kind: "restored" }));
     expect(await kindsHeld()).toEqual([]);
+    await waitUntil("it is nobody's from then on", async () => (await swept(true))[0]?.action === "stopped");
   });
 });
