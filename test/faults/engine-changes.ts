@@ -27,6 +27,20 @@ export async function endOf({ rest }: Pick<Platform, "rest">, id: string): Promi
   return waitUntil(`operation ${id} has ended`, look, { everyMs: 200 });
 }
 
+/** Each of the statements waits for others: none of the changes below is late for another reason. */
+async function expectHeld(
+  platform: Platform,
+  { connection, password }: Pick<RunningService, "connection" | "password">,
+  statements: readonly string[],
+): Promise<void> {
+  const client = await openPostgresql(platform, connection, { password });
+  await client.query("SET lock_timeout = '100ms'");
+  // SQLSTATE of a lock that was not to be had in time.
+  for (const statement of statements)
+    await expect(client.query(statement), statement).rejects.toMatchObject({ code: "55P03" });
+  await client.end();
+}
+
 /**
  * A session of a user holds what users and databases are changed by, for longer than an answer waits. Controller and agent are
  * killed meanwhile. Then the session ends, and each change with it: some take place, and what was made by the session itself
@@ -51,6 +65,13 @@ export async function changeUnderLocks(platform: Platform, { service, connection
   // Not ALTER DATABASE ... SET: the engine lets its lock go at the end of the statement, not of the transaction.
   await holder.query("BEGIN; CREATE ROLE coming; COMMENT ON DATABASE leaving IS 'held'");
   await holder.query("ALTER ROLE kept CONNECTION LIMIT 7; ALTER ROLE leaving CONNECTION LIMIT 7");
+  await expectHeld(platform, { connection, password }, [
+    "CREATE ROLE coming",
+    "CREATE ROLE rival",
+    "ALTER ROLE kept PASSWORD 'another'",
+    "DROP ROLE leaving",
+    "DROP DATABASE leaving",
+  ]);
 
   const asked = [create("coming"), create("rival"), reset(), rest.delete<UnderWayJson>(user("leaving"))] as const;
   const dropped = rest.delete<UnderWayJson>(path("/databases/leaving"));
