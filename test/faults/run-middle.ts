@@ -1,5 +1,5 @@
 // Kills at each step of an image's replacement and of an agent's upgrade:
-// npm run faults -- --middle [--seed N] [--only images|spoiling|agents] [--rounds N]
+// npm run faults -- --middle [--seed N] [--only images|spoiling|agents] [--engine postgresql|valkey] [--rounds N]
 import { parseArgs } from "node:util";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
@@ -19,7 +19,12 @@ import { agentVictims, killAtHandOver } from "./agent-kills.ts";
 import { type ImageKillGround, imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
 
 const { values } = parseArgs({
-  options: { seed: { type: "string" }, only: { type: "string" }, rounds: { type: "string", default: "4" } },
+  options: {
+    seed: { type: "string" },
+    only: { type: "string" },
+    engine: { type: "string" },
+    rounds: { type: "string", default: "4" },
+  },
 });
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = createRandom(seed);
@@ -45,9 +50,11 @@ try {
   const services = createServices(platform);
   const both = [images.first, images.good] as const;
   const isMeant = (part: string) => values.only === undefined || values.only === part;
+  const isUnder = (engine: keyof typeof writers) => values.engine === undefined || values.engine === engine;
 
   /** One service at a time: whatever of a machine is killed is its. Throws when a write that it acknowledged is lost. */
   async function withService(engine: keyof typeof writers, work: (ground: ImageKillGround) => Promise<void>) {
+    if (!isUnder(engine)) return;
     const stop = new AbortController();
     // What is made has the newest, and must be well.
     await images.choose(images.first);
