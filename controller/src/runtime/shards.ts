@@ -36,7 +36,8 @@ const idOfShard = (shard: number) => String(shard).padStart(2, "0");
 const keyOfShard = (shard: number) => prefix + idOfShard(shard);
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 const retryMs = 500;
-const remembersWithinMs = 5_000;
+/** Longer and the rest waits too, such as giving shards to others. */
+const remembersWithinMs = 1_000;
 
 interface Deps {
   readonly store: Store;
@@ -53,6 +54,8 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
   const leaving = new Map<number, Promise<void>>();
   /** Asked for under this lease without an answer: etcd may have the claim. */
   const unsure = new Map<number, Lease>();
+  /** Ours in etcd, and nobody's to work on until the memory has what came before. */
+  const claimed = new Map<number, { readonly modRevision: bigint; readonly lease: Lease }>();
   const gains = new Set<() => void>();
   let isBalancing = false;
   let changed = false;
@@ -110,20 +113,30 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
     // One that cannot listen, and dies of it again and again, must not take keys with it each time.
     const members = membership.members().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
-    await takeUnsure(lease);
+    takeUnsure(lease);
     const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
     for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);
-    const free = wanted.filter((shard) => !held.has(shard) && !claims.has(idOfShard(shard)) && !leaving.has(shard));
+    const free = wanted.filter(
+      (shard) => ![held, claimed, leaving].some((ours) => ours.has(shard)) && !claims.has(idOfShard(shard)),
+    );
     if (free.length > 0) await claim(free, lease);
+    await holdClaimed(lease);
   }
 
   /** Claims that etcd has though nobody heard so are ours all the same: while our lease lives nobody else gets them. */
-  async function takeUnsure(lease: Lease): Promise<void> {
+  function takeUnsure(lease: Lease): void {
     for (const [shard, under] of unsure) {
       const claim = claims.get(idOfShard(shard));
       // What was claimed under another lease goes with that.
       if (under !== lease) unsure.delete(shard);
-      else if (claim?.lease === lease.id) await hold([shard], claim.modRevision, lease);
+      else if (claim?.lease === lease.id) noteClaimed([shard], claim.modRevision, lease);
+    }
+  }
+
+  function noteClaimed(taken: readonly number[], modRevision: bigint, lease: Lease): void {
+    for (const shard of taken) {
+      unsure.delete(shard);
+      claimed.set(shard, { modRevision, lease });
     }
   }
 
@@ -143,18 +156,24 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
       if (free.length > 1) for (const shard of free) await claim([shard], lease);
       return;
     }
-    await hold(free, done.revision, lease);
+    noteClaimed(free, done.revision, lease);
   }
 
   /** Nobody works on what is claimed until this controller knows all that whoever had it before did. */
-  async function hold(taken: readonly number[], modRevision: bigint, lease: Lease): Promise<void> {
-    await memory.reached(modRevision, remembersWithinMs);
+  async function holdClaimed(lease: Lease): Promise<void> {
+    for (const [shard, { lease: under }] of claimed) if (under !== lease) claimed.delete(shard);
+    if (claimed.size === 0) return;
+    const revisions = [...claimed.values()].map(({ modRevision }) => modRevision);
+    await memory.reached(
+      revisions.reduce((a, b) => (a > b ? a : b)),
+      remembersWithinMs,
+    );
     if (!lease.live) return;
-    for (const shard of taken) {
-      unsure.delete(shard);
+    const taken = claimed.size;
+    for (const [shard, { modRevision }] of claimed)
       held.set(shard, { modRevision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
-    }
-    log.info("shards taken", { taken: taken.length, held: held.size });
+    claimed.clear();
+    log.info("shards taken", { taken, held: held.size });
     for (const tell of gains) tell();
   }
 
