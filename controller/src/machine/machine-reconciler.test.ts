@@ -9,6 +9,8 @@ import { startTestEtcd, type TestEtcd } from "../../../test/support/etcd.ts";
 import { machineObject } from "../../../test/support/machine-object.ts";
 import { readyHost } from "../../../test/support/ready-host.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
+import { ComputeFailure } from "../compute/compute-failure.ts";
+import type { ComputeProvider } from "../compute/compute-provider.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { HostObject } from "../host/host.ts";
@@ -61,11 +63,33 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await etcd?.stop();
   });
 
+  /** Kernels that the host has machines boot from. Containers have none: that is told here for some of them. */
+  const kernels = new Map<string, string>();
+  /** The answer to the next order for another kernel is lost, though it worked. */
+  let losesAnswer = false;
+  const ofGuests = (provider: ComputeProvider): ComputeProvider => ({
+    ...provider,
+    async get(id, of) {
+      const [facts, guestKernel] = [await provider.get(id, of), kernels.get(id)];
+      return facts && { ...facts, ...(guestKernel !== undefined && { guestKernel }) };
+    },
+    guestKernels: {
+      async replace(id, kernel, of) {
+        expect((await provider.get(id, of))?.state).toBe("stopped");
+        kernels.set(id, kernel);
+        if (losesAnswer) {
+          losesAnswer = false;
+          throw new ComputeFailure("The answer was lost.");
+        }
+      },
+    },
+  });
+
   function watchMachines(): void {
     machines = createCollection<MachineObject>(store, "machine");
     objects = createCollection<HostObject>(store, "host");
     const provider = createHostsProvider({
-      hosts: () => new Map([["local", hosts.provider]]),
+      hosts: () => new Map([["local", ofGuests(hosts.provider)]]),
       hostOf: (id) => machines.get(id)?.object.spec.hostId,
     });
     const work = createMachineWork({
@@ -198,6 +222,25 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await change(id, (m) => ({ ...m, spec: { ...m.spec, diskBytes: 2 * gib } }));
     await expect.poll(async () => (await hosts.provider.get(id, signal))?.diskBytes).toBe(2 * gib);
     expect((await hosts.provider.get(id, signal))?.starts).toBe(1);
+  });
+
+  it("pins the kernel that a guest booted from, and has it boot from another once it is off, though the answer to that is lost", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    kernels.set(id, "guest-1");
+    const pinned = () => machines.get(id)?.object.spec.guestKernel;
+    const touch = () =>
+      change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
+    await touch();
+    await expect.poll(pinned).toBe("guest-1");
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, guestKernel: "guest-2", power: "off" } }));
+    await becomes(id, "stopped");
+    expect(kernels.get(id)).toBe("guest-1");
+    losesAnswer = true;
+    await power(id, "on");
+    await becomes(id, "running");
+    expect([losesAnswer, kernels.get(id), pinned()]).toEqual([false, "guest-2", "guest-2"]);
+    expect((await hosts.provider.get(id, signal))?.starts).toBe(2);
   });
 
   it("runs with a snapshot that cannot be removed, says why, tries again later, and forgets it once it is gone", async () => {
