@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Sealer } from "../secrets/sealer.ts";
-import { keyOf, type Kind, nameKeyOf, type Resource, root } from "../store/resource.ts";
+import { keyOf, type Kind, nameKeyOf, newMetadata, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
 import { type ApiKey, hashPurposes, ownerScopes, type Token, type User } from "./credential/credential.ts";
 import { type Membership, membershipId } from "./organization/membership.ts";
@@ -31,7 +31,7 @@ export async function bootstrapAccess(
   const now = clock.now();
   const organizationId = await firstOrganization(given.organization, store, newId(), now, signal);
   const object = <Spec>(id: string, name: string, spec: Spec): Resource<Spec, Record<string, never>> => ({
-    metadata: { id, name, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now, { name, organizationId }),
     spec,
     status: {},
   });
@@ -67,7 +67,7 @@ async function firstOrganization(
   const marker = `${root}/bootstrapped/organization`;
   const before = await store.get(marker, signal);
   if (before !== undefined) return (await store.get(keyOf("organization", before.value), signal)) ? before.value : "";
-  const metadata = { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now };
+  const metadata = newMetadata(id, now, { name });
   const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
   const made = await store.commit(
     {

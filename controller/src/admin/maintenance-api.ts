@@ -22,6 +22,7 @@ import type { Cursors } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { nextMetadata } from "../store/resource.ts";
 
 export interface MaintenanceApiDeps extends MaintenanceWorldDeps {
   readonly begin: () => UnitOfWork;
@@ -72,7 +73,7 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
       const { metadata, spec } = stored.object;
       const after: NodeImageObject = {
         ...stored.object,
-        metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: clock.now() },
+        metadata: nextMetadata(metadata, clock.now()),
         spec: { ...spec, urgent },
       };
       const unit = deps.begin();

@@ -14,7 +14,7 @@ import { adminPage } from "../page/admin-page.ts";
 import type { Cursors } from "../page/cursor.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
-import { keyOf, type Stored } from "../store/resource.ts";
+import { keyOf, newMetadata, nextMetadata, type Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 
@@ -45,7 +45,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
   }
 
   const changed = ({ metadata, status }: User, spec: User["spec"]): User => ({
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: clock.now() },
+    metadata: nextMetadata(metadata, clock.now()),
     spec,
     status,
   });
@@ -61,7 +61,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
       const now = clock.now();
       const { password, passwordHash } = newPassword();
       const user: User = {
-        metadata: { id: username, name: username, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+        metadata: newMetadata(username, now),
         spec: { passwordHash, operator: true },
         status: {},
       };

@@ -28,6 +28,7 @@ import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { newMetadata, nextMetadata } from "../store/resource.ts";
 import type { AuditLog } from "./audit-log.ts";
 
 export interface OrganizationApiDeps {
@@ -58,7 +59,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
       const now = deps.clock.now();
       const id = deps.newId();
       const organization: Organization = {
-        metadata: { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+        metadata: newMetadata(id, now, { name }),
         spec: { quota: givenOf(quota ?? {}) },
         status: {},
       };
@@ -78,7 +79,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
         const { metadata, spec, status } = before.object;
         const quota = withLimits(spec.quota, request.updateMask?.paths ?? [], request);
         const after: Organization = {
-          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: deps.clock.now() },
+          metadata: nextMetadata(metadata, deps.clock.now()),
           spec: { ...spec, quota },
           status,
         };
@@ -109,14 +110,7 @@ export function createOrganizationApi(deps: OrganizationApiDeps): ServedService 
       checkScopes(scopes);
       const { id, secret } = newKeyPair();
       const key: ApiKey = {
-        metadata: {
-          id,
-          name: request.name,
-          organizationId: request.organizationId,
-          generation: 1,
-          createdAt: now,
-          updatedAt: now,
-        },
+        metadata: newMetadata(id, now, { name: request.name, organizationId: request.organizationId }),
         spec: { secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret), scopes, expiresAt },
         status: {},
       };

@@ -1,6 +1,6 @@
 import type { AgentVersion } from "@holdfast/common/agent-package.ts";
 import { next } from "@holdfast/common/machine.ts";
-import type { Resource } from "../store/resource.ts";
+import { newMetadata, nextMetadata, type Resource } from "../store/resource.ts";
 import { type AgentRolloutEvent, type AgentRolloutState, agentRolloutLifecycle } from "./agent-rollout-lifecycle.ts";
 
 /** The one release that all machines' agents are brought to. There is one such object. */
@@ -47,7 +47,7 @@ export function payloadIdOf(digest: string): string {
 /** The rollout as it begins. */
 export function newRollout(release: Omit<AgentRolloutSpec, "replaced">, now: number): AgentRollout {
   return {
-    metadata: { id: rolloutId, name: rolloutId, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(rolloutId, now),
     spec: { ...release, replaced: [] },
     status: { state: "Rolling", reason: "", stage: 0, soakingSince: null, troubles: {} },
   };
@@ -59,7 +59,7 @@ export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpe
   const replaced = [spec.digest, ...spec.replaced].filter((digest) => digest !== release.digest).slice(0, mostReplaced);
   const after: AgentRollout = {
     ...rollout,
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    metadata: nextMetadata(metadata, now),
     spec: { ...release, replaced },
   };
   return withEvent(after, "released", now) ?? after;

@@ -1,4 +1,4 @@
-import { keyOf } from "../store/resource.ts";
+import { keyOf, newMetadata } from "../store/resource.ts";
 import { makePassword, scramSha256Verifier, valkeyVerifier } from "../secrets/passwords.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import { type DatabaseUserObject, databaseUserId } from "./database-user.ts";
@@ -29,7 +29,7 @@ export function newUser({ serviceId, organizationId, username, role, engine, sea
   const verifierOf = verifiers[engine];
   if (verifierOf === undefined) throw new Error(`no verifier for passwords of ${engine}`);
   const user: DatabaseUserObject = {
-    metadata: { id, name: username, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now, { name: username, organizationId }),
     spec: {
       serviceId,
       username,

@@ -1,6 +1,6 @@
 import type { DatabaseUserSpec } from "../database-user/database-user.ts";
 import type { EngineOperationType } from "../operation/operation.ts";
-import type { Resource } from "../store/resource.ts";
+import { newMetadata, type Resource } from "../store/resource.ts";
 
 /**
  * What an engine is to take of its users and databases. It is there from the request until the outcome is known, and its end
@@ -72,7 +72,7 @@ export function newEngineChange(args: {
   const target = targetOf(change);
   const id = engineChangeId(serviceId, target);
   return {
-    metadata: { id, name: target.name, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now, { name: target.name, organizationId }),
     spec: { serviceId, operationId, change },
     status: { attempt: 1, isUncertain: false, isGivenUp: false },
   };

@@ -1,7 +1,7 @@
 import type { HostPath, ImageFacts } from "../compute/compute-provider.ts";
 import type { HostFacts } from "../compute/host/host-facts.ts";
 import type { EnrolledStatus } from "../pki/enrolled-status.ts";
-import type { Resource } from "../store/resource.ts";
+import { newMetadata, nextMetadata, type Resource } from "../store/resource.ts";
 import type { HostDrainState, HostState } from "./host-lifecycle.ts";
 
 /** A host that machines are on. Its id is the name that its operator gave it; it is in its certificate. */
@@ -64,7 +64,7 @@ export function newHost(
   now: number,
 ): HostObject {
   return {
-    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now),
     spec: { ...spec, cordoned: false, drain: null, destroyedAt: null },
     status: {
       state: "joining",
@@ -82,7 +82,7 @@ export function newHost(
 
 /** Pure: the host with this much of its spec changed. */
 export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: number): HostObject {
-  const metadata = { ...host.metadata, generation: host.metadata.generation + 1, updatedAt: now };
+  const metadata = nextMetadata(host.metadata, now);
   return { ...host, metadata, spec: { ...host.spec, ...change } };
 }
 

@@ -3,6 +3,7 @@ import type { ManagedServiceObject } from "../managed-service/managed-service.ts
 import { newOperation, type OperationObject } from "../operation/operation.ts";
 import { generationsOfChange } from "../managed-service/trial/image-trial.ts";
 import type { ImageChange, MaintenanceWork } from "../operation/maintenance-work.ts";
+import { nextMetadata } from "../store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
 import type { MaintenanceWorld, PendingUpdate, UpdateKind } from "./pending-update.ts";
@@ -48,7 +49,7 @@ export function beginMaintenance(
     : { restartCount: spec.restartCount + 1 };
   const after = {
     ...service,
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change, instanceGeneration },
     status: { ...status, operationId },
   };

@@ -1,4 +1,4 @@
-import type { Resource } from "../store/resource.ts";
+import { newMetadata, type Resource } from "../store/resource.ts";
 
 /** What all controllers count of maintenance that begins by itself. There is one, changed by compare-and-set alone. */
 export type BrakeRecord = Resource<object, BrakeRecordStatus>;
@@ -24,7 +24,7 @@ const servicesKept = 20;
 export function newBrakeRecord(now: number): BrakeRecord {
   const id = brakeRecordId;
   return {
-    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now),
     spec: {},
     status: { underWay: [], failed: [] },
   };

@@ -10,6 +10,7 @@ import { createPeriodic } from "../runtime/periodic.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { newMetadata } from "../store/resource.ts";
 import { lineOf, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 
 const name = "node-images";
@@ -79,7 +80,7 @@ export function registerChanges(
     const its = onceEach(told);
     if (known.some(({ metadata }) => metadata.id === id)) continue;
     added.push({
-      metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+      metadata: newMetadata(id, now),
       spec: { engines: its.map(engineOf), ...manifestFacts(its), urgent: null },
       status: { newestOf: its.map(({ engine, version }) => lineOf(engine, version)) },
     });

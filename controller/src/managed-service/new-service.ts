@@ -7,6 +7,7 @@ import type { EngineOffer } from "../catalog/engine-offer.ts";
 import { noMaintenance } from "./maintenance-memory.ts";
 import { windowOf } from "./window-message.ts";
 import { newOperation, type OperationObject } from "../operation/operation.ts";
+import { newMetadata } from "../store/resource.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
@@ -34,7 +35,7 @@ export function newService(
   const { serviceId, nodeId, operationId, organizationId, now } = context;
   const spec = specOf(request, context);
   const service: ManagedServiceObject = {
-    metadata: { id: serviceId, name: request.name, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(serviceId, now, { name: request.name, organizationId }),
     spec,
     status: {
       state: "Pending",

@@ -1,4 +1,5 @@
 import { newOperation, type OperationObject } from "../operation/operation.ts";
+import { nextMetadata } from "../store/resource.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
 /** Pure: the service with its deletion asked for, and the operation that carries it out. */
@@ -18,7 +19,7 @@ export function requestDeletion(
   });
   const after = {
     ...service,
-    metadata: { ...metadata, generation: metadata.generation + 1, deletionRequestedAt: now, updatedAt: now },
+    metadata: { ...nextMetadata(metadata, now), deletionRequestedAt: now },
     status: { ...status, operationId },
   };
   return { after, operation };

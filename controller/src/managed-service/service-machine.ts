@@ -1,5 +1,6 @@
 import { type CatalogData, planOf } from "../catalog/catalog.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import { newMetadata } from "../store/resource.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { serverNamesOf } from "./service-names.ts";
 
@@ -38,7 +39,7 @@ export function newMachine(
 ): MachineObject {
   const { organizationId } = service.metadata;
   return {
-    metadata: { id: node.id, name: node.hostname, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(node.id, now, { name: node.hostname, organizationId }),
     spec: machineSpecOf(service, node, catalog),
     status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
   };

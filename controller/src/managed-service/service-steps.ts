@@ -7,7 +7,7 @@ import { snapshotFor } from "./trial/trial-seal.ts";
 import { findOperation } from "../operation/find-operation.ts";
 import { completed, type OperationObject } from "../operation/operation.ts";
 import type { Collection } from "../store/collection.ts";
-import { keyOf, type Stored } from "../store/resource.ts";
+import { keyOf, nextMetadata, type Stored } from "../store/resource.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
 import type { DnsRecordObject } from "../zone/dns-record.ts";
 import type { ZoneRecords } from "../zone/zone-records.ts";
@@ -104,7 +104,7 @@ function usersOf(serviceId: string, users: Collection<DatabaseUserObject>): Data
 }
 
 function withSpec(machine: MachineObject, change: Partial<MachineObject["spec"]>, now: number): MachineObject {
-  const metadata = { ...machine.metadata, generation: machine.metadata.generation + 1, updatedAt: now };
+  const metadata = nextMetadata(machine.metadata, now);
   return { ...machine, metadata, spec: { ...machine.spec, ...change } };
 }
 

@@ -1,5 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { cancelled, newOperation, type OperationObject, type OperationType } from "../operation/operation.ts";
+import { nextMetadata } from "../store/resource.ts";
 import { operationMembers } from "./operation-members.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
 import { heldReason } from "./managed-service-health.ts";
@@ -84,7 +85,7 @@ export function beginOperation(
   const { id: serviceId, organizationId } = metadata;
   const operation = newOperation({ id: operationId, serviceId, organizationId, type, instanceGeneration, now });
   const after = {
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change, instanceGeneration },
     status: { ...status, operationId },
   };

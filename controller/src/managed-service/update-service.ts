@@ -1,5 +1,6 @@
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { nextMetadata } from "../store/resource.ts";
 import { windowOf } from "./window-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
 import type { ManagedServiceObject, ManagedServiceSpec } from "./managed-service.ts";
@@ -38,7 +39,7 @@ export function updateService(
   return {
     after: {
       ...service,
-      metadata: { ...service.metadata, name, generation: service.metadata.generation + 1, updatedAt: now },
+      metadata: { ...nextMetadata(service.metadata, now), name },
       spec: networksChanged ? { ...spec, instanceGeneration: spec.instanceGeneration + 1 } : spec,
       status: lifeChanged ? { ...service.status, expiryWarnings: [], announcedProtectedExpiry: false } : service.status,
     },

@@ -1,6 +1,6 @@
 import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
 import type { DataSnapshot } from "../machine/data-snapshot.ts";
-import type { Resource } from "../store/resource.ts";
+import { newMetadata, type Resource } from "../store/resource.ts";
 
 /** What is being done. */
 export type OperationType =
@@ -68,7 +68,7 @@ export function newOperation(args: {
 }): OperationObject {
   const { id, serviceId, organizationId, type, instanceGeneration, now, maintenance } = args;
   return {
-    metadata: { id, name: type, organizationId, generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now, { name: type, organizationId }),
     spec: { serviceId, type, instanceGeneration, ...(maintenance && { maintenance }) },
     status: {
       state: "pending",

@@ -21,6 +21,20 @@ export interface Metadata {
   readonly managedBy?: { readonly kind: string; readonly id: string };
 }
 
+/** Of an object that is made now: named by its id, and the platform's, unless something else is said. */
+export function newMetadata(
+  id: string,
+  now: number,
+  { name = id, organizationId = "" }: { readonly name?: string; readonly organizationId?: string } = {},
+): Metadata {
+  return { id, name, organizationId, generation: 1, createdAt: now, updatedAt: now };
+}
+
+/** The same once the spec was changed. */
+export function nextMetadata(metadata: Metadata, now: number): Metadata {
+  return { ...metadata, generation: metadata.generation + 1, updatedAt: now };
+}
+
 /** An object as read, with the revision that a change must name. */
 export interface Stored<R> {
   readonly object: R;

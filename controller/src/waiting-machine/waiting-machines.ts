@@ -3,7 +3,7 @@ import { type HostObject, isBounded } from "../host/host.ts";
 import { type HostPromise, takeRoom } from "../placement/host-room.ts";
 import { imageFor, refusalOn } from "../placement/place-machine.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import { nextMetadata, type Stored } from "../store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { toldWithinMs } from "../machine/machine-plan.ts";
 import { isSameKind } from "./waiting-plan.ts";
@@ -118,9 +118,8 @@ export function claimedMachine(
   now: number,
 ): MachineObject {
   const { organizationId, name, spec } = owner;
-  const generation = machine.metadata.generation + 1;
   return {
-    metadata: { ...machine.metadata, organizationId, name, generation, updatedAt: now },
+    metadata: { ...nextMetadata(machine.metadata, now), organizationId, name },
     spec: { ...spec, image: machine.spec.image, hostId: machine.spec.hostId },
     status: { ...machine.status, state: "claimed", reason: "" },
   };

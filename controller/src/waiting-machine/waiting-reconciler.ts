@@ -9,6 +9,7 @@ import { again } from "../runtime/reconciler.ts";
 import type { Reconciled } from "../runtime/runner.ts";
 import type { Collection } from "../store/collection.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
+import { newMetadata } from "../store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { isFree } from "./waiting-machines.ts";
 import {
@@ -235,7 +236,7 @@ function newWaiting(
   const id = newId();
   const now = clock.now();
   return {
-    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+    metadata: newMetadata(id, now),
     spec: {
       owner: null,
       ...of,

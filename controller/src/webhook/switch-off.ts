@@ -3,6 +3,7 @@ import type { Deliveries } from "../history/deliveries.ts";
 import type { Collection } from "../store/collection.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { nextMetadata } from "../store/resource.ts";
 import type { WebhookObject } from "./webhook.ts";
 
 /** An endpoint that failed for so long gets nothing more until its owner switches it on again. */
@@ -30,7 +31,7 @@ export async function switchOffIfDead(
     const { metadata, spec, status } = before.object;
     const unit = begin();
     unit.update("webhook", before, {
-      metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+      metadata: nextMetadata(metadata, now),
       spec: { ...spec, active: false },
       status: { ...status, disabledAt: now },
     });

@@ -3,6 +3,7 @@ import type { UpdateWebhookRequest } from "@holdfast/proto/holdfast/v1/webhook_p
 import { checkedEvents } from "./check-webhook.ts";
 import type { WebhookObject, WebhookSpec } from "./webhook.ts";
 import { policyOf } from "./webhook-message.ts";
+import { nextMetadata } from "../store/resource.ts";
 
 /** Pure: applies the fields named by the mask; `url` is the checked one. Throws INVALID_REQUEST. */
 export function updateWebhook(
@@ -18,7 +19,7 @@ export function updateWebhook(
   for (const path of paths) change = { ...change, ...changeOf(path, request, url) };
   const { metadata, spec, status } = webhook;
   return {
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change },
     // What the user switches is no longer the platform's doing.
     status: change.active === undefined ? status : { ...status, disabledAt: null },

@@ -19,7 +19,7 @@ import type { Cursors } from "../page/cursor.ts";
 import { createKeyedMutex } from "../runtime/keyed-mutex.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import { newMetadata, nextMetadata, type Stored } from "../store/resource.ts";
 import { retryConflict } from "../store/retry-conflict.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
 import { checkedEvents, checkedUrl } from "./check-webhook.ts";
@@ -71,7 +71,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
           const now = clock.now();
           const secret = newSecret();
           const webhook: WebhookObject = {
-            metadata: { id, name: id, organizationId, generation: 1, createdAt: now, updatedAt: now },
+            metadata: newMetadata(id, now, { organizationId }),
             spec: {
               url,
               events,
@@ -160,7 +160,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
         const unit = deps.begin();
         unit.update("webhook", before, {
           ...before.object,
-          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+          metadata: nextMetadata(metadata, now),
           spec: { ...spec, sealedSecret: sealSecret(secret, id, sealer), previous },
         });
         unit.audit(auditOf(call, "webhook.rotate-secret", "webhook", id));

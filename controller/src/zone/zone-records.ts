@@ -1,6 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Collection } from "../store/collection.ts";
 import type { UnitOfWork } from "../store/unit-of-work.ts";
+import { newMetadata, nextMetadata } from "../store/resource.ts";
 import type { DnsRecordObject, DnsRecordSpec } from "./dns-record.ts";
 
 /** One name with its addresses, as a service wants it. */
@@ -56,12 +57,12 @@ export function createZoneRecords(records: Collection<DnsRecordObject>, clock: C
       changed = true;
       const now = clock.now();
       if (before === undefined) {
-        const metadata = { id: name, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now };
+        const metadata = newMetadata(name, now);
         work.create<DnsRecordObject>("dns-record", { metadata, spec, status: {} });
       } else {
         if (keyOf(before.object.spec.owner) !== keyOf(owner)) throw new Error(`${name} belongs to another owner`);
         const { metadata } = before.object;
-        const next = { ...metadata, generation: metadata.generation + 1, updatedAt: now };
+        const next = nextMetadata(metadata, now);
         work.update("dns-record", before, { ...before.object, metadata: next, spec });
       }
     }

@@ -10,7 +10,7 @@ import {
   type CreatedApiKey,
   CreatedApiKeySchema,
 } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import type { Stored } from "../../store/resource.ts";
+import { newMetadata, nextMetadata, type Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
@@ -69,7 +69,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const now = clock.now();
         const { id, secret } = newKeyPair();
         const key: ApiKey = {
-          metadata: { id, name, organizationId, generation: 1, createdAt: now, updatedAt: now },
+          metadata: newMetadata(id, now, { name, organizationId }),
           spec: {
             secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
             scopes: [...scopes],
@@ -120,7 +120,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const { previous: _, ...kept } = spec;
         const after: ApiKey = {
           ...before.object,
-          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+          metadata: nextMetadata(metadata, now),
           spec: {
             ...kept,
             secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),

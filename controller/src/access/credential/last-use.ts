@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Collection } from "../../store/collection.ts";
-import { keyOf } from "../../store/resource.ts";
+import { keyOf, newMetadata } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import type { CredentialUse } from "./credential.ts";
 
@@ -36,7 +36,7 @@ export function createLastUse(deps: {
     noted.clear();
     for (let from = 0; from < due.length; from += batch) {
       const puts = due.slice(from, from + batch).map(([id, { at, source, organizationId }]) => {
-        const metadata = { id, name: id, organizationId, generation: 1, createdAt: at, updatedAt: at };
+        const metadata = newMetadata(id, at, { organizationId });
         const use: CredentialUse = { metadata, spec: { at, source }, status: {} };
         return { key: keyOf("credential-use", id), value: JSON.stringify(use) };
       });

@@ -16,6 +16,7 @@ import {
   TokenService,
 } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
+import { newMetadata } from "../../store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
   actorOf,
@@ -82,7 +83,7 @@ export function createTokenApi(
         const id = deps.newId();
         const text = newTokenText(id);
         const token: Token = {
-          metadata: { id, name: id, organizationId, generation: 1, createdAt: now, updatedAt: now },
+          metadata: newMetadata(id, now, { organizationId }),
           spec: {
             secretHash: sealer.keyedHash(hashPurposes.token, text),
             scopes: [...scopes],

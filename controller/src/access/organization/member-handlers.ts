@@ -8,7 +8,7 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import type { Stored } from "../../store/resource.ts";
+import { newMetadata, nextMetadata, type Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, requireScope, requireScopes } from "../caller.ts";
@@ -77,7 +77,7 @@ export function createMemberHandlers(
         const now = clock.now();
         const id = membershipId(orgId, userId);
         const membership: Membership = {
-          metadata: { id, name: userId, organizationId: orgId, generation: 1, createdAt: now, updatedAt: now },
+          metadata: newMetadata(id, now, { name: userId, organizationId: orgId }),
           spec: { role },
           status: {},
         };
@@ -104,7 +104,7 @@ export function createMemberHandlers(
         const { metadata } = before.object;
         const after: Membership = {
           ...before.object,
-          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+          metadata: nextMetadata(metadata, now),
           spec: { role },
         };
         const unit = deps.begin();

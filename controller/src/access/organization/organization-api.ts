@@ -8,7 +8,7 @@ import {
   OrganizationService,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import { pageByName } from "../../page/page-by-name.ts";
-import type { Stored } from "../../store/resource.ts";
+import { newMetadata, nextMetadata, type Stored } from "../../store/resource.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, organizationOf, principalOf } from "../caller.ts";
@@ -54,7 +54,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
       }
       const now = clock.now();
       const id = deps.newId();
-      const metadata = { id, name, organizationId: "", generation: 1, createdAt: now, updatedAt: now };
+      const metadata = newMetadata(id, now, { name });
       const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
       const membership: Membership = {
         metadata: { ...metadata, id: membershipId(id, caller.id), name: caller.id, organizationId: id },
@@ -92,11 +92,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         const before = require(orgId, call);
         const { metadata } = before.object;
         if (name === undefined || name === metadata.name) return message(before.object);
-        const { generation } = metadata;
-        const after: Organization = {
-          ...before.object,
-          metadata: { ...metadata, name, generation: generation + 1, updatedAt: clock.now() },
-        };
+        const after: Organization = { ...before.object, metadata: { ...nextMetadata(metadata, clock.now()), name } };
         const unit = deps.begin();
         unit.releaseName("organization", "", metadata.name);
         unit.claimName("organization", "", name, orgId);

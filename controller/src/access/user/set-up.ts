@@ -8,6 +8,7 @@ import type { Sealer } from "../../secrets/sealer.ts";
 import type { Collection } from "../../store/collection.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
 import type { UnitOfWork } from "../../store/unit-of-work.ts";
+import { nextMetadata } from "../../store/resource.ts";
 import { auditOf, commitAndSee } from "../caller.ts";
 import { hashPurposes, type User, type UserSpec } from "../credential/credential.ts";
 import { newSetupToken } from "../credential/token-text.ts";
@@ -45,7 +46,7 @@ export function createSetUps(deps: {
         const { metadata, spec, status } = before.object;
         const { token, setup } = begin(userId);
         const after: User = {
-          metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: clock.now() },
+          metadata: nextMetadata(metadata, clock.now()),
           spec: { passwordHash: null, operator: spec.operator, setup },
           status,
         };

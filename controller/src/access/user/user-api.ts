@@ -4,6 +4,7 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import { retryConflict } from "../../store/retry-conflict.ts";
+import { newMetadata, nextMetadata } from "../../store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
 import { hashPurposes, type User } from "../credential/credential.ts";
@@ -44,7 +45,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
       const now = clock.now();
       const { setup, token } = deps.setUps.begin(username);
       const user: User = {
-        metadata: { id: username, name: username, organizationId, generation: 1, createdAt: now, updatedAt: now },
+        metadata: newMetadata(username, now, { organizationId }),
         spec: { passwordHash: null, operator: false, setup },
         status: {},
       };
@@ -131,12 +132,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 }
 
 function withPassword({ metadata, spec, status }: User, passwordHash: string, now: number): User {
-  const { generation } = metadata;
-  return {
-    metadata: { ...metadata, generation: generation + 1, updatedAt: now },
-    spec: { passwordHash, operator: spec.operator },
-    status,
-  };
+  return { metadata: nextMetadata(metadata, now), spec: { passwordHash, operator: spec.operator }, status };
 }
 
 /** Length is in the proto; a password that is the name, or one letter over and over, is none. */

@@ -10,7 +10,7 @@ import {
   TaskSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Collection } from "../../store/collection.ts";
-import { keyOf, type Stored } from "../../store/resource.ts";
+import { keyOf, newMetadata, type Stored } from "../../store/resource.ts";
 import type { Store } from "../../store/store.ts";
 import type { PayloadStore } from "../payload/payload-store.ts";
 import type { StoredMessages } from "./stored-messages.ts";
@@ -154,7 +154,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       const message = taskMessage(taskId, request, deadlineAt, TaskClass.DURABLE);
       const { ownerId, generation, term, lane, input } = request;
       const task: TaskObject = {
-        metadata: { id: taskId, name: taskId, organizationId: "", generation: 1, createdAt: now, updatedAt: now },
+        metadata: newMetadata(taskId, now),
         spec: {
           machineId,
           kind: input.case ?? "",

@@ -3,6 +3,7 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ImageChange } from "../../operation/maintenance-work.ts";
 import { type OperationObject, replacementOf, stuckAfterMs } from "../../operation/operation.ts";
 import type { MaintenanceMemory } from "../maintenance-memory.ts";
+import { nextMetadata } from "../../store/resource.ts";
 import { whyDataStay } from "./way-back.ts";
 
 const minuteMs = 60_000;
@@ -63,7 +64,7 @@ export function takeBack(
   return {
     after: {
       ...service,
-      metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+      metadata: nextMetadata(metadata, now),
       spec: {
         ...spec,
         ...(trial && { trial: { ...trial, ...back } }),
@@ -90,7 +91,7 @@ export function letIn(service: ManagedServiceObject, now: number): ManagedServic
   const { trial: _, ...kept } = spec;
   return {
     ...service,
-    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    metadata: nextMetadata(metadata, now),
     spec: { ...kept, instanceGeneration: spec.instanceGeneration + 1 },
   };
 }
