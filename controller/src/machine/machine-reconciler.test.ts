@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { mkdir, readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
@@ -26,7 +26,6 @@ import type { Store } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import type { MachineObject, MachineSpecObject } from "./machine.ts";
 import { createMachineWork } from "./machine-reconciler.ts";
-import { createOrphanSweep, type Orphan } from "./orphan-sweep.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
@@ -272,59 +271,5 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     const facts = await hosts.provider.get(id, signal);
     expect(status(id)?.address).toBe(facts?.address);
     expect(facts?.starts).toBe(1);
-  });
-
-  it("sweeps orphans: without data at once, with data after seven days, and nothing while anything is held", async () => {
-    const holds: { list(): { kind: string; reason: string; since: number; until: null }[] } = { list: () => [] };
-    const held = [{ kind: "restored", reason: "", since: 0, until: null }];
-    const sweep = createOrphanSweep({
-      provider: createHostsProvider({
-        hosts: () => new Map([["local", hosts.provider]]),
-        hostOf: (id) => machines.get(id)?.object.spec.hostId,
-      }),
-      machines,
-      store,
-      objectsReady: machines.ready,
-      holds: { list: () => holds.list() },
-      clock,
-      log: silentLog,
-    });
-    const owned = await newMachine();
-    await becomes(owned, "running");
-    const [full, empty] = [randomUUID(), randomUUID()];
-    const spec = {
-      installationId: "i",
-      plan: { vcpu: 1, memoryBytes: gib },
-      diskBytes: gib,
-      zone: "local",
-      storageTier: "maxiops",
-      engine: "postgresql",
-      version: "17",
-    };
-    for (const id of [full, empty]) await hosts.provider.create({ ...spec, id }, signal);
-    const enrollment = { installationId: "i", controllers: [], caFingerprint: "", token: "" };
-    await hosts.provider.start(full, enrollment, signal);
-    const actionsOf = (orphans: readonly Orphan[]) =>
-      Object.fromEntries(orphans.map(({ machineId, action }) => [machineId, action]));
-    const actions = async (dryRun: boolean) => actionsOf((await sweep.sweep({ dryRun }, signal)).orphans);
-
-    holds.list = () => held;
-    expect(await actions(false)).toEqual({ [full]: "kept", [empty]: "kept" });
-    holds.list = () => [];
-    expect(await actions(true)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
-    const [first, second] = [empty, full].sort();
-    const page = await sweep.sweep({ dryRun: true, page: { after: undefined, limit: 1 } }, signal);
-    expect(page).toMatchObject({ orphans: [{ machineId: first }], next: expect.any(String) });
-    const rest = await sweep.sweep({ dryRun: true, page: { after: page.next, limit: 1 } }, signal);
-    expect(rest).toMatchObject({ orphans: [{ machineId: second }], next: undefined });
-    expect(await hosts.provider.get(empty, signal)).toBeDefined();
-    expect(await actions(false)).toEqual({ [full]: "stopped", [empty]: "destroyed" });
-    expect(await hosts.provider.get(empty, signal)).toBeUndefined();
-    expect(await actions(false)).toEqual({ [full]: "kept" });
-    now = 7 * 86_400_000 + 1;
-    expect(await actions(false)).toEqual({ [full]: "destroyed" });
-    now = 0;
-    expect(await actions(false)).toEqual({});
-    expect(await hosts.provider.get(owned, signal)).toMatchObject({ state: "running" });
   });
 });

@@ -2,7 +2,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Holds } from "../clock/holds.ts";
 import type { MachineFacts } from "../compute/compute-provider.ts";
-import { type HostSurvey, type HostsProvider, localHostId } from "../compute/hosts/hosts-provider.ts";
+import type { HostSurvey, HostsProvider } from "../compute/hosts/hosts-provider.ts";
 import type { PageBounds } from "../page/cursor.ts";
 import type { Collection } from "../store/collection.ts";
 import { root } from "../store/resource.ts";
@@ -62,14 +62,14 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
 
   async function settle(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
     const { id, hasData } = facts;
-    const key = prefix + id;
+    const key = sightingKey(id, hostId);
     const seen = await store.get(key, signal);
-    const since = seen && sightingOf(seen.value).since;
+    const since = seen && (JSON.parse(seen.value) as Sighting).since;
     const held = deps.holds.list("deletion").length > 0;
     const orphan = orphanOf(hostId, facts, since, held, clock.now());
     if (dryRun || held) return orphan;
     if (hasData && seen === undefined) {
-      const put = { key, value: JSON.stringify({ since: clock.now(), hostId } satisfies Sighting) };
+      const put = { key, value: JSON.stringify({ since: clock.now() } satisfies Sighting) };
       await store.commit({ conditions: [{ key, modRevision: 0n }], puts: [put], deletes: [] });
     }
     const provider = deps.provider.on(hostId);
@@ -85,15 +85,14 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
 
   /** A machine that got its object back is new to the sweep if it loses it again. */
   async function forgetOwned({ machines: listed, silent }: HostSurvey, signal: AbortSignal): Promise<void> {
-    const present = new Set(listed.map(({ hostId, facts }) => `${hostId} ${facts.id}`));
+    const present = new Set(listed.map(({ hostId, facts }) => sightingKey(facts.id, hostId)));
     let after: string | undefined;
     for (;;) {
       const page = await store.list(prefix, { limit: 100, ...(after !== undefined && { after }) }, signal);
-      for (const { key, value } of page.values) {
-        const id = key.slice(prefix.length);
-        const { hostId } = sightingOf(value);
+      for (const { key } of page.values) {
+        const [id = "", hostId = ""] = key.slice(prefix.length).split("/");
         if (silent.has(hostId)) continue;
-        if (present.has(`${hostId} ${id}`) && !(await isOwned(id, hostId, signal))) continue;
+        if (present.has(key) && !(await isOwned(id, hostId, signal))) continue;
         await store.commit({ conditions: [], puts: [], deletes: [key] }, signal);
       }
       after = page.values.at(-1)?.key;
@@ -131,13 +130,10 @@ function placesBehind(after: string | undefined, { machines }: HostSurvey) {
 /** What is remembered of an orphan with data. */
 interface Sighting {
   readonly since: number;
-  readonly hostId: string;
 }
 
-/** What was written before there were several hosts names none. */
-function sightingOf(value: string): Sighting {
-  return { hostId: localHostId, ...(JSON.parse(value) as { since: number; hostId?: string }) };
-}
+/** A machine may be left on two hosts, and each has its own seven days. */
+const sightingKey = (id: string, hostId: string) => `${prefix}${id}/${hostId}`;
 
 /** Pure: what is due for an orphan that was first seen at `since`. */
 function orphanOf(
