@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +11,9 @@ import { layoutOf } from "./machine-paths.ts";
 import { type MachineRecord, readRecord, writeRecord } from "./machine-record.ts";
 
 const dayMs = 86_400_000;
-const [older, newer] = ["trixie-0000000000000001", "trixie-0000000000000002"];
+/** Of no other test, as what a machine of any installation has mounted stays. */
+const own = randomBytes(7).toString("hex");
+const [older, newer] = [`trixie-${own}01`, `trixie-${own}02`];
 let directory: string;
 let imagesDir: string;
 let now = 0;
@@ -75,7 +78,7 @@ it("keeps for two weeks the image that was replaced, so that it can be put back"
 });
 
 it("keeps the kernel of a virtual machine, and for two weeks the one that was replaced", async () => {
-  const [first, second] = ["guest-0000000000000001", "guest-0000000000000002"];
+  const [first, second] = [`guest-${own}01`, `guest-${own}02`];
   for (const id of [first, second]) {
     mkdirSync(join(imagesDir, id));
     openImageUses(imagesDir, directory).add(id);
