@@ -14,9 +14,9 @@ it("doubles with each attempt in vain, up to a limit, and begins anew with a wel
 });
 
 it.each([
-  { fleet: "a few agents", fleetReturnMs: 15, first: 5_015, second: 10_030 },
-  { fleet: "2,000 agents", fleetReturnMs: 10_000, first: 15_000, second: 30_000 },
-  { fleet: "10,000 agents", fleetReturnMs: 50_000, first: 55_000, second: 55_000 },
+  { fleet: "a few agents", fleetReturnMs: 30, first: 5_030, second: 10_060 },
+  { fleet: "1,000 agents", fleetReturnMs: 10_000, first: 15_000, second: 30_000 },
+  { fleet: "5,000 agents", fleetReturnMs: 50_000, first: 55_000, second: 55_000 },
   { fleet: "what no controller can hold", fleetReturnMs: 2 ** 32 - 1, first: 65_000, second: 65_000 },
 ])("waits for its turn among $fleet that lost their controller", ({ fleetReturnMs, first, second }) => {
   const patience = createPatience();

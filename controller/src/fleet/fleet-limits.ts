@@ -28,7 +28,7 @@ export const usualLimits: FleetLimits = {
   sampleIntervalMs: 15_000,
   silenceMs: 9_000,
   withoutLeaseMs: 10_000,
-  returnMs: 5,
+  returnMs: 10,
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },
   frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },

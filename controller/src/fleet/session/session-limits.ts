@@ -11,7 +11,10 @@ export interface SessionLimits {
    * a heartbeat's, which together are below the 15 s that users are promised.
    */
   readonly silenceMs: number;
-  /** What it takes to welcome one agent of a fleet that comes back at once; docs/scale.md has the measurements. */
+  /**
+   * What it takes to welcome one agent of a fleet that comes back at once; docs/scale.md has the measurements. It is twice the
+   * most that was measured: agents that hang up because the line is slower than they were told make it slower for the others.
+   */
   readonly returnMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;

@@ -170,7 +170,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
     });
   }
   const answer = await session.expect("heartbeatAck", ({ sequence }) => sequence === 101n);
-  expect(answer.fleetReturnMs).toBe(5 * controller.fleet.held);
+  expect(answer.fleetReturnMs).toBe(10 * controller.fleet.held);
   expect(await controller.store.revision()).toBe(before);
   expect(controller.fleet.observation("quiet")?.instance.dataBytes).toBe(1_000_000_049n);
   session.say({ case: "observation", value: { instance: { ...instance, state: "stopped" } } });
