@@ -2,6 +2,7 @@ import { ComputeFailure } from "@holdfast/controller/compute/compute-failure.ts"
 import type { MachineSpec } from "@holdfast/controller/compute/compute-provider.ts";
 import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testMachineSpec } from "../support/machine-spec.ts";
 import { incusMissing, startTestIncus, type TestIncus } from "../support/incus-machines.ts";
 import { setFrozen } from "./fault-ground.ts";
 
@@ -21,16 +22,7 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
   });
   afterAll(() => machines?.close());
 
-  const spec = (): MachineSpec => ({
-    id: `fault-${made++}`,
-    installationId: "test",
-    plan: { vcpu: 1, memoryBytes: gib },
-    diskBytes: gib,
-    zone: "local",
-    storageTier: "maxiops",
-    engine: "postgresql",
-    version: "17",
-  });
+  const spec = () => testMachineSpec({ id: `fault-${made++}`, plan: { vcpu: 1, memoryBytes: gib } });
   /** Does it, and kills the daemon when that has begun an operation. Resolves with all ends. */
   async function killedAtWork<T>(work: () => readonly Promise<T>[]): Promise<T[]> {
     const { events } = machines.incus;

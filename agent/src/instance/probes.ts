@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { DrivenInstance } from "../engines/engine-driver.ts";
 import { measureDisk } from "../host/disk-space.ts";
 import { checkCollations } from "./collation-check.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
@@ -12,7 +12,7 @@ import { verdictOf } from "./verdict.ts";
 export interface ProbesDeps {
   readonly status: InstanceStatus;
   /** What runs and takes connections, as far as is known; undefined when nothing does. */
-  readonly target: () => { driver: EngineDriver; instance: Instance } | undefined;
+  readonly target: () => DrivenInstance | undefined;
   readonly certificate: ServerCertificate;
   readonly memory: MemoryWatch;
   /** The engine does not listen somewhere, and could by now. */

@@ -2,6 +2,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machineObject } from "../../../test/support/machine-object.ts";
+import { testMachineSpec } from "../../../test/support/machine-spec.ts";
 import { type HostsController, startTwoHosts, type TwoHosts } from "../../../test/support/two-hosts.ts";
 import { detectAbilities } from "../compute/host/host-abilities.ts";
 import type { SessionFacts } from "../fleet/session/session-facts.ts";
@@ -195,15 +196,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     const id = await two.newMachine();
     await two.becomes(id, "running");
     const other = two.object(id)?.spec.hostId === "a" ? "b" : "a";
-    const spec = {
-      id,
-      installationId: "i",
-      plan: { vcpu: 1, memoryBytes: gib },
-      diskBytes: gib,
-      zone: "local",
-      storageTier: "maxiops",
-    };
-    await two.one.provider.on(other).create({ ...spec, engine: "postgresql", version: "17" }, signal);
+    await two.one.provider.on(other).create(testMachineSpec({ id, installationId: "i" }), signal);
     const { orphans: swept } = await sweep();
     expect(swept).toMatchObject([{ machineId: id, hostId: other, action: "destroyed" }]);
     expect(await two.one.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });

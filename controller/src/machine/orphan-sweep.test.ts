@@ -3,6 +3,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { runningMachine } from "../../../test/support/machine-object.ts";
+import { testMachineSpec } from "../../../test/support/machine-spec.ts";
 import { startTestMachines, type TestMachines } from "../../../test/support/process-machines.ts";
 import { startTestStore, type TestStore } from "../../../test/support/test-store.ts";
 import type { ComputeProvider } from "../compute/compute-provider.ts";
@@ -10,7 +11,6 @@ import { detectAbilities } from "../compute/host/host-abilities.ts";
 import { createHostsProvider } from "../compute/hosts/hosts-provider.ts";
 import { createOrphanSweep, type OrphanSweep } from "./orphan-sweep.ts";
 
-const gib = 1024 ** 3;
 const dayMs = 86_400_000;
 const signal = new AbortController().signal;
 const { isolation, reason } = await detectAbilities();
@@ -55,16 +55,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
   }
 
   async function make({ hasData }: { hasData: boolean }, host: TestMachines = machines, id: string = randomUUID()) {
-    const spec = {
-      installationId: "i",
-      plan: { vcpu: 1, memoryBytes: gib },
-      diskBytes: gib,
-      zone: "local",
-      storageTier: "maxiops",
-      engine: "postgresql",
-      version: "17",
-    };
-    await host.provider.create({ ...spec, id }, signal);
+    await host.provider.create(testMachineSpec({ id, installationId: "i" }), signal);
     const enrollment = { installationId: "i", controllers: [], caFingerprint: "", token: "" };
     if (hasData) await host.provider.start(id, enrollment, signal);
     return id;

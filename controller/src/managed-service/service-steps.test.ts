@@ -9,6 +9,7 @@ import { Conflict } from "../store/unit-of-work.ts";
 import { createZoneRecords } from "../zone/zone-records.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedService, ServiceStep } from "./managed-service-plan.ts";
+import { createNameVerification } from "./name-verification.ts";
 import { performServiceStep, type StepDeps } from "./service-steps.ts";
 
 const { signal } = new AbortController();
@@ -22,7 +23,7 @@ afterAll(() => kept?.close());
 async function makeService({ withMachine }: { withMachine: boolean }) {
   const { collections, begin } = kept;
   const { service } = newServiceObject();
-  const machine = { ...runningMachine(node.id, { snapshot: { name: "op-1", restore: false } }) };
+  const machine = runningMachine(node.id, { snapshot: { name: "op-1", restore: false } });
   const unit = begin();
   unit.create("managed-service", service);
   if (withMachine) unit.create("machine", machine);
@@ -36,11 +37,27 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
     await collections.reached(await left.commit(), 30_000);
   });
   const read = (id: string) => collections.services.get(id) as Stored<ManagedServiceObject>;
-  const deps = { ...collections, begin, zone, catalog: defaultCatalog, clock: systemClock };
-  const nodes = [{ node, machine, connected: true, isHeld: false, isCurrent: true }];
-  const observed = { nodes, names: "absent", isChanging: false } as unknown as ObservedService;
+  const { machines, records, operations, databaseUsers: users } = collections;
+  const catalog = defaultCatalog;
+  // No step of these asks the servers of names, or has anything for an agent.
+  const names = createNameVerification(() => Promise.reject(new Error("nobody is asked")));
+  const delivery = { deliver: () => expect.unreachable("nothing is delivered") };
+  const deps: StepDeps = {
+    machines,
+    records,
+    operations,
+    users,
+    begin,
+    zone,
+    catalog,
+    clock: systemClock,
+    names,
+    delivery,
+  };
+  const told = { connected: true, instance: undefined, isHeld: false, silentHost: undefined, isCurrent: true };
+  const observed: ObservedService = { nodes: [{ node, machine, ...told }], names: "absent", isChanging: false };
   const perform = (step: ServiceStep, of: Stored<ManagedServiceObject>) =>
-    performServiceStep(step, of, observed, deps as unknown as StepDeps, signal);
+    performServiceStep(step, of, observed, deps, signal);
   return { service: read(service.metadata.id), perform, revision: () => kept.store.revision() };
 }
 
