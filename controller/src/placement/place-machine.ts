@@ -66,18 +66,26 @@ export function placeMachine(
 
 /** Pure: the image that was chosen for it, or that the service's other members run from; empty when any will do. */
 export function imageFor(wanted: Wanted, machines: Iterable<MachineObject>): string {
-  if (wanted.image !== "" || wanted.owner === null) return wanted.image;
-  for (const { metadata, spec } of machines)
-    if (spec.image !== "" && metadata.id !== wanted.id && isPeer(spec, wanted)) return spec.image;
-  return "";
+  return sharedWithPeers(wanted, machines, ({ image }) => image);
 }
 
 /** The same of the kernel of a virtual machine. */
-function guestKernelFor(wanted: Wanted, machines: readonly MachineObject[]): string {
-  const { guestKernel = "", owner, id } = wanted;
-  if (guestKernel !== "" || wanted.kind !== "virtual_machine" || owner === null) return guestKernel;
-  const others = machines.filter(({ metadata, spec }) => metadata.id !== id && isPeer(spec, wanted));
-  return others.find(({ spec }) => (spec.guestKernel ?? "") !== "")?.spec.guestKernel ?? "";
+function guestKernelFor(wanted: Wanted, machines: Iterable<MachineObject>): string {
+  const of = ({ guestKernel = "" }: Pick<MachineSpecObject, "guestKernel">) => guestKernel;
+  return wanted.kind === "virtual_machine" ? sharedWithPeers(wanted, machines, of) : of(wanted);
+}
+
+/** What all members of a service have the same of. */
+function sharedWithPeers(
+  wanted: Wanted,
+  machines: Iterable<MachineObject>,
+  of: (machine: Pick<MachineSpecObject, "image" | "guestKernel">) => string,
+): string {
+  const own = of(wanted);
+  if (own !== "" || wanted.owner === null) return own;
+  for (const { metadata, spec } of machines)
+    if (of(spec) !== "" && metadata.id !== wanted.id && isPeer(spec, wanted)) return of(spec);
+  return "";
 }
 
 /** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
