@@ -23,6 +23,7 @@ import { createSessions } from "./session/sessions.ts";
 import { createStanding } from "./session/standing.ts";
 import { createSurplus } from "./session/surplus.ts";
 import { createDurableTasks } from "./task/durable-tasks.ts";
+import { createQuickTasks } from "./task/quick-tasks.ts";
 import { createStoredMessages } from "./task/stored-messages.ts";
 import { createTaskDispatch, quickPrefix } from "./task/task-dispatch.ts";
 import { taskMessage } from "./task/task-message.ts";
@@ -153,6 +154,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
   });
   const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
+  const quickTasks = createQuickTasks({ limits: limits.quickTasks, sessionOf });
   const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf, cut: sessions.cut });
 
   const keptStreams = createKeptStreams({ sessions, presence, dispatch, lease: () => standing.lease, log });
@@ -210,7 +212,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     payloadBytes,
     pace,
     sessions,
-    sessionOf,
+    quickTasks,
     hasLease: acting,
     log,
   });
@@ -227,8 +229,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       if (!acting()) throw unreachable("This controller has no lease.");
       const id = `${quickPrefix}${randomUUID()}`;
       const task = taskMessage(id, request, clock.now() + timeoutMs, TaskClass.QUICK);
-      const here = sessions.get(machineId);
-      if (here !== undefined) return here.run(task, timeoutMs, signal);
+      if (sessions.get(machineId) !== undefined) return quickTasks.run(machineId, task, timeoutMs, signal);
       const holder = presence.get(machineId)?.controllerId;
       const address = holder === undefined || holder === controllerId ? undefined : controllers.of(holder);
       if (address === undefined) throw unreachable("The machine's agent is not connected.");

@@ -17,6 +17,8 @@ export interface FleetLimits extends SessionLimits {
    * comes at once the more often all of the heap is collected, which control tasks wait for.
    */
   readonly payloadBytesPerSecond: number;
+  /** Quick tasks of one machine and lane: how many its agent has in hand, and how many more wait for their turn. */
+  readonly quickTasks: { readonly atOnce: number; readonly inLine: number };
   /** How often this controller sends agents on to others that hold fewer, and how many at once. */
   readonly surplus: { readonly everyMs: number; readonly atOnce: number };
   /** How long a task that ended is kept. */
@@ -32,6 +34,7 @@ export const usualLimits: FleetLimits = {
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },
   frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },
+  answerBytes: { burst: 64 << 20, perSecond: 32 << 20 },
   messageBytes: 4 << 20,
   queuedFrames: 2_000,
   penaltyMs: 2_000,
@@ -39,6 +42,7 @@ export const usualLimits: FleetLimits = {
   inlineBytes: 64 << 10,
   payloadBytes: 1 << 30,
   payloadBytesPerSecond: 16 << 20,
+  quickTasks: { atOnce: 100, inLine: 1_000 },
   surplus: { everyMs: 10_000, atOnce: 100 },
   taskKeptMs: 86_400_000,
 };

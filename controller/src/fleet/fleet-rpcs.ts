@@ -10,8 +10,9 @@ import { createPayloadRpcs } from "./payload/payload-rpcs.ts";
 import type { PayloadStore } from "./payload/payload-store.ts";
 import { agentDefinition, enrollmentDefinition, peerDefinition } from "./session/agent-definitions.ts";
 import { createPeerRpcs } from "./session/peer-calls.ts";
-import type { Session, SessionCall } from "./session/session.ts";
+import type { SessionCall } from "./session/session.ts";
 import type { Sessions } from "./session/sessions.ts";
+import type { QuickTasks } from "./task/quick-tasks.ts";
 
 export interface FleetRpcsDeps {
   readonly installationId: string;
@@ -21,8 +22,7 @@ export interface FleetRpcsDeps {
   readonly payloadBytes: number;
   readonly pace: Pace;
   readonly sessions: Pick<Sessions, "accept">;
-  /** The stream of a machine, if it is here and may be used. */
-  readonly sessionOf: (machineId: string) => Session | undefined;
+  readonly quickTasks: QuickTasks;
   /** May this controller act on streams now? */
   readonly hasLease: () => boolean;
   readonly log: Log;
@@ -30,7 +30,7 @@ export interface FleetRpcsDeps {
 
 /** Serves machines that enrol, agents and the other controllers on this listener. */
 export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: FleetRpcsDeps): void {
-  const { installationId, authority, certificates, payloads, payloadBytes, pace, sessions, sessionOf, log } = deps;
+  const { installationId, authority, certificates, payloads, payloadBytes, pace, sessions, quickTasks, log } = deps;
   const { enroll, renewCertificate, issueServerCertificate } = createCertificateRpcs({
     installationId,
     authority,
@@ -46,7 +46,7 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     log,
   });
   listener.addService(enrollmentDefinition, { enroll });
-  listener.addService(peerDefinition, createPeerRpcs(installationId, log, sessionOf, deps.hasLease));
+  listener.addService(peerDefinition, createPeerRpcs(installationId, log, quickTasks, deps.hasLease));
   listener.addService(agentDefinition, {
     renewCertificate,
     issueServerCertificate,

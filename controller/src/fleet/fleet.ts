@@ -7,7 +7,8 @@ import type { TaskRequest, TaskState } from "./task/task.ts";
 export interface Fleet {
   /**
    * Runs a quick task on the agent, over this controller's stream or through the controller that holds it.
-   * Throws MACHINE_UNREACHABLE when no stream is there or no answer came in time; a failure of the task itself is in the result.
+   * Throws MACHINE_UNREACHABLE when no stream is there or no answer came in time, RATE_LIMITED when the machine has too much to
+   * do; a failure of the task itself is in the result.
    */
   run(machineId: string, request: TaskRequest, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /**

@@ -19,7 +19,8 @@ import { requirePeer, unary } from "../../listener/rpc-handlers.ts";
 import { RpcFailure } from "../../listener/rpc-status.ts";
 import type { RenewedIdentity } from "../../pki/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
-import { type Session, unreachable } from "./session.ts";
+import { type QuickTasks, tooManyWait } from "../task/quick-tasks.ts";
+import { unreachable } from "./session.ts";
 
 export interface PeerCallsDeps {
   readonly installationId: string;
@@ -30,7 +31,10 @@ export interface PeerCallsDeps {
 
 /** Calls to the other controllers, over their agent listeners. */
 export interface PeerCalls {
-  /** Throws MACHINE_UNREACHABLE when that controller does not hold the stream, or no answer came in time. */
+  /**
+   * Throws MACHINE_UNREACHABLE when that controller does not hold the stream, or no answer came in time; RATE_LIMITED when it
+   * has too many tasks for the machine.
+   */
   run(address: string, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /** Whether the controller there has a lease; throws when it does not answer in time, or is of a release that cannot. */
   hasLease(address: string, timeoutMs: number): Promise<boolean>;
@@ -58,7 +62,8 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     });
     const client = new Client(address, tls, {
       "grpc.enable_channelz": 0,
-      "grpc.max_receive_message_length": 4 << 20,
+      // A result as large as an agent can send fits, so that RESOURCE_EXHAUSTED is always the peer's word.
+      "grpc.max_receive_message_length": (4 << 20) + (64 << 10),
       // Only so that no IP address is sent as a server name; who it is, is checked above.
       "grpc.ssl_target_name_override": "controller",
       "grpc.initial_reconnect_backoff_ms": 100,
@@ -79,6 +84,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
         if (result !== undefined) return result;
       } catch (error) {
         log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
+        if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyWait();
       } finally {
         end();
       }
@@ -104,12 +110,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
 const longestMs = 600_000;
 
 /** PeerService: runs quick tasks for the other controllers on the streams that are here, and says whether it may. */
-export function createPeerRpcs(
-  installationId: string,
-  log: Log,
-  sessionOf: (machineId: string) => Session | undefined,
-  hasLease: () => boolean,
-) {
+export function createPeerRpcs(installationId: string, log: Log, quickTasks: QuickTasks, hasLease: () => boolean) {
   return {
     getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
       requirePeer(call, installationId, "controller");
@@ -118,11 +119,10 @@ export function createPeerRpcs(
     runTask: unary<RunTaskRequest, RunTaskResponse>("RunTask", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
       const { machineId, task, timeoutMs } = request;
-      const session = sessionOf(machineId);
-      if (session === undefined || task === undefined) throw new RpcFailure(Code.UNAVAILABLE, "the stream is not here");
+      if (task === undefined) throw new RpcFailure(Code.INVALID_ARGUMENT, "there is no task");
       const gone = new AbortController();
       call.on("cancelled", () => gone.abort());
-      const result = await session.run(task, Math.min(timeoutMs, longestMs), gone.signal);
+      const result = await quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), gone.signal);
       return create(RunTaskResponseSchema, { result });
     }),
   };

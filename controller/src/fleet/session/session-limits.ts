@@ -18,9 +18,14 @@ export interface SessionLimits {
   readonly returnMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;
-  /** Frames that one agent sends. */
+  /** Frames that one agent sends unasked; a stream that sends more is cut. */
   readonly frames: Rate;
   readonly frameBytes: Rate;
+  /**
+   * Bytes of results that one agent was asked for. They are bounded by what is asked, so that a stream over this rate is read
+   * more slowly and never cut.
+   */
+  readonly answerBytes: Rate;
   /** Frames that wait for one agent to read them. */
   readonly queuedFrames: number;
   /** How long a misbehaving agent is refused after it was cut. */

@@ -27,8 +27,8 @@ export interface Session {
   checkedAt: bigint;
   /** Revision of its presence key; 0 until it is written. */
   presence: bigint;
-  /** Durable tasks that went down this stream and have no result yet. */
-  readonly delivered: Set<string>;
+  /** Durable tasks that went down this stream and are open; whether a result of theirs came is beside each. */
+  readonly delivered: Map<string, { answered: boolean }>;
   readonly closed: boolean;
   /** The newer stream of the same agent, which took this one's place; what still comes down this one belongs to it. */
   readonly heir: Session | undefined;
@@ -40,6 +40,8 @@ export interface Session {
   send(frame: MessageInitShape<typeof ControllerFrameSchema>["frame"]): boolean;
   /** Sends a quick task and waits for its result. */
   run(task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
+  /** Whether this is a result that the agent was asked for by this stream: the first one of a task that is open. */
+  takesAnswer(taskId: string): boolean;
   /** Hands a result to whoever waits for it; false when nobody does. */
   answer(result: TaskResult): boolean;
   /** Gives way to a newer stream of the same agent: nobody who waits here notices, and the agent's last words are heard. */
@@ -87,7 +89,7 @@ export function createSession(options: SessionOptions): Session {
     hello: undefined,
     checkedAt: 0n,
     presence: 0n,
-    delivered: new Set(),
+    delivered: new Map(),
     get closed() {
       return closed;
     },
@@ -133,6 +135,13 @@ export function createSession(options: SessionOptions): Session {
         signal?.addEventListener("abort", onAbort, { once: true });
         if (!session.send({ case: "task", value: task })) giveUp("The machine's stream is not open.");
       });
+    },
+    takesAnswer(taskId) {
+      if (waiting.has(taskId)) return true;
+      const durable = session.delivered.get(taskId);
+      if (durable === undefined || durable.answered) return false;
+      durable.answered = true;
+      return true;
     },
     answer(result) {
       const waiter = waiting.get(result.taskId);

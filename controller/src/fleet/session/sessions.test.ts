@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { CreateEngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { CreateEngineDatabaseSchema, Lane } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { taskRequest } from "../../../../test/support/task-request.ts";
 import { dial, helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
@@ -25,6 +26,7 @@ const limits = {
   tickMs: 100,
   penaltyMs: 3_000,
   frames: { burst: 200, perSecond: 100 },
+  answerBytes: { burst: 1 << 20, perSecond: 8 << 20 },
   queuedFrames: 50,
 };
 
@@ -92,6 +94,42 @@ test("a flood is cut, logged and kept out for a moment", async () => {
   const again = openSession(controller.dial(agent), helloOf("flood"));
   await again.expect("welcome");
   again.close();
+  await expectNobodyElseHurt();
+});
+
+test("results that were asked for cost the flood's limit nothing, and large ones slow a stream down", async () => {
+  const session = openSession(controller.dial(await controller.newAgent("asked")), helloOf("asked"));
+  await session.expect("welcome");
+  session.beat();
+  const username = "x".repeat(100_000);
+  session.call.on("data", ({ frame }: ControllerFrame) => {
+    if (frame.case !== "task") return;
+    const large = frame.value.lane === Lane.QUERY;
+    const output = { case: "listEngineUsers" as const, value: { users: large ? [{ username }] : [] } };
+    session.say({ case: "taskResult", value: { taskId: frame.value.id, output } });
+  });
+  // Ten times the burst of frames, and eight times that of bytes.
+  for (let n = 0; n < 80; n += 1) {
+    await Promise.all(Array.from({ length: 25 }, () => controller.fleet.run("asked", taskRequest, 60_000)));
+    await controller.fleet.run("asked", { ...taskRequest, lane: "query" }, 60_000);
+  }
+  await controller.fleet.submit("asked", "t-asked", taskRequest);
+  await expect.poll(() => controller.fleet.task("t-asked")?.status).toBe("completed");
+  expect(reasonLogged("asked")).toBeUndefined();
+  session.close();
+});
+
+test("results that nobody asked for are a flood, and so are those that come again", async () => {
+  const held = await controller.newAgent("unasked");
+  for (const taskId of ["quick-of-nobody", "t-again"]) {
+    const session = openSession(controller.dial(held), helloOf("unasked"));
+    await session.expect("welcome");
+    if (taskId === "t-again") await controller.fleet.submit("unasked", taskId, taskRequest);
+    if (taskId === "t-again") await session.expect("task");
+    for (let n = 0; n < 1_000; n += 1) session.say({ case: "taskResult", value: { taskId } });
+    expect((await session.ended).details).toBe("too many frames");
+    await delay(limits.penaltyMs + 500);
+  }
   await expectNobodyElseHurt();
 });
 

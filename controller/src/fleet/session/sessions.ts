@@ -104,6 +104,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     });
     const frames = createTokenBucket(limits.frames, nowMs);
     const bytes = createTokenBucket(limits.frameBytes, nowMs);
+    const answerBytes = createTokenBucket(limits.answerBytes, nowMs);
     all.add(session);
     call.on("cancelled", () => gone(session));
     call.on("end", () => {
@@ -114,12 +115,24 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (session.closed) return lastWords(session, received);
       const atMs = clock.monotonicMs();
       session.lastSeenMs = atMs;
-      if (!frames.take(1, atMs) || !bytes.take(received.sizeBytes, atMs)) {
+      if (isAnswer(session, received)) {
+        const waitMs = answerBytes.spend(received.sizeBytes, atMs);
+        if (waitMs > 0) rest(session, call, waitMs);
+        receive(session, call, received);
+      } else if (!frames.take(1, atMs) || !bytes.take(received.sizeBytes, atMs)) {
         call.pause();
         cut(session, Code.RESOURCE_EXHAUSTED, "too many frames");
       } else receive(session, call, received);
     });
     if ((penalties.get(session.machineId) ?? 0) > nowMs) release(session, "cut a moment ago");
+  }
+
+  /** Reads nothing of the stream for so long. */
+  function rest(session: Session, call: SessionCall, waitMs: number): void {
+    call.pause();
+    setTimeout(() => {
+      if (!session.closed || session.heir !== undefined) call.resume();
+    }, waitMs).unref();
   }
 
   /** A result that was under way when the agent changed streams. What it sees it tells again by the newer one. */
@@ -293,4 +306,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
       clearInterval(ticking);
     },
   };
+}
+
+/** A result that was asked for. An agent must not be punished for answering, however often it is asked. */
+function isAnswer(session: Session, { frame }: ReceivedFrame): boolean {
+  return frame?.frame.case === "taskResult" && session.takesAnswer(frame.frame.value.taskId);
 }

@@ -46,7 +46,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   async function deliver(session: Session, task: TaskObject): Promise<void> {
     const { id } = task.metadata;
     if (session.delivered.has(id)) return;
-    session.delivered.add(id);
+    session.delivered.set(id, { answered: false });
     try {
       const message = await tasks.message(task);
       const now = tasks.get(id);
@@ -111,7 +111,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   return {
     attach,
     resume(session) {
-      for (const id of session.delivered) changed(id, tasks.get(id));
+      for (const id of session.delivered.keys()) changed(id, tasks.get(id));
       attach(session);
     },
     changed,

@@ -1,0 +1,104 @@
+import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { taskRequest } from "../../../../test/support/task-request.ts";
+import { helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../../../../test/support/test-fleet.ts";
+
+let installation: TestInstallation;
+/** It holds the streams. */
+let holder: TestController;
+let other: TestController;
+const limits = { quickTasks: { atOnce: 3, inLine: 2 } };
+
+beforeAll(async () => {
+  installation = await newInstallation();
+  holder = await startController(installation, "c-1", { limits });
+  other = await startController(installation, "c-2", { limits });
+});
+afterAll(() => installation?.close());
+
+let machine: string;
+let session: TestSession;
+let machines = 0;
+
+beforeEach(async () => {
+  machines += 1;
+  machine = `m-${machines}`;
+  session = openSession(holder.dial(await holder.newAgent(machine)), helloOf(machine));
+  await session.expect("welcome");
+  session.beat();
+  await expect.poll(() => other.fleet.session(machine)?.controllerId).toBe("c-1");
+  return () => session.close();
+});
+
+const ask = (controller: TestController, signal?: AbortSignal) =>
+  controller.fleet.run(machine, taskRequest, 60_000, signal);
+
+const asked = (): Task[] => session.received.flatMap(({ frame }) => (frame.case === "task" ? [frame.value] : []));
+
+function answer(task: Task | undefined): void {
+  const value = { taskId: task?.id ?? "", output: { case: "listEngineUsers" as const, value: {} } };
+  session.say({ case: "taskResult", value });
+}
+
+test("tasks over the limit wait for their turn, and more than may wait are refused by either controller", async () => {
+  const runs = Array.from({ length: 3 }, () => ask(holder));
+  await expect.poll(asked).toHaveLength(3);
+  runs.push(ask(holder), ask(other));
+  const refusal = { key: "RATE_LIMITED", retryAfterS: 1 };
+  await expect.poll(() => ask(other).then(String, (error: unknown) => error)).toMatchObject(refusal);
+  await expect(ask(holder)).rejects.toMatchObject(refusal);
+  expect(asked()).toHaveLength(3);
+  // Each answer makes room for one task that waits, in the order in which they came.
+  for (let n = 0; n < 5; n += 1) {
+    await expect.poll(asked).toHaveLength(Math.min(5, 3 + n));
+    answer(asked()[n]);
+    await runs[n];
+  }
+  expect(asked()).toHaveLength(5);
+});
+
+test("another lane of the machine, and another machine, wait for nobody", async () => {
+  const runs = Array.from({ length: 4 }, () => ask(holder));
+  await expect.poll(asked).toHaveLength(3);
+  const query = holder.fleet.run(machine, { ...taskRequest, lane: "query" }, 60_000);
+  await expect.poll(asked).toHaveLength(4);
+  answer(asked()[3]);
+  await query;
+  for (let n = 0; n < 3; n += 1) answer(asked()[n]);
+  await expect.poll(asked).toHaveLength(5);
+  answer(asked()[4]);
+  await Promise.all(runs);
+});
+
+test("a caller that gives up, or whose time is over, leaves the line", async () => {
+  const runs = Array.from({ length: 3 }, () => ask(holder));
+  await expect.poll(asked).toHaveLength(3);
+  const gone = new AbortController();
+  const waiting = ask(holder, gone.signal);
+  const late = holder.fleet.run(machine, taskRequest, 200);
+  await expect(ask(holder)).rejects.toMatchObject({ key: "RATE_LIMITED" });
+  gone.abort(new Error("gave up"));
+  await expect(waiting).rejects.toThrow("gave up");
+  await expect(late).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+  const last = ask(holder);
+  for (let n = 0; n < 3; n += 1) answer(asked()[n]);
+  await expect.poll(asked).toHaveLength(4);
+  answer(asked()[3]);
+  await Promise.all([...runs, last]);
+});
+
+test("when the stream breaks, tasks in hand and in line are told at once", async () => {
+  const runs = Array.from({ length: 5 }, () => ask(holder));
+  await expect.poll(asked).toHaveLength(3);
+  session.close();
+  const outcomes = await Promise.allSettled(runs);
+  expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.key)).toEqual(
+    Array.from({ length: 5 }, () => "MACHINE_UNREACHABLE"),
+  );
+});
