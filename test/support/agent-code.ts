@@ -11,10 +11,15 @@ export interface AgentCode extends AgentVersion {
   readonly sha256: string;
 }
 
+/** Leaves agent and keeper in this directory, in few files, as machines get them. */
+export function bundleAgentTo(directory: string): void {
+  execFileSync(process.execPath, [join(import.meta.dirname, "../../agent/bundle.ts"), directory]);
+}
+
 /** Bundles the agent once; each call of what it answers packs it anew, with each file as `edit` leaves it. */
 export function bundleAgent(): (release: string, edit?: (text: string, isMain: boolean) => string) => AgentCode {
   const directory = mkdtempSync(join(tmpdir(), "agent-code-"));
-  execFileSync(process.execPath, [join(import.meta.dirname, "../../agent/bundle.ts"), directory]);
+  bundleAgentTo(directory);
   const bundled = readdirSync(directory)
     .filter(isCodeFile)
     .map((name) => ({ name, text: readFileSync(join(directory, name), "utf8") }));

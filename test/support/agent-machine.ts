@@ -12,6 +12,7 @@ import type { Program } from "@holdfast/image/catalogue.ts";
 import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { programPid } from "@holdfast/image/program-pid.ts";
 import { InstanceSpecSchema, Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { bundleAgentTo } from "./agent-code.ts";
 import { type ControllerEnd, startControllerEnd } from "./controller-end.ts";
 import type { EngineEndpoint } from "./engine-clients.ts";
 import { asRoot } from "./platform-software.ts";
@@ -88,6 +89,9 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
   const state = join(directory, "state");
   const data = join(directory, "data");
   for (const path of [state, data]) await mkdir(path);
+  // The machine's users may not be able to enter the checkout.
+  const code = join(directory, "code");
+  bundleAgentTo(code);
   const passwd = readFileSync(join(root, "etc/passwd"), "utf8");
   writeFileSync(
     join(directory, "passwd"),
@@ -134,6 +138,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         HOLDFAST_STATE_DIR: state,
         HOLDFAST_RUN_DIR: join(directory, "run"),
         HOLDFAST_DATA_DIR: data,
+        HOLDFAST_AGENT_MAIN: join(code, "main.mjs"),
         HOLDFAST_CGROUP_DIR: groups === undefined ? "" : "/sys/fs/cgroup",
       },
       stdio: "ignore",
@@ -142,7 +147,6 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
 
   /** Inside the machine's namespaces, up to its keeper. */
   function steps(): string[] {
-    const main = join(import.meta.dirname, "../../agent/keeper/main.ts");
     const binds = [...(groups?.mounts ?? []), [`${root}/usr`, "/usr"], [`${root}/etc`, "/etc"]];
     return [
       ...binds.map(([from, to]) => `mount --bind ${from} ${to}`),
@@ -152,7 +156,7 @@ export async function startAgentMachine(options: AgentMachineOptions): Promise<A
         : options.diskIsDevice
           ? [`mount -t xfs -o loop,noatime ${diskFile} ${data}`]
           : [`mount -t tmpfs -o size=${diskBytes},uid=${uid},gid=${uid},mode=0700 d ${data}`]),
-      `exec ${process.execPath} ${main}`,
+      `exec ${process.execPath} ${join(code, "keeper.mjs")}`,
     ];
   }
 
