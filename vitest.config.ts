@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["{common,controller,agent,gateway,dns,host,sdk,local,image,test}/**/*.test.ts"],
+    include: ["{common,controller,agent,gateway,dns,host,sdk,local,image,test}/**/*.test.ts", "bin/*.test.js"],
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";
+import { checkQuarantine } from "./quarantine.js";
 import { checkout } from "./set-up.js";
 
 /** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
@@ -17,6 +18,7 @@ export const checks = [
   ["oxlint rules are alive", lintPlanted],
   ["biome format", checkFormat],
   ["knip", findDeadCode],
+  ["quarantine", checkQuarantine],
 ];
 
 async function lintProtos(tools) {

@@ -1,11 +1,11 @@
-// The suites of `npm test`, one after another.
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+// The suites of `npm test`, one after another, and every file that was red again, alone.
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
-import { createInterface } from "node:readline";
-import { stripVTControlCharacters } from "node:util";
+import { join } from "node:path";
+import { createIsQuarantined } from "./quarantine.js";
 import { checkout, progress } from "./set-up.js";
+import { faultsOf, readable, verdictOf } from "./verdict.js";
+import { runVitest } from "./vitest-run.js";
 
 /** Each file has an installation of its own, so two at a time do not meet; what breaks things has the machine to itself. */
 const platformFolders = ["system", "conformance", "faults"];
@@ -16,87 +16,66 @@ export const suites = [
   { name: "units", args: [...platformFolders.map((name) => `--exclude=test/${name}/**`), "--maxWorkers=2"] },
 ];
 
-/** Runs the suites, every line of theirs after the suite's name, and answers what passed and what failed. */
-export async function runSuites(chosen, node, env) {
-  const results = [];
-  for (const suite of chosen) results.push(await runSuite(suite, node, env));
+/** How often a red file runs again. */
+const again = 2;
+/** When more files are red than this, it is not for chance, and another look at each would only take time. */
+const mostAgain = 25;
+
+/**
+ * Runs the suites. A file that was red runs again afterwards with nothing beside it; green then, it is only told as flaky.
+ * Answers how many tests passed, what failed, was flaky and is in quarantine, and the folder that keeps logs of files that
+ * were red, if there are any.
+ */
+export async function runSuites(chosen, node, env, { root = checkout, isQuarantined = createIsQuarantined() } = {}) {
+  const logs = mkdtempSync(join(tmpdir(), "holdfast-failed-"));
+  const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs }, root };
+  const runs = new Map();
+  const failures = [];
+
+  async function run(name, args) {
+    const { files, fault } = await runVitest(name, args, options);
+    for (const file of files) runs.set(file.path, [...(runs.get(file.path) ?? []), file]);
+    if (fault !== undefined) failures.push(`${name}\n${readable(fault)}`);
+    return files;
+  }
+
+  const isRed = (file) => faultsOf(file, isQuarantined).length > 0;
+  const everRed = new Set();
+  for (const { name, args } of chosen) {
+    const startedAt = Date.now();
+    const files = await run(name, args);
+    const red = files.filter(isRed);
+    for (const { path } of red) everRed.add(path);
+    progress(
+      `suite ${name}: ${files.length} files, ${red.length} red, ${Math.round((Date.now() - startedAt) / 1_000)} s`,
+    );
+  }
+  if (everRed.size > mostAgain) progress(`${everRed.size} files are red: none is run again`);
+  else for (const path of everRed) await runAgain(path);
+
+  async function runAgain(path) {
+    for (let n = 1; n <= again && isRed(runs.get(path).at(-1)); n += 1) {
+      progress(`${path} was red, and runs alone for the ${n === 1 ? "second" : "third"} time`);
+      const ended = await run("again", [join(root, path), "--maxWorkers=1"]);
+      // Vitest did not get as far as the file.
+      if (ended.length === 0) return;
+    }
+  }
+
+  keepOnly(logs, everRed);
+  const verdicts = [...runs.values()].map((each) => verdictOf(each, isQuarantined));
   return {
-    passed: results.reduce((sum, { passed }) => sum + passed, 0),
-    failures: results.flatMap(({ failures }) => failures),
+    passed: verdicts.reduce((sum, { passed }) => sum + passed, 0),
+    failures: [...failures, ...verdicts.flatMap((verdict) => verdict.failures)],
+    flaky: verdicts.flatMap(({ flaky }) => flaky),
+    quarantined: verdicts.flatMap(({ quarantined }) => quarantined),
+    logs: existsSync(logs) ? logs : undefined,
   };
 }
 
-async function runSuite({ name, args }, node, env) {
-  const directory = mkdtempSync(join(tmpdir(), "holdfast-results-"));
-  const file = join(directory, "results.json");
-  const vitest = join(checkout, "node_modules", "vitest", "vitest.mjs");
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
-  try {
-    const startedAt = Date.now();
-    const { code, unhandled } = await run(name, node, [vitest, "run", "--passWithNoTests", ...reporters, ...args], env);
-    const { passed, failures } = outcome(code, unhandled, file);
-    const seconds = Math.round((Date.now() - startedAt) / 1_000);
-    progress(`suite ${name}: ${passed} passed, ${failures.length} failed in ${seconds} s`);
-    return { passed, failures: failures.map((failure) => `${name} | ${failure}`) };
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-/**
- * A file that fails without a test that does, as when it cannot begin or end, counts as one failure; so does a vitest that
- * breaks, and an error that no test waited for.
- */
-function outcome(code, unhandled, file) {
-  let results;
-  try {
-    results = JSON.parse(readFileSync(file, "utf8"));
-  } catch {
-    return { passed: 0, failures: code === 0 ? [] : [`vitest ended with ${code} and no results\n${unhandled}`] };
-  }
-  const failures = results.testResults.filter(({ status }) => status === "failed").flatMap(failuresOf);
-  if (code !== 0 && (failures.length === 0 || unhandled !== ""))
-    failures.push(`vitest ended with ${code}, after an error outside every test\n${unhandled}`);
-  return { passed: results.numPassedTests, failures };
-}
-
-function failuresOf({ name, message, assertionResults }) {
-  const path = relative(checkout, name);
-  const tests = assertionResults.filter(({ status }) => status === "failed");
-  if (tests.length === 0) return [`${path}\n${beginning(message)}`];
-  return tests.map(
-    ({ fullName, failureMessages }) => `${path} > ${fullName}\n${beginning(failureMessages.join("\n"))}`,
-  );
-}
-
-/** What went wrong and where: a log that keeps only its end must still say so. */
-function beginning(message) {
-  return message
-    .split("\n")
-    .filter((line) => !line.includes("node_modules"))
-    .slice(0, 12)
-    .map((line) => `    ${line.slice(0, 300)}`)
-    .join("\n");
-}
-
-/** Answers how it ended, and the beginning of what it told of errors outside of tests, which no report has. */
-function run(name, command, args, env) {
-  const unhandled = [];
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: checkout, env, stdio: ["ignore", "pipe", "pipe"] });
-    for (const [from, to] of [
-      [child.stdout, process.stdout],
-      [child.stderr, process.stderr],
-    ]) {
-      createInterface({ input: from }).on("line", (line) => {
-        to.write(line === "" ? "\n" : `${name} | ${line}\n`);
-        const text = stripVTControlCharacters(line);
-        if (unhandled.length > 0 || /Unhandled (Error|Rejection)/.test(text)) unhandled.push(text);
-      });
-    }
-    child.once("error", reject);
-    child.once("close", (code) => {
-      resolve({ code, unhandled: unhandled.length === 0 ? "" : beginning(unhandled.join("\n")) });
-    });
-  });
+/** Logs are kept a folder a file of tests, named after its path. The whole goes when nothing of it is to be kept. */
+function keepOnly(logs, paths) {
+  const kept = new Set([...paths].map((path) => path.replaceAll("/", "_")));
+  for (const name of readdirSync(logs)) if (!kept.has(name)) rmSync(join(logs, name), { recursive: true });
+  if (readdirSync(logs).length === 0) rmdirSync(logs);
 }

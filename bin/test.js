@@ -1,4 +1,5 @@
-// `npm test`: set-up, checks, then every suite, and every failure once more. The last line is `N passed, N failed`.
+// `npm test`: set-up, checks, then every suite, and at the end what was flaky, what is in quarantine and each failure whole.
+// The last line is `N passed, N failed`.
 //
 //   npm test [-- PATTERN...]      only the suites' files that match, without checks
 import { spawn } from "node:child_process";
@@ -17,6 +18,9 @@ try {
   const tested = await runSuites(patterns.length > 0 ? [{ name: "chosen", args: patterns }] : suites, node, env);
   const failed = checked.failed + tested.failures.length;
   for (const failure of tested.failures) console.log(`failed: ${failure}`);
+  for (const test of tested.quarantined) console.log(`quarantined: ${test}`);
+  for (const test of tested.flaky) console.log(`flaky: ${test}`);
+  if (tested.logs !== undefined) console.log(`logs of files that were red: ${tested.logs}`);
   console.log(`${checked.passed + tested.passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } catch (error) {

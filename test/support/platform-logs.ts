@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { expect } from "vitest";
 
 /** Every log file of an installation: its own programs' and its machines'. */
 export function logFiles(directory: string): string[] {
@@ -25,6 +26,27 @@ export function lastLogLines(directory: string, count: number, about = ""): stri
       return lines.length === 0 ? "" : `--- ${file.slice(directory.length + 1)}\n${lines.slice(-count).join("\n")}\n`;
     })
     .join("");
+}
+
+/** Of one installation. */
+const keptBytes = 2 << 20;
+
+/**
+ * Copies the ends of an installation's logs to where `npm test` keeps those of files that failed; nothing is kept where tests
+ * run otherwise.
+ */
+export function keepLogs(directory: string): void {
+  const kept = process.env["HOLDFAST_TEST_LOGS"];
+  const { testPath } = expect.getState();
+  if (kept === undefined || testPath === undefined) return;
+  const path = relative(join(import.meta.dirname, "..", ".."), testPath);
+  const into = join(kept, path.replaceAll("/", "_"), basename(directory));
+  const files = logFiles(directory);
+  for (const file of files) {
+    mkdirSync(into, { recursive: true });
+    const text = readOr(file).slice(-Math.floor(keptBytes / files.length));
+    writeFileSync(join(into, relative(directory, file).replaceAll("/", "_")), text);
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import { guardDirectory } from "./directory-guard.ts";
-import { lastLogLines } from "./platform-logs.ts";
+import { keepLogs, lastLogLines } from "./platform-logs.ts";
 import { findProcesses, type PlatformProcesses } from "./platform-processes.ts";
 import { GiveUp, waitUntil } from "./wait-until.ts";
 
@@ -84,7 +84,10 @@ export function newSupervised(name: string, given?: string, enter: readonly stri
       const child = spawn(command, args, { env: childEnvironment(), stdio: "ignore" });
       await new Promise((resolve) => child.once("close", resolve));
     },
-    remove: () => guard.end(),
+    remove() {
+      keepLogs(directory);
+      return guard.end();
+    },
   };
 }
 

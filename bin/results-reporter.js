@@ -1,0 +1,59 @@
+// A reporter of vitest that notes what becomes of each file, a JSON object a line, as soon as it is known: what a run that
+// breaks off has noted still counts. Lines: {planned: [path]}, {alive: true}, {ended: file}, {unhandled: [{path, message}]}.
+import { appendFileSync } from "node:fs";
+import { relative } from "node:path";
+
+/** @public Vitest loads it by its path. */
+export default class ResultsReporter {
+  #root = "";
+
+  onInit(vitest) {
+    this.#root = vitest.config.root;
+  }
+
+  onTestRunStart(specifications) {
+    note({ planned: specifications.map(({ moduleId }) => this.#path(moduleId)) });
+  }
+
+  onTestCaseResult() {
+    note({ alive: true });
+  }
+
+  onTestModuleEnd(module) {
+    const tests = [...module.children.allTests()].map((test) => {
+      const { state, errors = [] } = test.result();
+      return { name: test.fullName, state, message: messageOf(errors) };
+    });
+    // What fails beside every test: the file's own code, and hooks of its groups.
+    const groups = [...module.children.allSuites()].flatMap((group) => group.errors());
+    const errors = [...module.errors(), ...groups];
+    note({
+      ended: {
+        path: this.#path(module.moduleId),
+        seconds: module.diagnostic().duration / 1_000,
+        tests,
+        errors: errors.map((error) => messageOf([error])),
+      },
+    });
+  }
+
+  onTestRunEnd(_modules, unhandled) {
+    const errors = unhandled.map((error) => {
+      const from = error.VITEST_TEST_PATH;
+      return { path: from === undefined ? null : this.#path(from), message: messageOf([error]) };
+    });
+    note({ unhandled: errors });
+  }
+
+  #path(file) {
+    return relative(this.#root, file);
+  }
+}
+
+function note(line) {
+  appendFileSync(process.env.HOLDFAST_TEST_RESULTS, `${JSON.stringify(line)}\n`);
+}
+
+function messageOf(errors) {
+  return errors.map((error) => [error.stack ?? error.message, error.diff].filter(Boolean).join("\n")).join("\n");
+}
