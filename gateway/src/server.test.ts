@@ -1,4 +1,5 @@
 import { connect as connectH2 } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { connect } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
@@ -67,6 +68,21 @@ test("requests in flight end, connections that wait are closed, new ones refused
   idle.destroy();
   session.destroy();
   await expect(raw(port, ca, "GET / HTTP/1.1\r\n\r\n")).rejects.toThrow("ECONNREFUSED");
+  server = undefined;
+});
+
+test("one whose handshake ends after the last call is closed too", { timeout: 30_000 }, async () => {
+  const { port, ca } = await start((_request, response) => void response.end("ok"));
+  const socket = connectTcp(port, "127.0.0.1");
+  // Connections are accepted in turn.
+  await raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const closed = server?.close(600_000);
+  const session = connectH2(`https://localhost:${port}`, {
+    createConnection: () => connect({ socket, ca, servername: "localhost", ALPNProtocols: ["h2"] }),
+  });
+  const ended = new Promise((resolve) => session.once("close", resolve));
+  await closed;
+  await ended;
   server = undefined;
 });
 

@@ -61,6 +61,8 @@ export function createApiServer({ handler, key, cert, maxConnections = 10_000 }:
     session.once("close", () => sessions.delete(session));
     session.setTimeout(idleTimeoutMs, () => session.close());
     session.on("error", () => session.destroy());
+    // Its connection was accepted before the end, and its handshake took longer.
+    if (closing) session.close();
   });
   // A client that breaks off in its handshake is its own affair.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
