@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -84,7 +84,9 @@ const enginePid = () => onlooker.component("engine")?.pid;
 
 function offer(mode: string): void {
   rmSync(join(directory, "outcome"), { force: true });
-  writeFileSync(join(directory, "offer"), mode);
+  // There as a whole, or not at all: the agent looks for it all the time.
+  writeFileSync(join(directory, "offer.new"), mode);
+  renameSync(join(directory, "offer.new"), join(directory, "offer"));
 }
 
 /** One agent is there and extends; nobody ever extended beside another one, and the engine is the same. */
