@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { serve } from "@holdfast/common/call.ts";
 import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
@@ -91,9 +92,8 @@ describe("/openapi.json", () => {
 });
 
 test("the comments are those of the protos", () => {
-  const root = new URL("../../../", import.meta.url).pathname;
   expect(`${Object.keys(protoComments).length} comments`).not.toBe("0 comments");
-  const rendered = renderProtoComments(root);
+  const rendered = renderProtoComments(join(import.meta.dirname, "../../.."));
   for (const [name, text] of Object.entries(protoComments))
     expect(rendered).toContain(`${JSON.stringify(name)}: ${JSON.stringify(text)}`);
   expect(rendered.split("\n").filter((line) => line.startsWith("  ")).length).toBe(Object.keys(protoComments).length);

@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
@@ -63,6 +64,6 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
 }
 
 if (import.meta.main) {
-  const root = new URL("../../../", import.meta.url).pathname;
-  writeFileSync(new URL("proto-comments.ts", import.meta.url), renderProtoComments(root));
+  const root = join(import.meta.dirname, "../../..");
+  writeFileSync(join(import.meta.dirname, "proto-comments.ts"), renderProtoComments(root));
 }

@@ -38,10 +38,10 @@ test("without namespaces a machine runs the engine that the host has installed",
   chownSync(home, uid, uid);
   const [port = 0] = await freePorts(1);
   const env = ["env", "-i", "PATH=/usr/bin:/usr/sbin", `HOME=${home}`, `TMPDIR=${home}`];
-  const command = ["setpriv", ...asUser, ...env, "/mnt/node", worker, String(port)].join(" ");
+  const command = ["setpriv", ...asUser, ...env, "/mnt/node", worker, String(port)];
   try {
-    const script = `${hostWithout(image, home)} && cd / && exec ${command}`;
-    const { stdout } = await run("unshare", ["--mount", "sh", "-c", script], { timeout: 160_000 });
+    const script = `${hostWithout(image, home)} && cd / && exec "$@"`;
+    const { stdout } = await run("unshare", ["--mount", "sh", "-c", script, "sh", ...command], { timeout: 160_000 });
     expect(stdout).toMatch(/^answered by 17/);
   } finally {
     rmSync(home, { recursive: true, force: true });
