@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./bin/longest-first.js";
 
 export default defineConfig({
   test: {
@@ -6,6 +7,7 @@ export default defineConfig({
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Of the tests of one file that say that they may run at the same time.
     maxConcurrency: 20,
     hookTimeout: 180_000,

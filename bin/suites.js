@@ -1,20 +1,53 @@
-// The suites of `npm test`, one after another, and every file that was red again, alone.
-import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+// The suites of both lanes: which files of tests they run, how many at a time, and every file that was red again, alone.
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createIsQuarantined } from "./quarantine.js";
 import { checkout, progress } from "./set-up.js";
+import { sourceFiles } from "./source-files.js";
 import { faultsOf, readable, verdictOf } from "./verdict.js";
 import { runVitest } from "./vitest-run.js";
 
-/** Each file has an installation of its own, so two at a time do not meet; what breaks things has the machine to itself. */
-const platformFolders = ["system", "conformance", "faults"];
-
-export const suites = [
-  { name: "faults", args: ["test/faults/", "--maxWorkers=1"] },
-  { name: "system", args: ["test/system/", "test/conformance/", "--maxWorkers=2"] },
-  { name: "units", args: [...platformFolders.map((name) => `--exclude=test/${name}/**`), "--maxWorkers=2"] },
+/**
+ * What waits on purpose, or builds the world of more than one machine, is the long lane (`npm run test:long`): its suite by the
+ * beginning of the path. All else is the quick lane, `npm test`.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+const longSuites = [
+  ["alone", "test/faults/"],
+  ["long",  "controller/src/compute/incus/incus-daemon.test.ts"],
+  ["long",  "controller/src/compute/incus/incus-provider.test.ts"],
+  ["long",  "controller/src/compute/incus/virtual-machines.test.ts"],
+  ["long",  "test/system/agent-upgrade.test.ts"],
+  ["long",  "test/system/broken-engine.test.ts"],
+  ["long",  "test/system/data-back.test.ts"],
+  ["long",  "test/system/incus.test.ts"],
+  ["long",  "test/system/maintenance.test.ts"],
+  ["long",  "test/system/second-host.test.ts"],
+  ["long",  "test/system/virtual-machines.test.ts"],
+  ["long",  "test/system/waiting-machines.test.ts"],
 ];
+
+/** Files at a time. Each has an installation of its own, so that they do not meet; what breaks things has the machine to itself. */
+const workers = { quick: 3, long: 2, alone: 1 };
+const lanes = { quick: ["quick"], long: ["alone", "long"] };
+
+/**
+ * The suites of a lane, or of both, as `{name, files, workers}`. `parts` keep the files with one of them in their path.
+ * @param {"quick" | "long" | undefined} lane
+ */
+export function suitesOf(lane, parts = []) {
+  const files = sourceFiles().filter((path) => /\.test\.[jt]s$/.test(path));
+  const kept = parts.length === 0 ? files : files.filter((path) => parts.some((part) => path.includes(part)));
+  const names = lane === undefined ? Object.values(lanes).flat() : lanes[lane];
+  return names
+    .map((name) => ({ name, files: kept.filter((path) => suiteOf(path) === name), workers: workers[name] }))
+    .filter((suite) => suite.files.length > 0);
+}
+
+function suiteOf(path) {
+  return longSuites.find(([, beginning]) => path.startsWith(beginning))?.[0] ?? "quick";
+}
 
 /** How often a red file runs again. */
 const again = 2;
@@ -23,52 +56,59 @@ const mostAgain = 25;
 
 /**
  * Runs the suites. A file that was red runs again afterwards with nothing beside it; green then, it is only told as flaky.
- * Answers how many tests passed, what failed, was flaky and is in quarantine, and the folder that keeps logs of files that
- * were red, if there are any.
+ * Answers how many tests passed, what failed, was flaky and is in quarantine, the seconds of each suite and of each file, and
+ * the folder that keeps logs of files that were red, if there are any.
  */
-export async function runSuites(chosen, node, env, { root = checkout, isQuarantined = createIsQuarantined() } = {}) {
+export async function runSuites(suites, node, env, { root = checkout, isQuarantined = createIsQuarantined() } = {}) {
   const logs = mkdtempSync(join(tmpdir(), "holdfast-failed-"));
-  const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs }, root };
+  // A short name, for sockets; and users of machines pass through it.
+  const temporary = mkdtempSync(join(tmpdir(), "hf-"));
+  chmodSync(temporary, 0o1777);
+  const options = { node, env: { ...env, HOLDFAST_TEST_LOGS: logs, TMPDIR: temporary }, root };
   const runs = new Map();
   const failures = [];
+  const times = [];
 
-  async function run(name, args) {
-    const { files, fault } = await runVitest(name, args, options);
-    for (const file of files) runs.set(file.path, [...(runs.get(file.path) ?? []), file]);
-    if (fault !== undefined) failures.push(`${name}\n${readable(fault)}`);
-    return files;
+  async function run(name, files, workersAtOnce) {
+    const paths = files.map((path) => join(root, path));
+    const outcome = await runVitest(name, [...paths, `--maxWorkers=${workersAtOnce}`], options);
+    for (const file of outcome.files) runs.set(file.path, [...(runs.get(file.path) ?? []), file]);
+    if (outcome.fault !== undefined) failures.push(`${name}\n${readable(outcome.fault)}`);
+    return outcome.files;
   }
-
-  const isRed = (file) => faultsOf(file, isQuarantined).length > 0;
-  const everRed = new Set();
-  for (const { name, args } of chosen) {
-    const startedAt = Date.now();
-    const files = await run(name, args);
-    const red = files.filter(isRed);
-    for (const { path } of red) everRed.add(path);
-    progress(
-      `suite ${name}: ${files.length} files, ${red.length} red, ${Math.round((Date.now() - startedAt) / 1_000)} s`,
-    );
-  }
-  if (everRed.size > mostAgain) progress(`${everRed.size} files are red: none is run again`);
-  else for (const path of everRed) await runAgain(path);
 
   async function runAgain(path) {
     for (let n = 1; n <= again && isRed(runs.get(path).at(-1)); n += 1) {
       progress(`${path} was red, and runs alone for the ${n === 1 ? "second" : "third"} time`);
-      const ended = await run("again", [join(root, path), "--maxWorkers=1"]);
+      const ended = await run("again", [path], 1);
       // Vitest did not get as far as the file.
       if (ended.length === 0) return;
     }
   }
 
+  const isRed = (file) => faultsOf(file, isQuarantined).length > 0;
+  const everRed = new Set();
+  for (const suite of suites) {
+    const startedAt = Date.now();
+    const files = await run(suite.name, suite.files, suite.workers);
+    const red = files.filter(isRed);
+    for (const { path } of red) everRed.add(path);
+    times.push({ name: `suite ${suite.name}`, seconds: (Date.now() - startedAt) / 1_000 });
+    progress(`suite ${suite.name}: ${files.length} files, ${red.length} red`);
+  }
+  if (everRed.size > mostAgain) progress(`${everRed.size} files are red: none is run again`);
+  else for (const path of everRed) await runAgain(path);
+
   keepOnly(logs, everRed);
+  rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
   const verdicts = [...runs.values()].map((each) => verdictOf(each, isQuarantined));
   return {
     passed: verdicts.reduce((sum, { passed }) => sum + passed, 0),
     failures: [...failures, ...verdicts.flatMap((verdict) => verdict.failures)],
     flaky: verdicts.flatMap(({ flaky }) => flaky),
     quarantined: verdicts.flatMap(({ quarantined }) => quarantined),
+    times,
+    files: [...runs].map(([path, [first]]) => ({ path, seconds: first.seconds })),
     logs: existsSync(logs) ? logs : undefined,
   };
 }
@@ -78,4 +118,17 @@ function keepOnly(logs, paths) {
   const kept = new Set([...paths].map((path) => path.replaceAll("/", "_")));
   for (const name of readdirSync(logs)) if (!kept.has(name)) rmSync(join(logs, name), { recursive: true });
   if (readdirSync(logs).length === 0) rmdirSync(logs);
+}
+
+const slowestShown = 10;
+
+/** Lines that tell where the time went: each suite, the whole, and the files that took most. */
+export function timeTable({ times, files }, wholeS) {
+  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestShown);
+  const rows = [
+    ...times,
+    { name: "in all", seconds: wholeS },
+    ...slowest.map(({ path, seconds }) => ({ name: path, seconds })),
+  ];
+  return rows.map(({ name, seconds }) => `time  ${String(Math.round(seconds)).padStart(5)} s  ${name}`);
 }

@@ -45,7 +45,7 @@ beforeAll(async () => {
   }
   const isQuarantined = (path, name) => path === "planted/known.test.js" && name === "is known to fail";
   const env = { ...process.env, VITEST: undefined, VITEST_WORKER_ID: undefined, VITEST_POOL_ID: undefined };
-  const suites = [{ name: "planted", args: ["planted/", "--maxWorkers=2"] }];
+  const suites = [{ name: "planted", files: Object.keys(planted).map((name) => `planted/${name}`), workers: 2 }];
   answer = await runSuites(suites, process.execPath, env, { root, isQuarantined });
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));

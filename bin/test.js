@@ -1,40 +1,62 @@
-// `npm test`: set-up, checks, then every suite, and at the end what was flaky, what is in quarantine and each failure whole.
-// The last line is `N passed, N failed`.
+// `npm test`: set-up, checks, then the quick lane of tests; `npm run test:long`: the long one, without checks. At the end what was
+// flaky, what is in quarantine and each failure whole. The last line is `N passed, N failed`.
 //
-//   npm test [-- PATTERN...]      only the suites' files that match, without checks
+//   npm test [-- PART...]            only files of either lane with one of the parts in their path, without checks
+//   npm run test:long [-- PART...]   only such files of the long lane
+//   ... -- --record                  records how long the files took, for the order of the next runs
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runChecks } from "./check.js";
+import { recordDurations } from "./durations.js";
 import { checkout, progress, SetUpError, setUp } from "./set-up.js";
-import { runSuites, suites } from "./suites.js";
+import { runSuites, suitesOf, timeTable } from "./suites.js";
+
+const flags = ["--long", "--record"];
+const parts = process.argv.slice(2).filter((argument) => !flags.includes(argument));
+const [isLong, records] = flags.map((flag) => process.argv.includes(flag));
+const isWhole = !isLong && parts.length === 0;
 
 try {
   const { node, env } = await setUp();
-  const patterns = process.argv.slice(2);
   // The checks need no image, and much of its making is waiting for the network and the disk.
   const image = makeImage(node, env);
-  const checked = patterns.length > 0 ? { passed: 0, failed: 0 } : await runChecks(env);
-  await image;
-  const tested = await runSuites(patterns.length > 0 ? [{ name: "chosen", args: patterns }] : suites, node, env);
-  const failed = checked.failed + tested.failures.length;
+  const checked = isWhole ? await runChecks(env) : { passed: 0, failed: 0 };
+  if (checked.failed > 0) {
+    image.end();
+    finish(checked.passed, checked.failed);
+  } else {
+    await image.made;
+    const suites = suitesOf(isLong ? "long" : isWhole ? "quick" : undefined, parts);
+    if (suites.length === 0) throw new SetUpError(`no file of tests has ${parts.join(" or ")} in its path`);
+    const tested = await runSuites(suites, node, env);
+    if (records) recordDurations(tested.files);
+    report(tested);
+    finish(checked.passed + tested.passed, tested.failures.length);
+  }
+} catch (error) {
+  if (!(error instanceof SetUpError)) throw error;
+  progress(error.message);
+  finish(0, 1);
+}
+
+function report(tested) {
+  for (const line of timeTable(tested, process.uptime())) console.log(line);
   for (const failure of tested.failures) console.log(`failed: ${failure}`);
   for (const test of tested.quarantined) console.log(`quarantined: ${test}`);
   for (const test of tested.flaky) console.log(`flaky: ${test}`);
   if (tested.logs !== undefined) console.log(`logs of files that were red: ${tested.logs}`);
-  console.log(`${checked.passed + tested.passed} passed, ${failed} failed`);
+}
+
+function finish(passed, failed) {
+  console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
-} catch (error) {
-  if (!(error instanceof SetUpError)) throw error;
-  progress(error.message);
-  console.log("0 passed, 1 failed");
-  process.exitCode = 1;
 }
 
 /** The node image, whose engines the suites run. */
 function makeImage(node, env) {
+  const args = [join(checkout, "image", "src", "main.ts"), "make", "trixie"];
+  const child = spawn(node, args, { cwd: checkout, env, stdio: ["ignore", "ignore", "inherit"] });
   const made = new Promise((resolve, reject) => {
-    const args = [join(checkout, "image", "src", "main.ts"), "make", "trixie"];
-    const child = spawn(node, args, { cwd: checkout, env, stdio: ["ignore", "ignore", "inherit"] });
     child.once("error", reject);
     child.once("close", (code) => {
       if (code === 0) resolve();
@@ -43,5 +65,5 @@ function makeImage(node, env) {
   });
   // Whoever awaits it later hears of it then.
   made.catch(() => undefined);
-  return made;
+  return { made, end: () => child.kill() };
 }
