@@ -52,6 +52,7 @@ export function createTestImages(): TestImages {
         execFileSync("sh", ["-c", `tar -C "$1" -c ${excluded.join(" ")} . | tar -C "$2" -x`, "sh", newest.root, root]);
       } else {
         symlinkSync(join(newest.root, "usr"), join(root, "usr"));
+        mkdirSync(join(root, "tmp"));
         cpSync(join(newest.root, "etc"), join(root, "etc"), { recursive: true, verbatimSymlinks: true });
       }
       writeFileSync(join(root, "etc", "other-image"), "");
