@@ -45,8 +45,8 @@ function environmentFor(node) {
   };
 }
 
+/** Also where the host's own Node is of this version: machines have an image in the place of what the host has installed. */
 async function ensureNode() {
-  if (process.versions.node === nodeVersion) return process.execPath;
   const name = `node-${process.platform}-${process.arch}`;
   const directory = join(cache, `node-${nodeVersion}`);
   await ensureFromNpm(`${name}@${nodeVersion}`, directory, `installing Node ${nodeVersion} (about 10 seconds)`);
