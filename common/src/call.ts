@@ -45,8 +45,11 @@ export interface Call {
 /** An Idempotency-Key with all that it is bound to. */
 export interface Idempotency {
   readonly key: string;
-  /** Organization, credential, method and path. */
+  /** Organization, credential, method and path. Of a caller without a credential: what its body hashes to. */
   readonly scope: string;
+  /** Whose room the answer takes: kind and id of the credential, or "anonymous". */
+  readonly principal: string;
+  readonly organizationId: string | undefined;
   /** SHA-256 of the parsed body, hex. */
   readonly bodyHash: string;
   /** The answer as it will be sent, to be kept in the transaction that made it true. */
@@ -71,10 +74,13 @@ export type Handler<M extends DescMethod> = M["methodKind"] extends "server_stre
 export type Handlers<S extends DescService> = { readonly [N in keyof S["method"]]: Handler<S["method"][N]> };
 
 /**
- * What is wrong with the values of an input that the protos cannot say, such as a plan that is not in the catalogue. It is
+ * What is wrong with the values of an input that the protos cannot say, such as a plan that is not in the catalog. It is
  * asked before the handler, and told in one answer with the faults of shape; what those name already is not told twice.
  */
-export type Check<M extends DescMethod> = (input: MessageShape<M["input"]>, call: Call) => readonly FieldFault[];
+export type Check<M extends DescMethod> = (input: MessageShape<M["input"]>, call: Call) => Checked;
+
+/** A promise for what takes longer than the event loop may stand still. */
+export type Checked = readonly FieldFault[] | Promise<readonly FieldFault[]>;
 
 /** Checks of some of a service's methods, by their local names. */
 export type Checks<S extends DescService> = { readonly [N in keyof S["method"]]?: Check<S["method"][N]> };
@@ -83,7 +89,7 @@ export type Checks<S extends DescService> = { readonly [N in keyof S["method"]]?
 export interface ServedService {
   readonly service: DescService;
   readonly handlers: Readonly<Record<string, (input: never, call: Call) => unknown>>;
-  readonly checks: Readonly<Record<string, (input: never, call: Call) => readonly FieldFault[]>>;
+  readonly checks: Readonly<Record<string, (input: never, call: Call) => Checked>>;
 }
 
 /** A service with all of its methods; it does not compile while one is missing. */

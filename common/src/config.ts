@@ -6,7 +6,10 @@ export interface Setting<T> {
   readonly parse: (value: string) => T;
 }
 
-type Values<S extends Record<string, Setting<unknown>>> = { [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
+/** The settings as they are once read. */
+export type ValuesOf<S extends Record<string, Setting<unknown>>> = {
+  [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
+};
 
 /** A setting that is taken as it stands; it must be set when there is no fallback. */
 export function text(variable: string, description: string, fallback?: string): Setting<string> {
@@ -27,7 +30,6 @@ export function integer(variable: string, description: string, fallback?: number
   };
 }
 
-/** "true" or "1", "false" or "0" or empty. */
 /** Comma-separated; empty text is an empty list. */
 export function list(variable: string, description: string, fallback = ""): Setting<string[]> {
   const parse = (value: string) =>
@@ -42,7 +44,7 @@ export function list(variable: string, description: string, fallback = ""): Sett
 export function readConfig<S extends Record<string, Setting<unknown>>>(
   settings: S,
   environment: Readonly<Record<string, string | undefined>>,
-): Values<S> {
+): ValuesOf<S> {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(settings)) {
@@ -58,5 +60,5 @@ export function readConfig<S extends Record<string, Setting<unknown>>>(
     }
   }
   if (problems.length > 0) throw new Error(`configuration:\n  ${problems.join("\n  ")}`);
-  return values as Values<S>;
+  return values as ValuesOf<S>;
 }

@@ -23,8 +23,9 @@ interface Entry {
 
 /** Every error that a user can see. The key in lower case is the stable `code` of the problem document. */
 // biome-ignore format: a table, aligned so that it reads as one
-export const CATALOGUE = {
+export const CATALOG = {
   INVALID_REQUEST:          { grpc: "INVALID_ARGUMENT",    status: 400, title: "The request is not valid",              help: "Each entry of errors names a field and what is wrong with it. Correct them and send the request again." },
+  SQL_REFUSED:              { grpc: "INVALID_ARGUMENT",    status: 400, title: "The statement is refused",              help: "The console runs one statement that only reads. The detail says what stands against this one, and where." },
   ORGANIZATION_REQUIRED:    { grpc: "INVALID_ARGUMENT",    status: 400, title: "Name the organization",                 help: "You belong to several organizations. Send the header Holdfast-Organization with the id of one." },
   UNAUTHENTICATED:          { grpc: "UNAUTHENTICATED",     status: 401, title: "Sign in first",                         help: "Send a user name and password or an API key id and secret as basic credentials, or a token as bearer." },
   SCOPE_MISSING:            { grpc: "PERMISSION_DENIED",   status: 403, title: "The credential may not do this",        help: "The detail names the scope that is missing. Use a credential that has it." },
@@ -32,9 +33,12 @@ export const CATALOGUE = {
   NOT_FOUND:                { grpc: "NOT_FOUND",           status: 404, title: "No such path",                          help: "The paths are in /openapi.json." },
   SERVICE_NOT_FOUND:        { grpc: "NOT_FOUND",           status: 404, title: "No such service",                       help: "It does not exist, is gone, or belongs to another organization. List the services to see their ids." },
   OPERATION_NOT_FOUND:      { grpc: "NOT_FOUND",           status: 404, title: "No such operation",                     help: "It does not exist or belongs to another organization. List the operations of the service to see their ids." },
+  TASK_NOT_FOUND:           { grpc: "NOT_FOUND",           status: 404, title: "No such task",                          help: "Results are kept for 24 hours, under the ids that the API handed out. Send the request again." },
   DATABASE_USER_NOT_FOUND:  { grpc: "NOT_FOUND",           status: 404, title: "No such database user",                 help: "List the users of the service to see their names." },
   DATABASE_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such database",                      help: "List the databases of the service to see their names." },
+  BACKUP_NOT_FOUND:         { grpc: "NOT_FOUND",           status: 404, title: "No such backup",                        help: "It does not exist, was deleted or has expired. List the backups of the service to see their ids." },
   OBJECT_NOT_FOUND:         { grpc: "NOT_FOUND",           status: 404, title: "No such object",                        help: "It does not exist, is gone, or belongs to another organization. List its kind to see the ids." },
+  QUEUE_NOT_FOUND:          { grpc: "NOT_FOUND",           status: 404, title: "No such queue",                         help: "List the queues of the service to see their names." },
   WEBHOOK_NOT_FOUND:        { grpc: "NOT_FOUND",           status: 404, title: "No such webhook",                       help: "It does not exist or belongs to another organization. List the webhooks to see their ids." },
   DELIVERY_NOT_FOUND:       { grpc: "NOT_FOUND",           status: 404, title: "No such delivery",                      help: "Deliveries are kept for 30 days. List those of the webhook to see their ids." },
   METHOD_NOT_ALLOWED:       { grpc: "UNIMPLEMENTED",       status: 405, title: "The path has no such method",           help: "The header Allow names the methods of the path." },
@@ -43,28 +47,36 @@ export const CATALOGUE = {
   OPERATION_IN_PROGRESS:    { grpc: "FAILED_PRECONDITION", status: 409, title: "Another operation is in progress",      help: "Wait for the operation named in the problem, then try again." },
   NOTHING_PENDING:          { grpc: "FAILED_PRECONDITION", status: 409, title: "No update is pending",                  help: "There is nothing to apply. GET the service's maintenance to see its window and what is pending." },
   DELETION_PROTECTED:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The service is protected from deletion",help: "PATCH deletion_protection to false first." },
+  MANAGED_BY_PARENT:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The object belongs to another one",     help: "managed_by names the parent. Do it to the parent, which then does it to what belongs to it." },
   QUOTA_EXCEEDED:           { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "The organization's quota is used up",   help: "Delete what is not needed, or ask an operator for more. quota names what is used up; used, asked and limit are the figures." },
   LAST_OWNER:               { grpc: "FAILED_PRECONDITION", status: 409, title: "The last owner stays",                  help: "Make another member owner first, or delete the organization." },
   LAST_OPERATOR:            { grpc: "FAILED_PRECONDITION", status: 409, title: "The last operator stays",               help: "Make another operator first." },
   ORGANIZATION_NOT_EMPTY:   { grpc: "FAILED_PRECONDITION", status: 409, title: "The organization still has something",  help: "The detail has the figure. Delete what is there first." },
   WEBHOOK_LIMIT_REACHED:    { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "No more webhooks",                      help: "Delete a webhook that is not needed, or ask an operator for more. used, asked and limit are the figures." },
+  QUEUE_EXISTS:             { grpc: "ALREADY_EXISTS",      status: 409, title: "The service has a queue of this name",  help: "Choose another name, or delete the queue and wait until GET answers 404." },
+  QUEUE_LIMIT_REACHED:      { grpc: "RESOURCE_EXHAUSTED",  status: 409, title: "No more queues",                        help: "Delete a queue that is not needed. used, asked and limit are the figures." },
+  QUEUE_NOT_ACTIVE:         { grpc: "FAILED_PRECONDITION", status: 409, title: "The queue is not active",               help: "Only an Active queue takes and gives messages; GET the queue to see its status." },
   PASSWORD_NOT_KNOWN:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The password was changed in the engine",help: "The platform does not know the current password. Reset it with reset-password." },
   PRECONDITION_FAILED:      { grpc: "ABORTED",             status: 412, title: "The object has changed",                help: "Read it again and send its new ETag in If-Match." },
   BODY_TOO_LARGE:           { grpc: "INVALID_ARGUMENT",    status: 413, title: "The body is too large",                 help: "The detail has the limit of this method." },
+  PAYLOAD_TOO_LARGE:        { grpc: "INVALID_ARGUMENT",    status: 413, title: "A payload is too large",                help: "A payload has at most 262,144 bytes. errors names each one that has more; keep large data elsewhere and send where it is." },
   UNSUPPORTED_MEDIA_TYPE:   { grpc: "INVALID_ARGUMENT",    status: 415, title: "The body must be JSON",                 help: "Send Content-Type: application/json." },
   NOT_POSSIBLE:             { grpc: "FAILED_PRECONDITION", status: 422, title: "Valid, but cannot be done",             help: "The detail says what stands against it." },
+  RESTORE_POINT_UNAVAILABLE: { grpc: "FAILED_PRECONDITION", status: 422, title: "The restore point cannot be had",      help: "Choose a time between earliest and latest that is in none of the gaps." },
   TARGET_NOT_ALLOWED:       { grpc: "FAILED_PRECONDITION", status: 422, title: "The target is not allowed",             help: "Name a public HTTP server. An operator can allow more networks with HOLDFAST_ALLOW_EGRESS." },
   IDEMPOTENCY_KEY_REUSED:   { grpc: "FAILED_PRECONDITION", status: 422, title: "The Idempotency-Key was used before",   help: "A key belongs to one request. Send another key with another body." },
   ENGINE_REFUSED:           { grpc: "FAILED_PRECONDITION", status: 422, title: "The engine refused",                    help: "Correct what the detail names; it has the engine's own words." },
-  NOT_SUPPORTED:            { grpc: "FAILED_PRECONDITION", status: 422, title: "This engine does not have it",          help: "The catalogue tells what each engine can do." },
+  NOT_SUPPORTED:            { grpc: "FAILED_PRECONDITION", status: 422, title: "This engine does not have it",          help: "The catalog tells what each engine can do." },
   RATE_LIMITED:             { grpc: "RESOURCE_EXHAUSTED",  status: 429, title: "Too many requests",                     help: "Wait for the seconds in Retry-After." },
   INTERNAL:                 { grpc: "INTERNAL",            status: 500, title: "Something went wrong here",             help: "The log has the cause under the instance of the problem. Please report it." },
   NOT_CONFIGURED:           { grpc: "UNIMPLEMENTED",       status: 501, title: "Not set up on this installation",       help: "An operator can set it up; docs/operations.md says how." },
   STORE_UNAVAILABLE:        { grpc: "UNAVAILABLE",         status: 503, title: "The control plane cannot store now",    help: "Running services go on. Try again after the seconds in Retry-After." },
   MACHINE_UNREACHABLE:      { grpc: "UNAVAILABLE",         status: 503, title: "The machine does not answer",           help: "Nothing was changed. Try again; the service's health tells when its machine is back." },
+  STORAGE_FULL:             { grpc: "RESOURCE_EXHAUSTED",  status: 507, title: "The service's disk is full",            help: "Nothing was written. Delete data after POST enable-writes, or expand the storage; then send the request again." },
+  MODEL_UNREACHABLE:        { grpc: "UNAVAILABLE",         status: 503, title: "The model does not answer",             help: "Nothing was run. Try again; an operator finds the cause in the controller's log." },
 } as const satisfies Record<string, Entry>;
 
-export type ErrorKey = keyof typeof CATALOGUE;
+export type ErrorKey = keyof typeof CATALOG;
 
 /** One fault of the input. `field` is a path such as `allowed_cidrs[0]`; a query parameter has a null pointer. */
 export interface FieldFault {
@@ -74,8 +86,15 @@ export interface FieldFault {
   readonly detail: string;
 }
 
+/** So many faults are told of one input, in so many bytes of JSON; the first one is told whatever its size. */
+export const errorsMax = 20;
+const errorsBytesMax = 6 * 1024;
+const detailBytesMax = 1_500;
+
 interface Extra {
   readonly errors?: readonly FieldFault[];
+  /** Faults that are not among `errors` any more. */
+  readonly errorsOmitted?: number;
   /** Further members of the problem document, such as `status` and `operation` of a 409. */
   readonly members?: Readonly<Record<string, unknown>>;
   readonly retryAfterS?: number;
@@ -83,11 +102,13 @@ interface Extra {
   readonly cause?: unknown;
 }
 
-/** The only error that reaches users: an entry of the catalogue with a detail for this case. */
+/** The only error that reaches users: an entry of the catalog with a detail for this case. */
 export class HoldfastError extends Error {
   readonly key: ErrorKey;
   readonly detail: string;
+  /** The first `errorsMax` at most. */
   readonly errors: readonly FieldFault[];
+  readonly errorsOmitted: number;
   readonly members: Readonly<Record<string, unknown>>;
   readonly retryAfterS: number | undefined;
   readonly allow: readonly string[] | undefined;
@@ -96,10 +117,12 @@ export class HoldfastError extends Error {
     super(`${key}: ${detail}`, extra.cause === undefined ? undefined : { cause: extra.cause });
     this.name = "HoldfastError";
     this.key = key;
-    this.detail = detail;
-    this.errors = extra.errors ?? [];
+    this.detail = cut(detail, detailBytesMax);
+    const { errors = [], errorsOmitted = 0 } = extra;
+    this.errors = firstOf(errors);
+    this.errorsOmitted = errorsOmitted + errors.length - this.errors.length;
     this.members = extra.members ?? {};
-    this.retryAfterS = extra.retryAfterS ?? (CATALOGUE[key].status === 503 ? 1 : undefined);
+    this.retryAfterS = extra.retryAfterS ?? (CATALOG[key].status === 503 ? 1 : undefined);
     this.allow = extra.allow;
   }
 
@@ -114,8 +137,23 @@ export class HoldfastError extends Error {
   }
 
   get entry(): Entry {
-    return CATALOGUE[this.key];
+    return CATALOG[this.key];
   }
+}
+
+function firstOf(errors: readonly FieldFault[]): readonly FieldFault[] {
+  let bytes = 0;
+  const end = errors.slice(0, errorsMax).findIndex((fault, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(fault));
+    return index > 0 && bytes > errorsBytesMax;
+  });
+  return errors.slice(0, end < 0 ? errorsMax : end);
+}
+
+/** Bytes of UTF-8, because that is what an answer is made of. */
+function cut(text: string, bytesMax: number): string {
+  if (text.length <= bytesMax / 3 || Buffer.byteLength(text) <= bytesMax) return text;
+  return `${new TextDecoder().decode(Buffer.from(text).subarray(0, bytesMax)).replace(/\uFFFD+$/, "")}…`;
 }
 
 /** INVALID_REQUEST about fields of a JSON body; `field` in dotted form with indices. */

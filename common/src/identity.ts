@@ -1,10 +1,13 @@
+import { dataPlaneNames } from "./data-planes.ts";
+
 /** A part of the platform, as its certificate names it. */
 export interface Identity {
-  readonly kind: "machine" | "gateway" | "controller" | "dns" | "host";
+  readonly kind: (typeof kinds)[number];
   readonly id: string;
 }
 
-const pattern = /^holdfast:\/\/([A-Za-z0-9-]+)\/(machine|gateway|controller|dns|host)\/([A-Za-z0-9][A-Za-z0-9._-]*)$/;
+const kinds = ["machine", "gateway", "controller", "host", ...dataPlaneNames] as const;
+const pattern = new RegExp(`^holdfast://([A-Za-z0-9-]+)/(${kinds.join("|")})/([A-Za-z0-9][A-Za-z0-9._-]*)$`);
 
 /** The URI that a certificate carries for a part of the platform. */
 export function identityUri(installationId: string, identity: Identity): string {

@@ -1,4 +1,4 @@
-import { engineOf, parametersOf } from "./engine-catalogue.ts";
+import { engineOf, parametersOf } from "./engine-catalog.ts";
 import { nearName } from "./near-name.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity, unitsOf } from "./quantity.ts";

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
-import { syncPath } from "@holdfast/common/sync-path.ts";
-import { hasCode } from "@holdfast/common/system-error.ts";
+import { syncPath } from "./sync-path.ts";
+import { hasCode } from "./system-error.ts";
 
 /** Replaces a file as a whole; after a crash it is the old one or the new one. Resolves when it is on the disk. */
 export async function writeDurably(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {

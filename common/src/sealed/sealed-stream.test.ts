@@ -13,7 +13,7 @@ async function* inChunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 }
 
 const seal = (plain: Buffer) => buffer(sealStream(inChunks(plain, 10_000), header, keyOf));
-const open = (sealed: Buffer, format = "test 1") => buffer(openStream(inChunks(sealed, 7_777), format, keyOf));
+const open = (sealed: Buffer, format = "test 1") => buffer(openStream(inChunks(sealed, 7_777), { format }, keyOf));
 
 test.each([0, 1, frame - 1, frame, frame + 1, 3 * frame + 17])("%d bytes come back", async (size) => {
   const plain = randomBytes(size);

@@ -56,11 +56,12 @@ export const valkeyParameters: readonly Parameter[] = [
   row("slowlog-max-len",             "integer", "128",    from(0, 100_000),  "Commands that SLOWLOG keeps"),
   row("latency-monitor-threshold",   "integer", "0",      from(0),           "Milliseconds from which LATENCY notes an event; 0 never"),
   row("busy-reply-threshold",        "integer", "5000",   from(1),           "Milliseconds from which a script may be killed"),
+  row("min-replicas-to-write",       "integer", "0",      from(0, 4),        "Connected replicas without which writes are refused; 0 takes them without any"),
   row("proto-max-bulk-len",          "bytes",   "536870912", bytes(1_048_576, 2_147_483_647), "Longest value in bytes"),
 ];
 
 export const valkeyManaged: readonly RegExp[] = [
-  /^(tls-|repl-|replica|min-replicas|cluster|sentinel|rdb|aof-|append(only|filename|dirname)|unixsocket|acl|enable-)/,
+  /^(tls-|repl-|replica|min-replicas-max|cluster|sentinel|rdb|aof-|append(only|filename|dirname)|unixsocket|acl|enable-)/,
   /^(port|bind.*|dir|dbfilename|save|maxmemory|maxmemory-clients|maxclients|databases|requirepass|primary.*|masterauth|masteruser)$/,
   /^(logfile|loglevel|syslog.*|daemonize|pidfile|supervised|loadmodule|include|rename-command|protected-mode|user|crash.*)$/,
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkParameter } from "./check-parameter.ts";
-import { engineCatalogue, parametersOf } from "./engine-catalogue.ts";
+import { engineCatalog, parametersOf } from "./engine-catalog.ts";
 import { planParameters } from "./plan-parameters.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -35,6 +35,7 @@ const bad: [engine: string, name: string, text: string, code: string, words: Reg
   ["postgresql", "max_connections",      "10.5",       "wrong_type",        /whole number/],
   ["postgresql", "max_connections",      "",           "wrong_type",        /number/],
   ["postgresql", "jit",                  "maybe",      "wrong_type",        /on or off/],
+  ["postgresql", "wal_level",            "minimal",    "not_allowed",       /one of replica, logical/],
   ["postgresql", "synchronous_commit",   "sometimes",  "not_allowed",       /one of on, off/],
   ["postgresql", "TimeZone",             "UTC'\nssl=off", "not_allowed",    /time zone/],
   ["postgresql", "wokr_mem",             "1MB",        "unknown_parameter", /did you mean work_mem\?/],
@@ -61,8 +62,8 @@ describe("checkParameter", () => {
   });
 });
 
-describe("the catalogue", () => {
-  it.each(engineCatalogue.flatMap(({ engine, versions }) => versions.map((version) => [engine, version] as const)))(
+describe("the catalog", () => {
+  it.each(engineCatalog.flatMap(({ engine, versions }) => versions.map((version) => [engine, version] as const)))(
     "of %s %s has a canonical default, or one by plan, for each parameter, and none that is the platform's",
     (engine, version) => {
       for (const memory of [1, 2, 4, 64]) {
@@ -77,7 +78,7 @@ describe("the catalogue", () => {
           expect(checkParameter(engine, version, name, value ?? ""), name).toMatchObject({ ok: true, value });
         }
       }
-      const managed = engineCatalogue.find((facts) => facts.engine === engine)?.managedParameters ?? [];
+      const managed = engineCatalog.find((facts) => facts.engine === engine)?.managedParameters ?? [];
       for (const name of parametersOf(engine, version).keys())
         expect(
           managed.some((pattern) => pattern.test(name)),

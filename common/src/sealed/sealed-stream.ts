@@ -10,8 +10,10 @@ import { createByteReader } from "./byte-reader.ts";
 export interface SealedHeader {
   /** What the stream is, such as "holdfast control plane 1". */
   readonly format: string;
-  /** Version of the master key that its key derives from. */
+  /** Version of the key that its key derives from. */
   readonly keyVersion: string;
+  /** Whatever else tells the stream from others of its format, such as the name of its object. */
+  readonly [label: string]: string | number;
 }
 
 /** The 32 bytes to derive the stream's key from. */
@@ -40,17 +42,21 @@ export async function* sealStream(
     const last = next.length === 0;
     const cipher = createCipheriv("aes-256-gcm", key, nonceOf(number));
     cipher.setAAD(associated(head, last));
-    const text = Buffer.concat([cipher.update(frame), cipher.final(), cipher.getAuthTag()]);
-    yield Buffer.concat([lengthOf(text.length + (last ? lastMark : 0)), text]);
+    const text = [cipher.update(frame), cipher.final()];
+    const length = lengthOf(frame.length + tagBytes + (last ? lastMark : 0));
+    yield Buffer.concat([length, ...text, cipher.getAuthTag()]);
     if (last) return;
     frame = next;
   }
 }
 
-/** Throws at the first frame that is not as it was sealed; only bytes of whole, genuine frames come out before. */
+/**
+ * Throws at the first frame that is not as it was sealed; only bytes of whole, genuine frames come out before. The header must
+ * say all that is expected: a stream in another one's place is refused.
+ */
 export async function* openStream(
   sealed: AsyncIterable<Uint8Array>,
-  format: string,
+  expected: Readonly<Record<string, string | number>> & { readonly format: string },
   keyOf: KeyOf,
 ): AsyncGenerator<Buffer> {
   const reader = createByteReader(sealed);
@@ -59,7 +65,10 @@ export async function* openStream(
   if (headBytes > maxHeaderBytes) throw new Error("the header is too long");
   const head = await reader.take(headBytes);
   const header = JSON.parse(head.toString()) as SealedHeader & { salt: string };
-  if (header.format !== format) throw new Error(`the stream is a ${header.format}, not a ${format}`);
+  if (header.format !== expected.format) throw new Error(`the stream is a ${header.format}, not a ${expected.format}`);
+  for (const [label, value] of Object.entries(expected)) {
+    if (header[label] !== value) throw new Error(`the stream's ${label} is ${header[label]}, not ${value}`);
+  }
   const key = streamKey(keyOf(header.keyVersion), Buffer.from(header.salt, "base64"));
   for (let number = 0; ; number += 1) {
     const length = (await reader.take(4)).readUInt32BE();

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect as connectPlain, createServer, type Socket } from "node:net";
 import { connect, createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { createTestCertificate } from "../../../test/support/test-certificate.ts";
-import { waitUntil } from "../../../test/support/wait-until.ts";
+import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
 import { addressOf, createHandshakes, type Handshakes } from "./handshakes.ts";
 
 const certificate = await createTestCertificate();
@@ -97,6 +97,46 @@ it("has a peer that says nothing hold the others up for a while only, and cuts o
   const cut = once(talkative, "close");
   await waitUntil("the next one is done", () => client.authorized);
   await cut;
+});
+
+it("has the sources of a site share its places, and no other site wait for them", async () => {
+  handshakes = createHandshakes({
+    atOnce: 4,
+    perSource: 3,
+    waitMs: 600_000,
+    sources: (address) => [
+      { name: address, factor: 1 },
+      { name: address.split(".").slice(0, 3).join("."), factor: 16 },
+    ],
+    begin(socket) {
+      begun.push(socket);
+      tls.emit("connection", socket);
+    },
+  });
+  const stalled = Array.from({ length: 12 }, (_, n) =>
+    connectPlain({ port, host: "127.0.0.1", localAddress: `127.0.9.${n + 1}` }),
+  );
+  opened.push(...stalled);
+  // The beginning of a first message of TLS, of which the rest never comes.
+  for (const socket of stalled) socket.on("error", () => undefined).write(Buffer.from("1603010200010001fc0303", "hex"));
+  await waitUntil("the site has its places", () => accepted === 12 && begun.length === 3);
+  const other = await dial();
+  await waitUntil("the other site is served", () => other.authorized);
+  expect(begun).toHaveLength(4);
+});
+
+it("has nobody wait who comes through a balancer", async () => {
+  handshakes = createHandshakes({
+    atOnce: 1,
+    waitMs: 600_000,
+    sources: () => [],
+    begin(socket) {
+      begun.push(socket);
+      tls.emit("connection", socket);
+    },
+  });
+  const clients = [await dial(), await dial(), await dial()];
+  await waitUntil("all are done", () => clients.every(({ authorized }) => authorized));
 });
 
 function connectionsOf(): Promise<number> {

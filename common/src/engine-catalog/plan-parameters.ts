@@ -7,7 +7,7 @@ export interface PlanSize {
 const mib = 1024 ** 2;
 const gib = 1024 ** 3;
 
-/** Pure: what the plan decides, as the engine prints it. Every parameter of the catalogue without a default is here. */
+/** Pure: what the plan decides, as the engine prints it. Every parameter of the catalog without a default is here. */
 export function planParameters(engine: string, plan: PlanSize): Readonly<Record<string, string>> {
   switch (engine) {
     case "postgresql":

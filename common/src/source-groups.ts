@@ -1,0 +1,54 @@
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
+/** Sources that are counted together, and how many times one source's limit they have. */
+export interface SourceGroup {
+  readonly name: string;
+  readonly factor: number;
+}
+
+/** The groups that an address is counted in; none for a balancer, whose address many share. */
+export type SourceGroups = (address: string) => readonly SourceGroup[];
+
+/** Prefixes of IPv6: one customer has a /64 at least, often a /56, and a /48 is a site. */
+const prefixes = [
+  { bits: 64, factor: 1 },
+  { bits: 56, factor: 4 },
+  { bits: 48, factor: 16 },
+] as const;
+
+/** `balancers` are networks (CIDRs). Throws for what is no network. */
+export function createSourceGroups(balancers: readonly string[] = []): SourceGroups {
+  const shared = new BlockList();
+  for (const cidr of balancers) {
+    const [address = "", bits] = cidr.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    shared.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return (text) => {
+    const address = text.startsWith("::ffff:") && isIPv4(text.slice(7)) ? text.slice(7) : (text.split("%")[0] ?? "");
+    const version6 = isIPv6(address);
+    if (balancers.length > 0 && shared.check(address, version6 ? "ipv6" : "ipv4")) return [];
+    if (!version6) return [{ name: address, factor: 1 }];
+    const parts = partsOf(address);
+    return prefixes.map(({ bits, factor }) => ({ name: `${prefixOf(parts, bits)}/${bits}`, factor }));
+  };
+}
+
+/** The eight numbers of an IPv6 address. */
+function partsOf(address: string): number[] {
+  const [head = "", tail] = address.split("::");
+  const numbers = (text: string) => text.split(":").filter((part) => part !== "" && !part.includes("."));
+  const before = numbers(head);
+  const after = tail === undefined ? [] : numbers(tail);
+  const dotted = address.includes(".") ? 2 : 0;
+  const zeros = Array.from({ length: Math.max(0, 8 - dotted - before.length - after.length) }, () => "0");
+  const all = [...before, ...(tail === undefined ? [] : zeros), ...after].map((part) => Number.parseInt(part, 16));
+  return [...all, 0, 0].slice(0, 8);
+}
+
+function prefixOf(parts: readonly number[], bits: number): string {
+  const whole = parts.slice(0, bits >> 4).map((part) => part.toString(16));
+  const rest = bits & 15;
+  const last = (parts[bits >> 4] ?? 0) >> (16 - rest);
+  return (rest === 0 ? whole : [...whole, last.toString(16)]).join(":");
+}
