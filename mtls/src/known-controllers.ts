@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { readIfThere, writeDurably } from "../host/durable-file.ts";
+import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 
-/** Where controllers are, as enrolment, welcomes and goodbyes told; kept on disk for the time when all of them moved. */
+/** Where controllers are, as enrollment, welcomes and goodbyes told; kept on disk for the time when all of them moved. */
 export interface KnownControllers {
   load(): Promise<void>;
   learn(addresses: readonly string[]): void;

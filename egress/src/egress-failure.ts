@@ -1,7 +1,7 @@
 /** Why a request for a user got no answer. The detail is for that user: it tells nothing of what is inside the platform. */
 export class EgressFailure extends Error {
   override readonly name = "EgressFailure";
-  readonly kind: "not allowed" | "dns" | "connect" | "tls" | "timeout" | "protocol";
+  readonly kind: "not allowed" | "dns" | "connect" | "tls" | "timeout" | "protocol" | "too large";
 
   constructor(kind: EgressFailure["kind"], detail: string, options?: ErrorOptions) {
     super(detail, options);

@@ -8,7 +8,7 @@ import { fetchPinnedAuthority } from "./pinned-authority.ts";
 
 const timeoutMs = 5_000;
 
-/** Spends the token for this key's client certificate. It goes only to a controller of the authority that the enrolment names. */
+/** Spends the token for this key's client certificate. It goes only to a controller of the authority that the enrollment names. */
 export async function enroll(
   file: EnrollmentFile,
   { privateKey, request }: KeyWithRequest,

@@ -2,14 +2,16 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import {
   Server as GrpcServer,
   ServerCredentials,
-  type ServerInterceptingCall,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
+import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { KeyWithCertificate } from "../pki/authority.ts";
-import { addressOf, createHandshakes } from "./handshakes.ts";
+import type { KeyWithCertificate } from "./authority.ts";
+import { createCallLimit } from "./call-limit.ts";
+import { createConnections } from "./connections.ts";
+import type { AnyCall } from "./peer.ts";
 
 /** Key and certificate in PEM, which are replaced while it listens. */
 export interface ListenerIdentity {
@@ -28,6 +30,12 @@ export interface MtlsListenerDeps {
   readonly trustBundle: () => string;
   readonly messageBytes: number;
   readonly log: Log;
+  /** Unary calls that may be under way at a time on the connection of a peer with a good certificate; 1,000 when absent. */
+  readonly callsAtOnce?: (call: AnyCall) => number;
+  /** Connections at a time; 15,000 when absent, which leaves some of a process's 20,000 files for etcd and history. */
+  readonly connections?: number;
+  /** How long a connection may stay without a call by a good certificate; a minute when absent. */
+  readonly strangerMs?: number;
 }
 
 /** One port with mTLS: of a controller for agents, hosts, DNS servers and other controllers; of a host for controllers. Each RPC checks who it serves. */
@@ -44,13 +52,22 @@ const handshakeTimeoutMs = 10_000;
 /** Enough to keep this thread busy while peers answer; each takes some milliseconds of it. */
 const handshakesAtOnce = 64;
 const handshakeWaitMs = 1_000;
+/** Who has no certificate asks for one. */
+const strangerCalls = 2;
 /** A session, payloads and a few calls; controllers pass on many quick tasks at once. */
 const streamsPerConnection = 1_000;
+/** A certificate and the request for one are some kilobytes. */
+const strangerBytes = 64 << 10;
+const usualStrangerMs = 60_000;
+const usualConnections = 15_000;
 /** A connection without any call is closed; agents dial again when they need one. */
 const idleConnectionMs = 120_000;
 
 export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const { host, port, alsoListen = [], identity, trustBundle, messageBytes, log } = deps;
+  const limited = createCallLimit(strangerCalls, (call) =>
+    isKnown(call) ? (deps.callsAtOnce?.(call) ?? streamsPerConnection) : strangerCalls,
+  );
   const grpc = new GrpcServer({
     "grpc.max_receive_message_length": messageBytes,
     "grpc.max_send_message_length": messageBytes,
@@ -58,10 +75,11 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     "grpc.max_concurrent_streams": streamsPerConnection,
     "grpc.enable_channelz": 0,
     interceptors: [
-      (_method, call) => {
-        handshakes.over(call.getPeer());
-        // The very call: what the types want instead would handle each message of each stream once more.
-        return call as ServerInterceptingCall;
+      (method, call) => {
+        const address = call.getPeer();
+        handshakes.over(address);
+        if (connections.isStranger(address) && isKnown(call)) connections.known(address);
+        return limited(method, call);
       },
     ],
   });
@@ -76,13 +94,16 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
 
   // The sockets are ours, so that one connection can be ended whatever its peer does: a call's status waits behind
   // data that a stalled peer never reads.
-  const sockets = new Map<string, Socket>();
+  const connections = createConnections({
+    most: deps.connections ?? usualConnections,
+    strangerMs: deps.strangerMs ?? usualStrangerMs,
+    strangerBytes,
+  });
   const enter = (socket: Socket) => {
     const address = addressOf(socket);
-    sockets.set(address, socket);
+    if (!connections.enter(socket)) return;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 30_000);
-    socket.on("close", () => sockets.delete(address));
     // TLS reports on its own socket; this one only must not go unheard.
     socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
     handshakes.enter(socket);
@@ -95,16 +116,21 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
       const ports = await Promise.all(listeners.map(({ at, server }) => listenAt(server, at, log)));
       return ports[0] ?? port;
     },
-    disconnect: (address) => void sockets.get(address)?.destroy(),
+    disconnect: (address) => connections.disconnect(address),
     async close() {
       renewals.close();
       const closed = listeners.map(({ server }) => new Promise<void>((resolve) => void server.close(() => resolve())));
       injector.destroy();
-      for (const socket of sockets.values()) socket.destroy();
+      connections.close();
       grpc.forceShutdown();
       await Promise.all(closed);
     },
   };
+}
+
+/** Did the peer show a certificate of one of the authorities? */
+function isKnown(call: Pick<AnyCall, "getAuthContext">): boolean {
+  return call.getAuthContext().sslPeerCertificate !== undefined;
 }
 
 function listenAt(server: Server, { host, port }: Endpoint, log: Log): Promise<number> {
@@ -124,7 +150,7 @@ function contextOf(own: ListenerIdentity["current"], trustBundle: string) {
 
 /**
  * TLS for grpc-js with a certificate that is replaced while it runs, and with a client certificate that is asked for
- * but not demanded (enrolment has none yet). A class because grpc-js takes credentials only as one.
+ * but not demanded (enrollment has none yet). A class because grpc-js takes credentials only as one.
  */
 class RotatingCredentials extends ServerCredentials {
   constructor(context: ReturnType<typeof contextOf>) {

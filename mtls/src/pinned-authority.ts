@@ -10,7 +10,7 @@ import { pemOf } from "./pem.ts";
 export async function fetchPinnedAuthority(address: string, fingerprint: string, timeoutMs: number): Promise<string> {
   const chain = await shownChain(address, timeoutMs);
   const pinned = chain.find((der) => fingerprintOf(der) === fingerprint);
-  if (pinned === undefined) throw new Error("the server's chain has not the authority of the enrolment");
+  if (pinned === undefined) throw new Error("the server's chain has not the authority of the enrollment");
   return pemOf([pinned]);
 }
 

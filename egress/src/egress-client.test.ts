@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createTcpServer, type Server as TcpSe
 import { setTimeout as delay } from "node:timers/promises";
 import type { Answer } from "dns-packet";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { startTestDnsServer, type TestDnsServer } from "../../../test/support/dns-zone.ts";
-import { createTestCertificate } from "../../../test/support/test-certificate.ts";
+import { startTestDnsServer, type TestDnsServer } from "../../test/support/network/dns-zone.ts";
+import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
 import { createAddressJudge, type OwnAddresses } from "./address-judge.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { evilUrls } from "./evil-targets.ts";

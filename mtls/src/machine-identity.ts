@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { readIfThere, writeDurably } from "../host/durable-file.ts";
+import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import { pemOf } from "./pem.ts";
 
 /** The machine's client certificate with its key, in one file, so that both change together. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readIfThere } from "../host/durable-file.ts";
+import { readIfThere } from "@holdfast/common/durable-file.ts";
 
 /** What the provider leaves in the machine at each start: where to go, whom to trust, and a token that works once. */
 export interface EnrollmentFile {
@@ -18,7 +18,7 @@ export async function readEnrollment(path: string): Promise<EnrollmentFile | und
   if (bytes === undefined) return undefined;
   const parsed = JSON.parse(bytes.toString("utf8")) as Record<string, unknown>;
   const controllers = parsed["controllers"];
-  if (!Array.isArray(controllers)) throw new Error("the enrolment names no controllers");
+  if (!Array.isArray(controllers)) throw new Error("the enrollment names no controllers");
   return {
     installationId: textOf(parsed, "installation_id"),
     machineId: textOf(parsed, "machine_id"),
@@ -35,6 +35,6 @@ export function tokenDigest(token: string): string {
 
 function textOf(parsed: Record<string, unknown>, name: string): string {
   const value = parsed[name];
-  if (typeof value !== "string" || value === "") throw new Error(`the enrolment has no ${name}`);
+  if (typeof value !== "string" || value === "") throw new Error(`the enrollment has no ${name}`);
   return value;
 }

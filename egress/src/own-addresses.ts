@@ -1,7 +1,8 @@
 import { networkInterfaces } from "node:os";
 import type { OwnAddresses } from "./address-judge.ts";
 
-interface Deps {
+/** Where an installation listens and has machines. */
+export interface InstallationAddresses {
   /** `host:port`, or URLs, of all that the platform listens on. */
   readonly listeners: readonly string[];
   /** As they come and go: addresses of other controllers, `host:port`. */
@@ -13,7 +14,12 @@ interface Deps {
 }
 
 /** What no user's request may reach. Interfaces of the host can change, so they are read each time. */
-export function ownAddresses({ listeners, members, loopbackBlock, machineAddresses }: Deps): OwnAddresses {
+export function ownAddresses({
+  listeners,
+  members,
+  loopbackBlock,
+  machineAddresses,
+}: InstallationAddresses): OwnAddresses {
   const fixed = listeners.flatMap((listener) => listenerOf(listener));
   return {
     host: () => Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []),

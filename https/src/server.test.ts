@@ -1,10 +1,12 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { connect as connectH2 } from "node:http2";
-import { connect as connectTcp } from "node:net";
-import { connect } from "node:tls";
+import { connect as connectPlain } from "node:net";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { afterEach, expect, test } from "vitest";
-import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
+import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
-import type { RequestHandler } from "./exchange.ts";
+import type { RequestHandler } from "./request-handler.ts";
 import { type ApiServer, createApiServer } from "./server.ts";
 
 let server: ApiServer | undefined;
@@ -73,7 +75,7 @@ test("requests in flight end, connections that wait are closed, new ones refused
 
 test("one whose handshake ends after the last call is closed too", { timeout: 30_000 }, async () => {
   const { port, ca } = await start((_request, response) => void response.end("ok"));
-  const socket = connectTcp(port, "127.0.0.1");
+  const socket = connectPlain(port, "127.0.0.1");
   // Connections are accepted in turn.
   await raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const closed = server?.close(600_000);
@@ -91,4 +93,76 @@ test("a renewed certificate is for new connections", async () => {
   const next = await createTestCertificate();
   server?.renew(next.key, next.cert);
   expect(await raw(port, next.cert, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toContain("ok");
+});
+
+test("a full port closes the longest idle connection of the source that has most", async () => {
+  const { key, cert } = await createTestCertificate();
+  server = createApiServer({ key, cert, handler: (_request, response) => void response.end("ok"), maxConnections: 8 });
+  const port = await server.listen(0, "127.0.0.1");
+  const open = (localAddress: string) =>
+    new Promise<TLSSocket>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, ca: cert, servername: "localhost", localAddress } as ConnectionOptions;
+      const socket = connect(options, () => resolve(socket));
+      socket.on("error", reject);
+    });
+  const closed: string[] = [];
+  const hold = async (name: string, localAddress: string) => {
+    const socket = await open(localAddress);
+    socket.removeAllListeners("error").on("error", () => undefined);
+    socket.resume().once("close", () => closed.push(name));
+    return socket;
+  };
+  const honest = await hold("honest", "127.0.0.2");
+  for (let n = 0; n < 7; n += 1) await hold(`greedy-${n}`, "127.0.0.3");
+  const later = [await hold("late", "127.0.0.4"), await hold("later", "127.0.0.4")];
+  await waitUntil("two were closed", () => closed.length === 2);
+  expect(closed).toEqual(["greedy-0", "greedy-1"]);
+  for (const socket of [honest, ...later]) expect(socket.destroyed).toBe(false);
+});
+
+test("whoever stalls handshakes stalls its own", async () => {
+  const { port, ca } = await start((_request, response) => void response.end("ok"));
+  // The beginning of a first message of TLS, of which the rest never comes.
+  const head = Buffer.from("1603010200010001fc0303", "hex");
+  const stalled = Array.from({ length: 200 }, () => {
+    const socket = connectPlain({ port, host: "127.0.0.1", localAddress: "127.0.0.9" }, () => socket.write(head));
+    return socket.on("error", () => undefined);
+  });
+  await Promise.all(stalled.map((socket) => once(socket, "connect")));
+  expect(await raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toContain("ok");
+  for (const socket of stalled) socket.destroy();
+});
+
+test("an answer that nobody reads is cut, over both versions, and others on the connection go on", async () => {
+  const { key, cert } = await createTestCertificate();
+  const cut: string[] = [];
+  server = createApiServer({
+    key,
+    cert,
+    unreadMs: 600,
+    handler: (request, response) => {
+      if (request.url === "/small") return void response.end("small");
+      response.once("close", () => cut.push(request.httpVersion));
+      (response as ServerResponse).writeHead(200);
+      for (let n = 0; n < 200; n += 1) (response as NodeJS.WritableStream).write(Buffer.alloc(64 * 1024));
+      response.end();
+    },
+  });
+  const port = await server.listen(0, "127.0.0.1");
+  const socket = connect({ host: "127.0.0.1", port, ca: cert, servername: "localhost" }, () => {
+    socket.pause();
+    socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  });
+  socket.on("error", () => undefined);
+  const session = connectH2(`https://localhost:${port}`, { ca: cert });
+  const stuck = session.request({ ":path": "/" });
+  stuck.on("error", () => undefined);
+  await waitUntil("both are cut", () => cut.length === 2);
+  expect(cut.toSorted()).toEqual(["1.1", "2.0"]);
+  const small = session.request({ ":path": "/small" });
+  let text = "";
+  for await (const chunk of small) text += String(chunk);
+  expect(text).toBe("small");
+  session.destroy();
+  socket.destroy();
 });

@@ -1,11 +1,10 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
-import type { KeyWithCertificate } from "./authority.ts";
-import type { InstallationAuthority } from "./create-authority.ts";
+import type { IssuingAuthority, KeyWithCertificate } from "./authority.ts";
 
 export interface RenewedIdentityDeps {
-  readonly authority: InstallationAuthority;
+  readonly authority: IssuingAuthority;
   readonly identity: Identity;
   /** DNS names and IP addresses of the listener: the host of base_url, localhost, 127.0.0.1. */
   readonly names: readonly string[];

@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setImmediate } from "node:timers/promises";
+import { createServer as createTlsSocketServer } from "node:tls";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
+import { createAddressJudge } from "./address-judge.ts";
+import { poolAgeMaxMs } from "./connection-pools.ts";
+import { retryAfterMsOf } from "./egress-answer.ts";
+import { createEgressClient, type EgressClient } from "./egress-client.ts";
+import type { EgressRequest } from "./egress-request.ts";
+
+const nothingOwn = { host: () => [], listeners: () => [], machineNetworks: () => [] };
+
+interface Time {
+  nowMs: number;
+}
+
+function client(options: { allow?: string[]; time?: Time } = {}): EgressClient {
+  const { allow = ["127.0.0.0/8"], time } = options;
+  const made = createEgressClient({
+    judge: createAddressJudge(allow, nothingOwn),
+    resolve: async () => ["127.0.0.1"],
+    ...(time && { clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs } }),
+  });
+  onTestFinished(() => made.close());
+  return made;
+}
+
+async function listen(server: Server | TcpServer): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  onTestFinished(() => {
+    if ("closeAllConnections" in server) server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const asked = (more: Partial<EgressRequest> = {}): EgressRequest => ({
+  method: "GET",
+  headers: {},
+  deadlineMs: 60_000,
+  signal: new AbortController().signal,
+  ...more,
+});
+
+test("bodies stream both ways, with the method and headers that were given", async () => {
+  const echo = async (request: IncomingMessage, response: import("node:http").ServerResponse) => {
+    response.writeHead(201, { "x-method": request.method, "x-told": request.headers["x-told"] });
+    await pipeline(request, response);
+  };
+  const port = await listen(createServer((request, response) => void echo(request, response)));
+  const chunks = Array.from({ length: 64 }, (_, index) => Buffer.alloc(16 << 10, index));
+  const answer = await client().request(
+    `http://127.0.0.1:${port}/`,
+    asked({ method: "PUT", headers: { "x-told": "yes" }, body: Readable.from(chunks) }),
+  );
+  expect(answer).toMatchObject({ status: 201, headers: { "x-method": "PUT", "x-told": "yes" } });
+  const hash = createHash("sha256");
+  for await (const chunk of answer.body) hash.update(chunk);
+  expect(hash.digest("hex")).toBe(createHash("sha256").update(Buffer.concat(chunks)).digest("hex"));
+});
+
+test("an answer's body past its bound is a failure, and no more of it is read", async () => {
+  const port = await listen(createServer((_, response) => void response.end(Buffer.alloc(10_000))));
+  const egress = client();
+  const url = `http://127.0.0.1:${port}/`;
+  const answer = await egress.request(url, asked({ bytesMax: 9_999 }));
+  await expect(answer.bytes()).rejects.toMatchObject({ kind: "too large" });
+  expect(await (await egress.request(url, asked({ bytesMax: 10_000 }))).bytes()).toHaveLength(10_000);
+});
+
+test("a body that stops is given up at the deadline, and at the caller's end", async () => {
+  const port = await listen(createServer((_, response) => void response.writeHead(200).write("some")));
+  const url = `http://127.0.0.1:${port}/`;
+  const late = await client().request(url, asked({ deadlineMs: 300 }));
+  await expect(late.bytes()).rejects.toMatchObject({ kind: "timeout" });
+  const caller = new AbortController();
+  const given = await client().request(url, asked({ signal: caller.signal }));
+  const reading = given.bytes();
+  caller.abort(new Error("enough"));
+  await expect(reading).rejects.toThrow("enough");
+});
+
+test("Retry-After is read as seconds and as a date", async () => {
+  const port = await listen(createServer((_, response) => void response.writeHead(429, { "retry-after": "7" }).end()));
+  const answer = await client().request(`http://127.0.0.1:${port}/`, asked());
+  expect(answer.retryAfterMs).toBe(7_000);
+  await answer.drop();
+  const now = Date.parse("2026-01-02T03:04:05Z");
+  expect(retryAfterMsOf("Fri, 02 Jan 2026 03:05:05 GMT", now)).toBe(60_000);
+  expect(retryAfterMsOf("Fri, 02 Jan 2026 03:03:05 GMT", now)).toBe(0);
+  expect(retryAfterMsOf("999999999", now)).toBe(86_400_000);
+  expect(retryAfterMsOf("soon", now)).toBeUndefined();
+});
+
+test("connections are kept, but never for another organization and for five minutes at most", async () => {
+  const sockets = new Set<unknown>();
+  const server = createServer((_, response) => void response.end());
+  server.keepAliveTimeout = 60_000;
+  server.on("connection", (socket) => sockets.add(socket));
+  const url = `http://127.0.0.1:${await listen(server)}/`;
+  const time = { nowMs: 0 };
+  const egress = client({ time });
+  const once = async (organizationId: string) => {
+    await (await egress.request(url, asked({ organizationId }))).bytes();
+    // The connection is free again a turn after its answer's end.
+    await setImmediate();
+  };
+  for (let n = 0; n < 3; n += 1) await once("a");
+  expect(sockets.size).toBe(1);
+  await once("b");
+  expect(sockets.size).toBe(2);
+  time.nowMs = poolAgeMaxMs - 1;
+  await once("a");
+  expect(sockets.size).toBe(2);
+  time.nowMs = poolAgeMaxMs;
+  await once("a");
+  expect(sockets.size).toBe(3);
+});
+
+test("an address is judged again at each connect", async () => {
+  const server = createServer((_, response) => void response.writeHead(200, { connection: "close" }).end());
+  const port = await listen(server);
+  let address = "127.0.0.1";
+  const egress = createEgressClient({
+    judge: createAddressJudge(["127.0.0.1/32"], nothingOwn),
+    resolve: async () => [address],
+  });
+  onTestFinished(() => egress.close());
+  const url = `http://name.test:${port}/`;
+  await (await egress.request(url, asked())).drop();
+  address = "127.0.0.2";
+  await expect(egress.request(url, asked())).rejects.toMatchObject({ kind: "not allowed" });
+});
+
+test("a target shows the certificate that the caller's own authority vouches for, by name", async () => {
+  const { cert, key } = await createTestCertificate();
+  const port = await listen(createTlsServer({ cert, key }, (_, response) => void response.end("ok")));
+  const egress = client();
+  const trusting = asked({ tls: { ca: cert } });
+  expect((await (await egress.request(`https://localhost:${port}/`, trusting)).bytes()).toString()).toBe("ok");
+  await expect(egress.request(`https://localhost:${port}/`, asked())).rejects.toMatchObject({ kind: "tls" });
+  await expect(egress.request(`https://other.test:${port}/`, trusting)).rejects.toMatchObject({ kind: "tls" });
+});
+
+test("a raw connection goes where it may, plain and by TLS with the name verified", async () => {
+  const { cert, key } = await createTestCertificate();
+  const plain = await listen(createTcpServer((socket) => void socket.end("220 plain")));
+  const secure = await listen(createTlsSocketServer({ cert, key }, (socket) => void socket.end("220 secure")));
+  const egress = client();
+  const common = { deadlineMs: 10_000, signal: new AbortController().signal };
+  expect(await text(await egress.connect({ host: "mail.test", port: plain, ...common }))).toBe("220 plain");
+  const tls = { ca: cert };
+  expect(await text(await egress.connect({ host: "localhost", port: secure, tls, ...common }))).toBe("220 secure");
+  await expect(egress.connect({ host: "mail.test", port: secure, tls, ...common })).rejects.toMatchObject({
+    kind: "tls",
+  });
+  await expect(egress.connect({ host: "localhost", port: secure, tls: {}, ...common })).rejects.toMatchObject({
+    kind: "tls",
+  });
+  const inside = { host: "mail.test", port: plain, ...common };
+  await expect(client({ allow: [] }).connect(inside)).rejects.toMatchObject({ kind: "not allowed" });
+});
+
+test("a handshake that never ends is given up at the deadline", async () => {
+  const port = await listen(createTcpServer((socket) => void socket.on("error", () => undefined)));
+  const target = { host: "mail.test", port, tls: {}, deadlineMs: 300, signal: new AbortController().signal };
+  await expect(client().connect(target)).rejects.toMatchObject({ kind: "timeout" });
+});

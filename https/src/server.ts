@@ -1,0 +1,224 @@
+import type { ServerResponse } from "node:http";
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type ServerHttp2Session,
+} from "node:http2";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
+import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
+import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
+import { createConnectionPlaces } from "./connection-places.ts";
+import { limitControl } from "./control-frames.ts";
+import { createUnreadAnswers } from "./unread-answers.ts";
+import type { RequestHandler } from "./request-handler.ts";
+
+/** `key` and `cert` are for clients that ask for no name, or for one that has no certificate of its own. */
+export interface ServerOptions extends KeyPair {
+  readonly handler: RequestHandler;
+  /** Of names that have their own; none when absent. */
+  readonly certificates?: Certificates;
+  /** Past it the longest idle connection of the source that has most is closed. */
+  readonly maxConnections?: number;
+  /** Who counts as one source; by default each address, and each /64 of IPv6. */
+  readonly sources?: SourceGroups;
+  /** An answer of which nothing is read for so long is cut. */
+  readonly unreadMs?: number;
+  /** Time for the TLS handshake, and for the head of a request over HTTP/1.1; 10 s when absent. */
+  readonly headMs?: number;
+}
+
+/** The API on its port, of one address or several: TLS 1.2 and above, HTTP/1.1 and h2. */
+export interface ApiServer {
+  /** Resolves to the port when it listens there, besides where it does already. */
+  listen(port: number, host: string): Promise<number>;
+  /** New connections get the new default certificate; those that are open stay. */
+  renew(key: string, cert: string): void;
+  /** Takes no new connection, lets requests end within graceMs, then cuts what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+const maxHeaderBytes = 16 * 1024;
+const usualHeadMs = 10_000;
+/** Enough to keep this thread busy while clients answer; each takes a millisecond or two of it. */
+const handshakesAtOnce = 64;
+/** After this a client that stalls has its place no longer. */
+const handshakeWaitMs = 1_000;
+const requestTimeoutMs = 60_000;
+const idleTimeoutMs = 75_000;
+/** Requests of a connection that are under way: streams over h2, and over HTTP/1.1 those that came before their turn. */
+const streamsMax = 250;
+/** More than the largest body that anything takes which refuses some before it has read them. */
+const drainedBytes = 1 << 20;
+
+/** Makes the server with limits on headers, slow requests, streams and connections. */
+export function createApiServer(options: ServerOptions): ApiServer {
+  const {
+    handler,
+    key,
+    cert,
+    certificates = createCertificates(),
+    maxConnections = 8_000,
+    sources = createSourceGroups(),
+    unreadMs = 60_000,
+    headMs = usualHeadMs,
+  } = options;
+  const server: Http2SecureServer = createSecureServer({
+    key,
+    cert,
+    SNICallback: (name, done) => done(null, certificates.find(name)),
+    allowHTTP1: true,
+    minVersion,
+    handshakeTimeout: headMs,
+    maxHeaderListPairs: 128,
+    settings: { maxConcurrentStreams: streamsMax, maxHeaderListSize: maxHeaderBytes, enablePush: false },
+    http1Options: {
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: idleTimeoutMs,
+      headersTimeout: headMs,
+      requestTimeout: requestTimeoutMs,
+      // Twice as often as what it looks for: Node looks each 30 s, and lets three times the time pass.
+      connectionsCheckingInterval: headMs / 2,
+    },
+  } as Parameters<typeof createSecureServer>[0]);
+
+  const sessions = new Set<ServerHttp2Session>();
+  const places = createConnectionPlaces(maxConnections, sources);
+  const unread = createUnreadAnswers(unreadMs);
+  const listeners: Server[] = [];
+  /** The newest answer of each connection that speaks HTTP/1.1. */
+  const answers = new Map<Socket, ServerResponse>();
+  /** Requests of each such connection that are not answered. */
+  const pipelined = new WeakMap<Socket, number>();
+  let closing = false;
+
+  const handshakes = createHandshakes({
+    atOnce: handshakesAtOnce,
+    waitMs: handshakeWaitMs,
+    silentMs: headMs,
+    sources,
+    begin: (socket) => server.emit("connection", socket),
+  });
+  const enter = (socket: Socket) => {
+    places.add(socket);
+    // TLS reports on a socket of its own.
+    socket.on("error", () => socket.destroy());
+    handshakes.enter(socket);
+  };
+  // Others accept for it: this has Node look for requests over HTTP/1.1 that are slow.
+  server.emit("listening");
+  server.on("secureConnection", ({ remoteAddress, remotePort }) =>
+    handshakes.over(addressOf({ remoteAddress, remotePort })),
+  );
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    session.setTimeout(idleTimeoutMs, () => session.close());
+    session.on("error", () => session.destroy());
+    // Its connection was accepted before the end, and its handshake took longer.
+    if (closing) session.close();
+    limitControl(session);
+  });
+  // A client that breaks off in its handshake is its own affair.
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  // The parser of HTTP/1.1 gave up before there was a request.
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (socket.writable && error.code !== "ECONNRESET") socket.end(refusalOf(error.code));
+    else socket.destroy();
+  });
+  server.on("request", (request, response) => {
+    unread.watch(response);
+    if (request.httpVersionMajor === 2) drain(request as Http2ServerRequest);
+    if (request.httpVersionMajor === 1) {
+      const { socket } = request;
+      if (!answers.has(socket)) socket.once("close", () => answers.delete(socket));
+      answers.set(socket, response as unknown as ServerResponse);
+      const waiting = (pipelined.get(socket) ?? 0) + 1;
+      pipelined.set(socket, waiting);
+      if (waiting > streamsMax) return void socket.destroy();
+      response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
+      if (closing) response.setHeader("connection", "close");
+    }
+    handler(request, response);
+  });
+
+  return {
+    listen(port, host) {
+      const listener = createServer(enter);
+      listeners.push(listener);
+      return new Promise((resolve, reject) => {
+        listener.once("error", reject);
+        listener.listen(port, host, () => {
+          listener.off("error", reject);
+          resolve((listener.address() as AddressInfo).port);
+        });
+      });
+    },
+    renew: (newKey, newCert) => server.setSecureContext({ key: newKey, cert: newCert, minVersion }),
+    async close(graceMs) {
+      closing = true;
+      const closed = listeners.map((listener) => new Promise<void>((resolve) => listener.close(() => resolve())));
+      for (const session of sessions) session.close();
+      for (const [socket, answer] of answers) {
+        if (answer.writableFinished) socket.end();
+        // It began before the end was known, so the client would keep the connection.
+        else answer.once("finish", () => socket.end());
+      }
+      const cut = setTimeout(() => {
+        for (const session of sessions) session.destroy();
+        for (const socket of places.all) socket.destroy();
+      }, graceMs);
+      await Promise.all(closed);
+      clearTimeout(cut);
+      // It never listened, which is all that it says of that.
+      server.close(() => undefined);
+      unread.close();
+      places.close();
+    },
+  };
+}
+
+/**
+ * Who was answered before all of the body was read may go on to send it: as over HTTP/1.1 it is read and thrown away, since a
+ * client waits for room in its windows until then, and one that has no end is reset.
+ */
+function drain({ stream }: Http2ServerRequest): void {
+  stream.once("finish", () => {
+    let left = drainedBytes;
+    // The request stops its stream once it is destroyed or full, and nobody reads it any more.
+    stream.removeAllListeners("data");
+    stream.on("data", (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) stream.close(8 /* CANCEL */);
+    });
+    stream.resume();
+  });
+}
+
+/** A whole HTTP/1.1 answer for what could not be read as a request. */
+function refusalOf(code: string | undefined): string {
+  const slow = code === "ERR_HTTP_REQUEST_TIMEOUT";
+  const large = code === "HPE_HEADER_OVERFLOW";
+  const [status, reason] = slow
+    ? [408, "Request Timeout"]
+    : large
+      ? [431, "Request Header Fields Too Large"]
+      : [400, "Bad Request"];
+  const title = slow ? "The request took too long" : large ? "The headers are too large" : "This is not HTTP";
+  const body = JSON.stringify({
+    type: "about:blank",
+    title,
+    status,
+    detail: title,
+    code: "invalid_request",
+    errors: [],
+  });
+  const head = [
+    "content-type: application/problem+json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    "cache-control: no-store",
+    "connection: close",
+  ];
+  return `HTTP/1.1 ${status} ${reason}\r\n${head.join("\r\n")}\r\n\r\n${body}`;
+}
