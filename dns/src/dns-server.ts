@@ -38,7 +38,8 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const { host, port, alsoListen = [], directory, nameServerAddresses, monotonicMs, log } = deps;
   const file = createZoneFile(directory, log);
   const zone = await file.read();
-  const rate = createSourceRate(deps.queriesPerSecond);
+  const rate = () => createSourceRate(deps.queriesPerSecond, monotonicMs);
+  const rates = { udp: rate(), tcp: rate() };
   const answerBy = (transport: "udp" | "tcp") => (query: Buffer) => {
     try {
       return answer(query, zone, { transport, nameServerAddresses });
@@ -51,9 +52,10 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const listeners: { close(): Promise<void> }[] = [];
   // Each address has sockets of its own: an answer comes from where it was asked.
   async function listen(at: Endpoint): Promise<number> {
-    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate, monotonicMs, log });
+    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate: rates.udp, log });
     listeners.push(udp);
-    listeners.push(await startTcpServer({ host: at.host, port: udp.port, answer: answerBy("tcp"), log }));
+    const tcp = { host: at.host, port: udp.port, answer: answerBy("tcp"), rate: rates.tcp, log };
+    listeners.push(await startTcpServer(tcp));
     return udp.port;
   }
   const listensAt = await listen({ host, port });

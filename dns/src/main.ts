@@ -3,9 +3,10 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { type Endpoint, endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { follow } from "@holdfast/feed/follow.ts";
 import { dnsSettings } from "./config.ts";
 import { startDnsServer } from "./dns-server.ts";
-import { follow } from "./follower.ts";
+import { zoneFeed } from "./zone-feed.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
@@ -29,13 +30,12 @@ log.info("dns server ready", { addresses: config.listen, origin, revision: revis
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
 await follow(
+  zoneFeed(server, log),
   {
     installationId,
     // Those that a controller told of, and those that are configured for the time when all of them have moved.
     controllers: () => [...new Set([...server.zone.controllers, ...controllers])],
     identityDirectory,
-    apply: server.apply,
-    servedRevision: () => server.zone.revision,
     random: Math.random,
     log,
   },

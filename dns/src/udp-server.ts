@@ -13,24 +13,16 @@ export interface UdpServerDeps {
   readonly port: number;
   readonly answer: (query: Buffer) => Buffer | undefined;
   readonly rate: SourceRate;
-  readonly monotonicMs: () => number;
   readonly log: Log;
 }
 
 /** Answers each datagram, as often as its source may ask. */
-export async function startUdpServer({
-  host,
-  port,
-  answer,
-  rate,
-  monotonicMs,
-  log,
-}: UdpServerDeps): Promise<UdpServer> {
+export async function startUdpServer({ host, port, answer, rate, log }: UdpServerDeps): Promise<UdpServer> {
   const socket = createSocket({ type: isIPv6(host) ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
   socket.on("message", (query, peer) => {
     // Port 0 cannot be answered, and sending there throws.
     if (peer.port === 0) return;
-    const verdict = rate.admit(peer.address, monotonicMs());
+    const verdict = rate.admit(peer.address);
     if (verdict === "drop") return;
     const response = answer(query);
     if (response === undefined) return;

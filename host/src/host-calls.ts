@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { type ServiceError, status as Code } from "@grpc/grpc-js";
-import { createControllerChannel } from "@holdfast/agent/session/controller-channel.ts";
-import type { KeyWithRequest } from "@holdfast/agent/session/certificate-request.ts";
-import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
-import { identityOf, type MachineIdentity } from "@holdfast/agent/session/machine-identity.ts";
-import { fetchPinnedAuthority } from "@holdfast/agent/session/pinned-authority.ts";
-import { grpcService } from "@holdfast/common/grpc-service.ts";
+import { createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import type { KeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
+import { identityOf, type MachineIdentity } from "@holdfast/mtls/machine-identity.ts";
+import { fetchPinnedAuthority } from "@holdfast/mtls/pinned-authority.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import {

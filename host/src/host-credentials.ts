@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createBackOff } from "@holdfast/agent/session/back-off.ts";
-import { makeKeyWithRequest } from "@holdfast/agent/session/certificate-request.ts";
-import { createKnownControllers } from "@holdfast/agent/session/known-controllers.ts";
-import { createIdentityFile, renewalTime } from "@holdfast/agent/session/machine-identity.ts";
+import { createBackOff } from "@holdfast/common/back-off.ts";
+import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";

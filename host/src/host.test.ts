@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createEnrollingKey } from "@holdfast/agent/session/enrolling-key.ts";
-import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
+import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { Client, credentials, Metadata, type ServiceError, status as Code } from "@grpc/grpc-js";
-import { createAuthorityFollowers } from "@holdfast/controller/host/authority-followers.ts";
+import { createOutdatedCertificates } from "@holdfast/controller/fleet/host/outdated-certificates.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { emptyProvider } from "../../test/support/empty-provider.ts";
-import { startTestEtcd } from "../../test/support/etcd.ts";
-import { newInstallation, type TestInstallation } from "../../test/support/test-fleet.ts";
-import { startHosting, type TestHosting } from "../../test/support/test-hosting.ts";
+import { emptyProvider } from "../../test/support/machines/empty-provider.ts";
+import { startTestEtcd } from "../../test/support/controller/etcd.ts";
+import { newInstallation, type TestInstallation } from "../../test/support/controller/test-fleet.ts";
+import { startHosting, type TestHosting } from "../../test/support/machines/test-hosting.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { confirmHost, enrollHost, type HostIdentity } from "./host-calls.ts";
 
@@ -149,12 +149,21 @@ describe("a host that joined", () => {
     for (const { object } of Array.from(hosts.values()))
       if (object.metadata.id !== "follower")
         await hosting.write(object.metadata.id, (host) => ({ ...host, spec: { ...host.spec, destroyedAt: 1 } }));
-    const followers = createAuthorityFollowers({ machines, hosts, fleet, authority });
+    const controller = { id: "c", address: "", startedAt: 0, draining: false };
+    const controllers = [controller, { ...controller, id: "late", authorityGeneration: authority.generation }];
+    const followers = createOutdatedCertificates({
+      machines,
+      hosts,
+      fleet,
+      authority,
+      membership: { members: () => controllers, subscribe: () => ({ close() {} }) },
+    });
     const before = hosting.controller.authority.fingerprint;
     const followed = () => waitUntil("it followed", () => followers.behind().length === 0);
 
     expect(await authority.beginRotation(0)).toBe(true);
-    expect(followers.behind()).toEqual(["host/follower"]);
+    expect(followers.behind()).toEqual(["controller/late", "host/follower"]);
+    controllers.pop();
     await followed();
     await remote.get("m", signal);
     for (const event of ["trusted", "renewed"] as const) {

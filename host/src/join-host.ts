@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEnrollingKey } from "@holdfast/agent/session/enrolling-key.ts";
-import { tokenDigest } from "@holdfast/agent/session/enrollment-file.ts";
-import { createKnownControllers } from "@holdfast/agent/session/known-controllers.ts";
-import { createIdentityFile } from "@holdfast/agent/session/machine-identity.ts";
+import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
+import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import type { JoinFile } from "@holdfast/common/join-file.ts";
 import { enrollHost, HostRefused } from "./host-calls.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
-import { createProvider } from "@holdfast/controller/compute/create-provider.ts";
+import { createProvider } from "@holdfast/compute/create-provider.ts";
 import { readHostConfig } from "./config.ts";
 import { openHostCredentials } from "./host-credentials.ts";
 import { serveHost } from "./serve-host.ts";

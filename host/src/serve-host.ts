@@ -1,9 +1,9 @@
 import type { Log } from "@holdfast/common/log.ts";
-import type { ComputeProvider } from "@holdfast/controller/compute/compute-provider.ts";
-import type { HostFacts } from "@holdfast/controller/compute/host/host-facts.ts";
-import { hostMethods, messageBytes } from "@holdfast/controller/compute/remote/host-methods.ts";
-import { createHostRpcs } from "@holdfast/controller/compute/remote/host-rpcs.ts";
-import { createMtlsListener } from "@holdfast/controller/listener/mtls-listener.ts";
+import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
+import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
+import { hostMethods, messageBytes } from "@holdfast/compute/remote/host-methods.ts";
+import { createHostRpcs } from "@holdfast/compute/remote/host-rpcs.ts";
+import { createMtlsListener } from "@holdfast/mtls/mtls-listener.ts";
 import type { HostCredentials } from "./host-credentials.ts";
 
 export interface ServeHostDeps {

@@ -1,16 +1,13 @@
-import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
 import { newestIn, setNewestIn } from "./newest-pointer.ts";
 import { openPackageArchive } from "./package-archive.ts";
 import { upstreamVersion } from "./package-set.ts";
 import { openPackageSource } from "./package-source.ts";
-
-const run = promisify(execFile);
 
 /** What a virtual machine boots from before it has its node image: the same for every image. */
 export interface GuestBoot {
@@ -78,7 +75,7 @@ export async function makeNewestGuestBoot(options: MakeGuestOptions): Promise<Gu
   const { imagesDir, signal } = options;
   const source = await openPackageSource(join(imagesDir, "packages"));
   try {
-    const resolved = (await source.resolve(suite, wanted, signal)).filter(({ name }) => isUnpacked(name));
+    const resolved = (await source.resolve({ suite, names: wanted }, signal)).filter(({ name }) => isUnpacked(name));
     if (resolved.length !== wanted.length)
       throw new ImageImpossible(`${suite} has no ${wanted.join(" or ")} that virtual machines could boot from`);
     const packages = resolved.map(({ uri: _uri, ...each }) => each);
@@ -109,7 +106,7 @@ export async function remakeGuestBoot(id: string, { imagesDir, signal }: MakeGue
     for (const directory of [packages, made]) await mkdir(directory, { recursive: true });
     await openPackageArchive(imagesDir).unpack(manifest.packages, packages, signal);
     await writeFile(makeGuest, manifest.script, { mode: 0o755 });
-    await run(makeGuest, [packages, made], { ...(signal && { signal }) });
+    await runProgram(makeGuest, [packages, made], { ...(signal && { signal }) });
     // Another one that made the same at the same time has what we have.
     await rename(made, join(imagesDir, id)).catch(() => undefined);
   } finally {

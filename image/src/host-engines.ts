@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Program } from "./catalogue.ts";
+import type { Program } from "./catalog.ts";
 
 /** Where a program of the host is, as an alternative to the image's. */
 export interface HostEngine {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { recipes, suites } from "./catalogue.ts";
+import { recipes, suites } from "./catalog.ts";
 import { findGuestBoot, isGuestBoot } from "./guest-boot.ts";
 import { readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";

@@ -1,12 +1,9 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import type { Suite } from "./catalogue.ts";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import type { Suite } from "./catalog.ts";
 import { digestOf, type ImageContents } from "./package-set.ts";
-
-const run = promisify(execFile);
 
 /** All that an image is made of. With the packages of the archive it is enough to make the same one again. */
 export interface ImageManifest extends ImageContents {
@@ -66,7 +63,7 @@ export async function largestTreeBytes(imagesDir: string): Promise<number> {
 
 /** Notes in the manifest what it took to make this directory, and how large that is. */
 export async function noteMade(imagesDir: string, manifest: ImageManifest, root: string, ms: number): Promise<void> {
-  const { stdout } = await run("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
+  const { stdout } = await runProgram("du", ["--summarize", "--block-size=1", "--one-file-system", root]);
   const made = { at: manifest.made?.at ?? Date.now(), ms, treeBytes: Number(stdout.split("\t")[0]) };
   await writeManifest(imagesDir, { ...manifest, made });
 }

@@ -9,7 +9,7 @@ import { emptyIfAbsent } from "./image-manifest.ts";
  * holder is a directory of this host, such as the one with an installation's machines; its name here is the hash of its path,
  * which stands in the file `directory`. Backups, when they need the image of their time, are a holder of their own.
  *
- * A use is written before whatever needs the image is, and taken back by the holder alone, some time after nothing needs it:
+ * A use is written before whatever needs the image is, and withdrawn by the holder alone, some time after nothing needs it:
  * a crash in between leaves a use too many, never one too few.
  */
 export interface ImageUses {

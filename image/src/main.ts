@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { billOfMaterials } from "./bill-of-materials.ts";
-import type { Suite } from "./catalogue.ts";
-import { suites } from "./catalogue.ts";
+import type { Suite } from "./catalog.ts";
+import { suites } from "./catalog.ts";
 import { ensureGuestBoot, isGuestBoot, makeNewestGuestBoot, remakeGuestBoot } from "./guest-boot.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ListedImage, listImages } from "./image-list.ts";

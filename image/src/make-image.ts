@@ -1,10 +1,10 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import type { Suite } from "./catalogue.ts";
-import { recipes } from "./catalogue.ts";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import type { Suite } from "./catalog.ts";
+import { packagesOf, recipes } from "./catalog.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type ImageManifest, manifestOf, noteMade, readManifest, writeManifest } from "./image-manifest.ts";
 import type { NodeImage } from "./node-image.ts";
@@ -12,9 +12,7 @@ import { findImage, makeImageScript, newestId, openImage, setNewest } from "./no
 import { openPackageArchive } from "./package-archive.ts";
 import { debianMirrors, openPackageSource, transportOptions } from "./package-source.ts";
 
-const run = promisify(execFile);
-
-interface Progress {
+export interface Progress {
   /** Called with one line before each long step. */
   progress(line: string): void;
   readonly signal?: AbortSignal;
@@ -45,7 +43,8 @@ export async function makeNewest(options: MakeImageOptions): Promise<NodeImage> 
   progress(`making an image from Debian ${suite} (about half a minute)`);
   const source = await openPackageSource(join(imagesDir, "packages"));
   try {
-    const resolved = await source.resolve(suite, recipes[suite].packages, signal);
+    const besideSuite = recipes[suite].beside?.suite;
+    const resolved = await source.resolve({ suite, names: packagesOf(suite), besideSuite }, signal);
     const packages = resolved.map(({ uri: _uri, ...each }) => each);
     const script = readFileSync(makeImageScript, "utf8");
     const manifest = manifestOf(suite, { packages, script, installed: process.getuid?.() === 0 });
@@ -110,17 +109,21 @@ export interface Tree {
   readonly root: string;
   readonly suite: string;
   readonly packages: readonly string[];
+  /** Directories that scripts of the packages take for granted, and images leave out. */
+  readonly directories?: readonly string[];
 }
 
 /** Makes the tree when it is missing. Safe to call from several processes at once. Throws ImageImpossible. */
 export async function ensureTree(tree: Tree, options: Progress): Promise<void> {
-  const { root, suite, packages } = tree;
+  const { root, suite, packages, directories = [] } = tree;
   if (existsSync(root)) return;
   await ensureTool(options);
   const { main } = await debianMirrors();
   options.progress(`making an image from Debian ${suite} (about half a minute)`);
   const what = [root, suite, main, packages.join(","), modeOf({ installed: process.getuid?.() === 0 })];
-  await runScript(makeImageScript, what, options.signal);
+  // On the host, where the script has the tree until it is whole.
+  const prepare = directories.map((path) => `DPkg::Pre-Invoke:: "mkdir -p '${root}.partial${path}'"`);
+  await runScript(makeImageScript, what, options.signal, prepare);
 }
 
 function modeOf({ installed }: Pick<ImageManifest, "installed">): string {
@@ -137,15 +140,20 @@ async function ensureTool(options: Progress): Promise<void> {
   options.progress("installing mmdebstrap");
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   try {
-    await run("apt-get", ["-qq", "update"], { env });
-    await run("apt-get", ["-qq", "-y", ...command.split(" ").slice(1)], { env });
+    await runProgram("apt-get", ["-qq", "update"], { env });
+    await runProgram("apt-get", ["-qq", "-y", ...command.split(" ").slice(1)], { env });
   } catch (error) {
     throw new ImageImpossible(`${command}: ${messageOf(error)}`, { cause: error });
   }
 }
 
-async function runScript(script: string, args: readonly string[], signal: AbortSignal | undefined): Promise<void> {
-  const options = (await transportOptions()).map((line) => line.replace(/;$/, ""));
+async function runScript(
+  script: string,
+  args: readonly string[],
+  signal: AbortSignal | undefined,
+  more: readonly string[] = [],
+): Promise<void> {
+  const options = [...(await transportOptions()).map((line) => line.replace(/;$/, "")), ...more];
   const child = spawn("sh", [script, ...args], {
     env: { ...process.env, MAKE_IMAGE_APT_OPTIONS: options.join("\n") },
     stdio: ["ignore", "pipe", "pipe"],
@@ -166,7 +174,7 @@ async function runScript(script: string, args: readonly string[], signal: AbortS
 
 async function works(command: string, args: string[]): Promise<boolean> {
   try {
-    await run(command, args);
+    await runProgram(command, args);
     return true;
   } catch {
     // Absent or broken is the same answer: it has to be installed.

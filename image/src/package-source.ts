@@ -1,18 +1,22 @@
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { type OfferedPackage, parseIndex } from "./package-set.ts";
-
-const run = promisify(execFile);
 
 /** A mirror's packages, as the apt of this host reaches them. */
 export interface PackageSource {
   /** These packages with all that they need, as the mirror has them now: the same files for the same answer. */
-  resolve(suite: string, names: readonly string[], signal?: AbortSignal): Promise<ResolvedPackage[]>;
+  resolve(wanted: WantedPackages, signal?: AbortSignal): Promise<ResolvedPackage[]>;
   /** Fetches a file and checks its hash. */
   fetch(files: readonly WantedFile[], signal?: AbortSignal): Promise<void>;
+}
+
+export interface WantedPackages {
+  readonly suite: string;
+  readonly names: readonly string[];
+  /** Where names come from that the suite does not have, and what these need in turn. */
+  readonly besideSuite?: string | undefined;
 }
 
 export interface ResolvedPackage extends Omit<OfferedPackage, "path"> {
@@ -38,7 +42,7 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
   const config = join(directory, "apt.conf");
   const apt = async (command: string, args: readonly string[], signal: AbortSignal | undefined) => {
     const env = { ...process.env, APT_CONFIG: config, LC_ALL: "C" };
-    const { stdout } = await run(command, args, { env, maxBuffer: outputMax, ...(signal && { signal }) });
+    const { stdout } = await runProgram(command, args, { env, maxBuffer: outputMax, ...(signal && { signal }) });
     return stdout;
   };
   for (const part of ["etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/dpkg"])
@@ -47,35 +51,46 @@ export async function openPackageSource(below: string): Promise<PackageSource & 
     await mkdir(join(directory, part), { recursive: true });
   // Nothing is installed: whatever is needed is named.
   await writeFile(join(directory, "var/lib/dpkg/status"), "");
-  const { stdout: architecture } = await run("dpkg", ["--print-architecture"]);
+  const { stdout: architecture } = await runProgram("dpkg", ["--print-architecture"]);
   await writeFile(config, configOf(directory, architecture.trim(), transport));
 
-  async function update(suite: string, signal: AbortSignal | undefined): Promise<void> {
+  /** Security updates are a suite of their own, which not every suite and not every mirror has (sid has none). */
+  async function linesOf(suite: string, signal: AbortSignal | undefined): Promise<string> {
     const options = `[signed-by=${keyring}]`;
     const main = `deb ${options} ${mirrors.main} ${suite} main\n`;
-    const security = mirrors.security && `deb ${options} ${mirrors.security} ${suite}-security main\n`;
-    const list = join(directory, "etc/apt/sources.list");
-    if (security !== undefined) {
-      await writeFile(list, main + security);
-      try {
-        await apt("apt-get", ["-qq", "update", "--error-on=any"], signal);
-        return;
-      } catch {
-        // A suite without security updates of its own (sid), or a mirror without them: what main has is all there is.
-        signal?.throwIfAborted();
-      }
+    if (mirrors.security === undefined) return main;
+    const both = `${main}deb ${options} ${mirrors.security} ${suite}-security main\n`;
+    try {
+      await update(both, signal);
+      return both;
+    } catch {
+      signal?.throwIfAborted();
+      return main;
     }
-    await writeFile(list, main);
+  }
+
+  async function update(lines: string, signal: AbortSignal | undefined): Promise<void> {
+    await writeFile(join(directory, "etc/apt/sources.list"), lines);
     await apt("apt-get", ["-qq", "update", "--error-on=any"], signal);
   }
 
+  async function updateFor({ suite, besideSuite }: WantedPackages, signal: AbortSignal | undefined): Promise<void> {
+    const own = await linesOf(suite, signal);
+    const lines = besideSuite === undefined ? own : own + (await linesOf(besideSuite, signal));
+    await update(lines, signal);
+  }
+
   return {
-    async resolve(suite, names, signal) {
+    async resolve(wanted, signal) {
+      const { suite, names } = wanted;
       try {
-        await update(suite, signal);
+        await updateFor(wanted, signal);
         // apt counts itself as essential; an image has no use for it.
         const essential = "?and(?essential,?not(?exact-name(apt)))";
-        const offered = await apt("apt-get", ["-qq", "-y", "install", "--print-uris", essential, ...names], signal);
+        // What both suites have is the own one's, however new the other's is.
+        const release = wanted.besideSuite === undefined ? [] : [`--target-release=${suite}`];
+        const options = ["-qq", "-y", ...release, "--print-uris"];
+        const offered = await apt("apt-get", ["install", ...options, essential, ...names], signal);
         const uris = new Map(offered.split("\n").flatMap(parseOffer));
         const shown = await apt("apt-cache", ["show", "--no-all-versions", ...uris.keys()], signal);
         return parseIndex(shown).map(({ path: _path, ...each }) => {
@@ -110,7 +125,7 @@ function parseOffer(line: string): [choice: string, uri: string][] {
 
 /** Debian's addresses as this machine's own apt has them: the mirror is the operator's choice, never ours. */
 export async function debianMirrors(): Promise<{ readonly main: string; readonly security: string | undefined }> {
-  const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
+  const { stdout } = await runProgram("apt-get", ["indextargets", "--format", "$(REPO_URI)"]);
   const uris = stdout.split("\n");
   const main = uris.find((uri) => /\/debian\/?$/.test(uri));
   if (main === undefined) throw new ImageImpossible("apt is set up with no Debian mirror (a URI that ends in /debian)");
@@ -119,7 +134,7 @@ export async function debianMirrors(): Promise<{ readonly main: string; readonly
 
 /** Proxies and certificates that apt is set up with, one a line. */
 export async function transportOptions(): Promise<string[]> {
-  const { stdout } = await run("apt-config", ["dump"]);
+  const { stdout } = await runProgram("apt-config", ["dump"]);
   return stdout.split("\n").filter((line) => /^Acquire::https?::\S+ "[^"]+";$/.test(line));
 }
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Program } from "./catalogue.ts";
+import type { Program } from "./catalog.ts";
 import { findHostEngines } from "./host-engines.ts";
 import type { Launch, LaunchOptions } from "./in-image.ts";
 import { inImage, onHost } from "./in-image.ts";

@@ -72,7 +72,7 @@ test("an image that one of two holders needs stays, until that one gives it up",
   expect((await sweepAfter(32)).trees).toEqual([id]);
 });
 
-test("a use is not taken back while what needs it may still be on its way", async () => {
+test("a use is not withdrawn while what needs it may still be on its way", async () => {
   const id = await made("a");
   const uses = openImageUses(imagesDir, holder);
   uses.add(id);

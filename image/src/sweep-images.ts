@@ -1,16 +1,14 @@
-import { execFile } from "node:child_process";
 import { readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { emptyIfAbsent, manifestPath, readManifests } from "./image-manifest.ts";
 import { usedImages } from "./image-uses.ts";
 import { mountedDirectories } from "./mounted-directories.ts";
-import { suites } from "./catalogue.ts";
+import { suites } from "./catalog.ts";
 import { isGuestBoot, newestGuestPath } from "./guest-boot.ts";
 import { newestPath, suiteOfImage } from "./node-image.ts";
 import { fileOf } from "./package-set.ts";
 
-const run = promisify(execFile);
 const dayMs = 86_400_000;
 /** The tree of an image that nothing needs is kept for so long. */
 const treeKeptMs = 7 * dayMs;
@@ -148,5 +146,5 @@ async function isLeftOver(imagesDir: string, name: string, now: number): Promise
 
 /** Stays out of whatever is mounted there. */
 async function removeAll(path: string): Promise<void> {
-  await run("rm", ["-rf", "--one-file-system", path]);
+  await runProgram("rm", ["-rf", "--one-file-system", path]);
 }

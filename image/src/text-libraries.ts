@@ -7,7 +7,11 @@ import { upstreamVersion } from "./package-set.ts";
  * image has not is left out.
  */
 export function textLibrariesOf({ packages }: Pick<ImageManifest, "packages">): Record<string, string> {
-  const versionOf = (name: RegExp) => packages.find((each) => name.test(each.name))?.version;
+  // An image may have an older one too, for an engine that only upgrades start.
+  const versionOf = (name: RegExp) =>
+    packages
+      .filter((each) => name.test(each.name))
+      .sort((a, b) => b.name.localeCompare(a.name, "en", { numeric: true }))[0]?.version;
   const found = { libc: versionOf(/^libc6$/), ICU: versionOf(/^libicu\d+$/) };
   return Object.fromEntries(
     Object.entries(found).flatMap(([library, version]) =>

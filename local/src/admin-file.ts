@@ -1,5 +1,5 @@
 import { writeAtomically } from "./files.ts";
-import type { PlatformParts } from "./platform-children.ts";
+import type { PlatformParts } from "./platform-parts.ts";
 import { baseUrlOf, dnsServerOf } from "./platform-children.ts";
 
 /** Tells clients where the installation is and how to get in. */

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -16,3 +17,41 @@ test("a log keeps its newest lines within its bound, over reopening too", () => 
   const read = (name: string) => readFileSync(join(directory, name), "utf8");
   expect(read("x.log.2") + read("x.log.1") + read("x.log")).toBe("three\nfour\nfive\nsix\n");
 });
+
+// Only root may mount a file system of a small size of its own.
+test.skipIf(process.getuid?.() !== 0)("a log on a full disk drops what there is no room for, and says how much", () => {
+  const disk = mkdtempSync(join(tmpdir(), "holdfast-log-"));
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k,mode=700", "small", disk]);
+  try {
+    const log = openBoundedLog(join(disk, "x.log"), { maxBytes: 20_000, keep: 2 });
+    log.write("before\n");
+    fill(join(disk, "filler"));
+    // The rest of the page that the file has, and nothing more.
+    log.write(`${"a".repeat(5_000)}\n`);
+    log.write("b\n");
+    // Too much for this file: it goes into the next one, for which there is no room either.
+    log.write(`${"c".repeat(19_000)}\n`);
+    rmSync(join(disk, "filler"));
+    log.write("after\n");
+    log.close();
+    const dropped = 7 + 5_001 - 4_096 + 2 + 19_001;
+    const kept = readFileSync(`${log.path}.1`, "utf8") + readFileSync(log.path, "utf8");
+    expect(kept.replace(/a+/, (letters) => String(letters.length))).toBe(
+      `before\n4089\n${dropped} bytes of log dropped: the disk did not take them\nafter\n`,
+    );
+  } finally {
+    execFileSync("umount", [disk]);
+    rmSync(disk, { recursive: true });
+  }
+});
+
+/** Leaves not a byte. */
+function fill(path: string): void {
+  for (;;) {
+    try {
+      writeFileSync(path, Buffer.alloc(4_096), { flag: "a" });
+    } catch {
+      return;
+    }
+  }
+}

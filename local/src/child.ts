@@ -5,6 +5,7 @@ import { programPid } from "@holdfast/image/program-pid.ts";
 import type { BoundedLog } from "./bounded-log.ts";
 import type { PortName } from "./ports.ts";
 import { signalIfThere } from "./signal-if-there.ts";
+import { type Liveness, watchSilence } from "./silence-watch.ts";
 
 export interface ChildSpec {
   readonly name: string;
@@ -18,6 +19,8 @@ export interface ChildSpec {
   readonly stopSignal: NodeJS.Signals;
   /** How long an orderly stop may take before it is killed. */
   readonly graceMs: number;
+  /** A process that hangs is killed and started again; without it only one that ends is. */
+  readonly liveness?: Liveness;
 }
 
 export interface ChildDeps {
@@ -26,7 +29,8 @@ export interface ChildDeps {
   say(line: string): void;
   /** Called each time that it ended unasked, before its next start. */
   ended?(): void;
-  now(): number;
+  /** Measures silence and how long a process ran: the wall clock may be stepped meanwhile. */
+  monotonicMs(): number;
 }
 
 /** A process that is started again whenever it ends, until it is stopped. */
@@ -46,6 +50,9 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   let running: ChildProcess | undefined;
   let retry: NodeJS.Timeout | undefined;
   let delayMs = firstDelayMs;
+  /** Doubled each time that the next one hangs, too: one that needs long to begin must come to answer some time. */
+  let patienceMs = spec.liveness?.hangsAfterMs ?? 0;
+  let watch: ReturnType<typeof watchSilence> | undefined;
   let stopping = false;
   let output = "";
   const becameReady = Promise.withResolvers<void>();
@@ -62,7 +69,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
   }
 
   function start(): void {
-    const startedAt = deps.now();
+    const startedAt = deps.monotonicMs();
     output = "";
     const child = spawn(spec.launch.command, spec.launch.args, {
       cwd: "/",
@@ -82,12 +89,26 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
       if (child.pid === undefined) ended(startedAt, error.message);
     });
     child.once("exit", (code, signal) => ended(startedAt, signal ?? `code ${code}`));
+    if (spec.liveness !== undefined) watch = watched(child, spec.liveness);
+  }
+
+  function watched(child: ChildProcess, liveness: Liveness) {
+    const answered = () => {
+      patienceMs = liveness.hangsAfterMs;
+    };
+    const hangs = () => {
+      deps.log.write(`holdfast: ${spec.name} has not answered for ${patienceMs / 1_000} s and is killed\n`);
+      patienceMs *= 2;
+      child.kill("SIGKILL");
+    };
+    return watchSilence(liveness, patienceMs, { answered, hangs }, deps.monotonicMs);
   }
 
   function ended(startedAt: number, how: string): void {
     running = undefined;
+    watch?.close();
     if (stopping) return;
-    if (deps.now() - startedAt > healthyMs) delayMs = firstDelayMs;
+    if (deps.monotonicMs() - startedAt > healthyMs) delayMs = firstDelayMs;
     deps.log.write(`holdfast: ${spec.name} ended with ${how}; next start in ${delayMs} ms\n`);
     deps.say(`${spec.name} ended with ${how} and is started again; its log is ${deps.log.path}`);
     deps.ended?.();
@@ -102,6 +123,7 @@ export function startChild(spec: ChildSpec, deps: ChildDeps): Child {
     async stop() {
       stopping = true;
       clearTimeout(retry);
+      watch?.close();
       if (running !== undefined) await end(running, spec);
       becameReady.reject(new Error(`${spec.name} was stopped`));
       deps.log.close();

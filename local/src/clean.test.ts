@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { deadEndMetric } from "@holdfast/controller/compute/incus/dead-ends.ts";
+import { deadEndMetric } from "@holdfast/compute/incus/dead-ends.ts";
 import { createBlockRegistry } from "./block-registry.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";

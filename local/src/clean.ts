@@ -8,13 +8,13 @@ import { openBoundedLog } from "./bounded-log.ts";
 import { startChild } from "./child.ts";
 import { createMachineHost } from "./create-machine-host.ts";
 import {
-  endForgotten,
-  forgottenInstallation,
-  forgottenOf,
+  endOrphan,
+  installationOfOrphan,
+  orphanOf,
   removeForgottenNetwork,
   removeOwn,
   unmountBelow,
-} from "./forgotten.ts";
+} from "./orphaned-installation.ts";
 import type { MachineHost } from "./machine-host.ts";
 import { machineGraceMs } from "./platform.ts";
 import { isRunning } from "./process-identity.ts";
@@ -30,7 +30,7 @@ export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string)
   const { clock, environment, say, registryDir } = deps;
   const layout = layoutOf(dataDir);
   const installation = readJson<Installation>(layout.installation);
-  if (installation === undefined) return await cleanForgotten(layout, deps, incusSocket);
+  if (installation === undefined) return await cleanOrphan(layout, deps, incusSocket);
 
   const supervisor = runningSupervisor(layout.run);
   if (supervisor !== undefined) {
@@ -49,10 +49,10 @@ export async function clean(dataDir: string, deps: UpDeps, incusSocket?: string)
   if (host.remains !== undefined) say(host.remains);
 }
 
-async function cleanForgotten(layout: Layout, deps: UpDeps, incusSocket: string | undefined): Promise<void> {
+async function cleanOrphan(layout: Layout, deps: UpDeps, incusSocket: string | undefined): Promise<void> {
   const { clock, environment, say, registryDir, asRoot } = deps;
   const { root } = layout;
-  const found = forgottenOf(root, deps);
+  const found = orphanOf(root, deps);
   if (found === undefined) {
     if (existsSync(root)) throw new UserError(`${root} is not a data directory of Holdfast; it stays as it is`);
     return say(`${root} is not there, and nothing on this host is known to be of it; nothing to remove`);
@@ -60,9 +60,9 @@ async function cleanForgotten(layout: Layout, deps: UpDeps, incusSocket: string 
   const { blocks, runs } = found;
   say(`${root} was removed by hand; looking for what it left on this host`);
   if (runs) say("ending what still runs of it");
-  await endForgotten(root, deps);
+  await endOrphan(root, deps);
   for (const block of blocks) {
-    const installation = forgottenInstallation(root, block, incusSocket);
+    const installation = installationOfOrphan(root, block, incusSocket);
     const host = createMachineHost(layout, installation, environment);
     mkdirSync(layout.log, { recursive: true });
     await removeMachines(host, layout, clock);
@@ -84,7 +84,7 @@ async function cleanForgotten(layout: Layout, deps: UpDeps, incusSocket: string 
 async function removeMachines(host: MachineHost, layout: Layout, clock: UpDeps["clock"]): Promise<void> {
   const { daemon } = host;
   const log = daemon && openBoundedLog(join(layout.log, `${daemon.name}.log`), { maxBytes: 16 << 20, keep: 3 });
-  const child = daemon && log && startChild(daemon, { log, say: () => undefined, now: clock.now });
+  const child = daemon && log && startChild(daemon, { log, say: () => undefined, monotonicMs: clock.monotonicMs });
   try {
     await host.stopMachines(machineGraceMs);
     await host.remove();

@@ -3,35 +3,41 @@ import type { ChildSpec } from "./child.ts";
 import type { Layout } from "./layout.ts";
 import type { Ports } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
-import type { TransportPki } from "./transport-pki.ts";
+import type { TransportFiles, TransportPki } from "./transport-pki.ts";
 
-/** etcd of one member: TLS both ways, history of keys compacted hourly, its file bounded. */
-export function etcdChild(
-  etcd: PlatformProgram,
-  user: ProgramUser,
-  { layout, ports, pki }: { layout: Layout; ports: Ports; pki: TransportPki },
-): ChildSpec {
-  const client = `https://127.0.0.1:${ports.etcd_client}`;
-  const peer = `https://127.0.0.1:${ports.etcd_peer}`;
-  const argv = [
-    etcd.executable("etcd"),
-    "--name=local",
-    `--data-dir=${layout.etcd}/data`,
+/** One member of etcd. Addresses are `https://host:port`. */
+export interface EtcdMemberPlan {
+  readonly name: string;
+  /** Directory of its data. */
+  readonly data: string;
+  readonly client: string;
+  readonly peer: string;
+  /** Names and peer addresses of all members, `name=address,...`. */
+  readonly cluster: string;
+  /** For clients and for other members. */
+  readonly files: TransportFiles;
+}
+
+/** Flags of a member: TLS both ways, history of keys compacted hourly, its file bounded. */
+export function etcdFlags({ name, data, client, peer, cluster, files }: EtcdMemberPlan): string[] {
+  return [
+    `--name=${name}`,
+    `--data-dir=${data}`,
     `--listen-client-urls=${client}`,
     `--advertise-client-urls=${client}`,
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=local=${peer}`,
+    `--initial-cluster=${cluster}`,
     // A cluster of one elects itself, but only after its election timeout.
     "--heartbeat-interval=50",
     "--election-timeout=250",
-    `--cert-file=${pki.etcd.certificate}`,
-    `--key-file=${pki.etcd.key}`,
-    `--trusted-ca-file=${pki.etcd.ca}`,
+    `--cert-file=${files.certificate}`,
+    `--key-file=${files.key}`,
+    `--trusted-ca-file=${files.ca}`,
     "--client-cert-auth",
-    `--peer-cert-file=${pki.etcd.certificate}`,
-    `--peer-key-file=${pki.etcd.key}`,
-    `--peer-trusted-ca-file=${pki.etcd.ca}`,
+    `--peer-cert-file=${files.certificate}`,
+    `--peer-key-file=${files.key}`,
+    `--peer-trusted-ca-file=${files.ca}`,
     "--peer-client-cert-auth",
     "--auto-compaction-mode=periodic",
     "--auto-compaction-retention=1h",
@@ -39,11 +45,32 @@ export function etcdChild(
     "--log-level=info",
     "--log-outputs=stderr",
   ];
+}
+
+/** What it prints once it answers clients. */
+export const etcdServes = /ready to serve client requests/;
+
+/** The etcd of an installation, of one member. */
+export function etcdChild(
+  etcd: PlatformProgram,
+  user: ProgramUser,
+  { layout, ports, pki }: { layout: Layout; ports: Ports; pki: TransportPki },
+): ChildSpec {
+  const peer = `https://127.0.0.1:${ports.etcd_peer}`;
+  const flags = etcdFlags({
+    name: "local",
+    data: `${layout.etcd}/data`,
+    client: `https://127.0.0.1:${ports.etcd_client}`,
+    peer,
+    cluster: `local=${peer}`,
+    files: pki.etcd,
+  });
+  const argv = [etcd.executable("etcd"), ...flags];
   return {
     name: "etcd",
     launch: etcd.launch({ argv, ...user, binds: [layout.etcd, `${layout.pki}/etcd`] }),
     env: {},
-    ready: /ready to serve client requests/,
+    ready: etcdServes,
     listens: ["etcd_client", "etcd_peer"],
     stopSignal: "SIGTERM",
     graceMs: 10_000,

@@ -1,7 +1,6 @@
-import { execFile } from "node:child_process";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import type { ChildSpec } from "./child.ts";
 import { writeAtomically } from "./files.ts";
@@ -9,8 +8,6 @@ import type { Layout } from "./layout.ts";
 import type { Ports } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
 import type { TransportPki } from "./transport-pki.ts";
-
-const run = promisify(execFile);
 
 interface HistoryParts {
   readonly layout: Layout;
@@ -45,7 +42,7 @@ export async function initHistory(
     binds: [layout.history],
   });
   try {
-    await run(launch.command, launch.args, { cwd: "/" });
+    await runProgram(launch.command, launch.args, { cwd: "/" });
   } finally {
     rmSync(passwordFile, { force: true });
   }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
 import type { UpDeps } from "./with-platform.ts";
 
 /** What the programs of this package need of the host that they run on. */
@@ -12,7 +13,7 @@ export function hostDeps(): UpDeps {
       Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
     asRoot: process.getuid?.() === 0,
-    clock: { now: () => Date.now(), sleep: async (ms: number) => setTimeout(ms) },
+    clock: { ...systemClock, sleep: async (ms: number) => setTimeout(ms) },
     say(line) {
       process.stderr.write(line.startsWith("\n") ? `${line}\n` : `holdfast: ${line}\n`);
     },

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { requireAnswer } from "@holdfast/compute/incus/incus-liveness.ts";
 import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
 import { readText, writeAtomically } from "./files.ts";
@@ -39,8 +40,9 @@ export function incusSocket(directory: string): string {
 }
 
 /**
- * An Incus daemon of the installation's own, apart from any other of the host: it shares neither directory nor socket nor
- * network with them. When it is killed, machines run on, and the next one finds them. `owner` is the data directory.
+ * An Incus daemon of the installation's own, apart from any other of the host: it shares neither directory nor socket
+ * nor network with them. Machines run on when it is killed, and the next one adopts them: so one that hangs is killed.
+ * `owner` is the data directory.
  */
 export function incusChild(directory: string, owner: string, environment: Readonly<Record<string, string>>): ChildSpec {
   mkdirSync(directory, { recursive: true, mode: 0o755 });
@@ -55,5 +57,10 @@ export function incusChild(directory: string, owner: string, environment: Readon
     // Its word for: stop everything, unmount the pools, end.
     stopSignal: "SIGPWR",
     graceMs: 20_000,
+    liveness: {
+      answers: (signal) => requireAnswer(incusSocket(directory), signal),
+      everyMs: 10_000,
+      hangsAfterMs: 45_000,
+    },
   };
 }

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
-import { removeContainerGroups } from "@holdfast/controller/compute/incus/container-groups.ts";
-import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import { removeAllDisks } from "@holdfast/compute/local/data-disk.ts";
+import { removeContainerGroups } from "@holdfast/compute/incus/container-groups.ts";
+import { createIncusClient, type IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import {
   type IncusEstate,
   makeEstate,
@@ -12,8 +12,8 @@ import {
   stopInstances,
   unmountDisks,
   untilServing,
-} from "@holdfast/controller/compute/incus/incus-estate.ts";
-import { removeIncusTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
+} from "@holdfast/compute/incus/incus-estate.ts";
+import { removeIncusTable } from "@holdfast/compute/incus/machine-edge.ts";
 import { addHostAddress } from "./host-address.ts";
 import { incusChild, incusDirectory, incusSocket } from "./incus-daemon.ts";
 import { ownAddressOf, removeNetwork } from "./incus-network.ts";

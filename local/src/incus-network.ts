@@ -1,6 +1,6 @@
-import { removeLinks } from "@holdfast/controller/compute/incus/host-link.ts";
-import { removePaths } from "@holdfast/controller/compute/incus/host-paths.ts";
-import { edgeTable, removeEdge } from "@holdfast/controller/compute/incus/machine-edge.ts";
+import { removeLinks } from "@holdfast/compute/incus/host-link.ts";
+import { removePaths } from "@holdfast/compute/incus/host-paths.ts";
+import { edgeTable, removeEdge } from "@holdfast/compute/incus/machine-edge.ts";
 import { removeHostAddress } from "./host-address.ts";
 
 /** The host's own address in a block, by which its machines find it. */

@@ -1,10 +1,8 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { runProgram } from "@holdfast/common/run-program.ts";
 
 /** This host cannot run Incus; the message says why. */
 export class IncusImpossible extends Error {
@@ -59,11 +57,11 @@ export async function ensureIncusSoftware(cacheDir: string, signal: AbortSignal)
 async function checkKernel(): Promise<void> {
   for (const fileSystem of ["btrfs", "xfs"]) {
     // A kernel without modules has it built in, or not at all.
-    await run("modprobe", [fileSystem]).catch(() => undefined);
+    await runProgram("modprobe", [fileSystem]).catch(() => undefined);
     const known = (await readFile("/proc/filesystems", "utf8")).split("\n").map((line) => line.split("\t").at(-1));
     if (!known.includes(fileSystem)) throw new IncusImpossible(`the kernel has no ${fileSystem}`);
   }
-  await run("losetup", ["--find"]).catch(() => {
+  await runProgram("losetup", ["--find"]).catch(() => {
     throw new IncusImpossible("this host has no loop devices");
   });
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type DataPlaneName, eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { BlockRegistry } from "./block-registry.ts";
 import { readJson, writeAtomically } from "./files.ts";
 import { isUnrouted } from "./host-routes.ts";
@@ -26,6 +27,8 @@ export interface Installation {
   readonly listen?: string;
   /** Network of its machines' public addresses; absent when they have none. */
   readonly public_addresses?: string;
+  /** URL of its object store; absent when that is a directory of its own. */
+  readonly objects?: string;
 }
 
 /** What the user asks of an installation at a start; what is absent stays, or gets its default. */
@@ -42,6 +45,8 @@ export interface Wishes {
   readonly listen?: string;
   /** Network of public addresses for its machines, such as `203.0.113.16/28`; `none` for none any more. */
   readonly publicAddresses?: string;
+  /** URL of an object store that there is already. */
+  readonly objects?: string;
 }
 
 /** The installation of the directory, made at the first call. Wished ports replace those that were kept. */
@@ -52,7 +57,11 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
   const installation =
     existing === undefined
       ? await newInstallation(layout, registry, wished)
-      : { ...reachedAs(addressed(existing, wished), wished), ports: { ...existing.ports, ...wished.ports } };
+      : {
+          ...reachedAs(addressed(existing, wished), wished),
+          ports: { ...laterPorts(existing), ...existing.ports, ...wished.ports },
+          ...(wished.objects && { objects: wished.objects }),
+        };
   if (wished.provider !== undefined && wished.provider !== providerOf(installation)) {
     const own = providerOf(installation);
     const machines = own === "none" ? "are all on other hosts" : `are of ${own}`;
@@ -75,6 +84,12 @@ export async function openInstallation(layout: Layout, registry: BlockRegistry, 
 /** Installations that were made before there was a choice have processes. */
 export function providerOf({ provider }: Pick<Installation, "provider">): ProviderName {
   return provider ?? "process";
+}
+
+/** Of data planes that came after installations that are there already. */
+function laterPorts({ loopback_block: block }: Installation): Pick<Ports, DataPlaneName> {
+  const ports = portsOf(block);
+  return eachDataPlane((name) => ports[name]);
 }
 
 /** A newly advertised address ends what was listened on for the one before. */
@@ -106,6 +121,7 @@ async function newInstallation(layout: Layout, registry: BlockRegistry, wished: 
     loopback_block: block,
     ...(provider && { provider }),
     ...(incusSocket && { incus_socket: incusSocket }),
+    ...(wished.objects && { objects: wished.objects }),
   };
   return reachedAs(addressed(made, wished), wished);
 }

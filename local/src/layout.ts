@@ -14,6 +14,8 @@ export interface Layout {
   readonly machines: string;
   readonly spares: string;
   readonly dns: string;
+  /** Identity of the process that serves the objects. */
+  readonly store: string;
   readonly log: string;
   readonly run: string;
   /** Trust bundle of the platform's authority, for clients. */
@@ -35,6 +37,7 @@ export function layoutOf(root: string): Layout {
     machines: below("machines"),
     spares: below("spares"),
     dns: below("dns"),
+    store: below("store"),
     log: below("log"),
     run: below("run"),
     authority: below("ca.pem"),
@@ -43,11 +46,12 @@ export function layoutOf(root: string): Layout {
 
 /** Makes the directories. Those of programs that run as another user are given to it with `giveTo`. */
 export function makeDirectories(layout: Layout): void {
-  const { root, keys, pki, etcd, history, objects, machines, spares, dns, log, run } = layout;
+  const { root, keys, pki, etcd, history, objects, machines, spares, dns, store, log, run } = layout;
   // Machines of other users are below, so others may pass through; what is secret has its own mode.
   mkdirSync(root, { recursive: true, mode: 0o755 });
   for (const directory of [machines, spares, dns, run, pki]) mkdirSync(directory, { recursive: true });
-  for (const directory of [keys, etcd, history, objects, log]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const directory of [keys, etcd, history, objects, store, log])
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
 }
 
 /** Makes the directories that a host without controllers has. */

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
-import { addressNetworkOf, hostAddressesOf } from "@holdfast/controller/compute/host/address-network.ts";
-import { removeAllDisks } from "@holdfast/controller/compute/host/data-disk.ts";
-import { stopAllMachines } from "@holdfast/controller/compute/process/stop-machine.ts";
+import { addressNetworkOf, hostAddressesOf } from "@holdfast/compute/local/address-network.ts";
+import { removeAllDisks } from "@holdfast/compute/local/data-disk.ts";
+import { stopAllMachines } from "@holdfast/compute/process/stop-machine.ts";
 import type { ChildSpec } from "./child.ts";
 import { UserError } from "./user-error.ts";
 

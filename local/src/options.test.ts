@@ -28,6 +28,12 @@ test.each([
     { HOLDFAST_PUBLIC_ADDRESSES: "none" },
     { dataDir: "/code/.holdfast", ports: {}, publicAddresses: "203.0.113.16/28" },
   ],
+  [
+    "an object store",
+    ["--objects", "s3://b/p?endpoint=https://s3.test", "--objects-key", "/k"],
+    {},
+    { dataDir: "/code/.holdfast", ports: {}, objects: "s3://b/p?endpoint=https://s3.test", objectsKey: "/k" },
+  ],
 ])("with %s the options are as expected", (_, args, environment, expected) => {
   expect(readOptions(["up", ...args], environment, "/code")).toEqual({ command: "up", ...expected });
 });
@@ -37,6 +43,7 @@ test.each([
   [["up", "--advertise", "192.0.2.1:8444"], "--advertise: 192.0.2.1:8444 is neither an address nor a name"],
   [["up", "--listen", "db.test"], "--listen: db.test is not an address"],
   [["up", "--public-addresses", "203.0.113.17/28"], "--public-addresses: 203.0.113.17/28 does not begin at its"],
+  [["up", "--objects", "http://store"], "--objects: http://store is neither an absolute directory nor"],
   [["up", "--colour", "red"], "usage:"],
   [["down"], "usage:"],
 ])("%j is refused", (args, message) => {

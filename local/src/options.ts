@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { objectsUrlOf } from "./chosen-objects.ts";
 import { readCommonOptions, readFlags } from "./flags.ts";
 import type { Wishes } from "./installation.ts";
 import { providers } from "./machine-host.ts";
@@ -10,6 +11,8 @@ export interface Options extends Wishes {
   readonly command: "up" | "clean";
   /** Absolute path of the data directory. */
   readonly dataDir: string;
+  /** File with the credential of an S3 store. */
+  readonly objectsKey?: string;
 }
 
 export const usage = [
@@ -25,7 +28,10 @@ export const usage = [
   "  --public-addresses NETWORK|none  a network of which each new machine gets an address, such as 203.0.113.16/28",
   "  --advertise ADDRESS|NAME       how other machines reach it; localhost takes that back",
   "  --listen ADDRESS               its own address for them, where --advertise is another one",
-  "  --api-port N, --agents-port N, --dns-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
+  "  --objects URL                  where its payloads and backups are, chosen at the first start: file:///DIR, or",
+  "                                 s3://BUCKET/PREFIX?endpoint=https://HOST (a directory of its own)",
+  "  --objects-key FILE             credential of an S3 store, JSON with id and secret",
+  "  --api-port N, --agents-port N, --dns-port N, --store-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
   "                                 instead of ports from 8443 on, or as many further as this host has installations",
   "",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",
@@ -38,6 +44,8 @@ const flagNames = [
   "advertise",
   "listen",
   "public-addresses",
+  "objects",
+  "objects-key",
   ...Object.values(portPlans).map(({ flag }) => flag),
 ];
 
@@ -61,10 +69,14 @@ export function readOptions(
     throw new UserError(`--advertise: ${advertise} is neither an address nor a name; a port has its own flag`);
   const listen = flags["listen"] ?? environment["HOLDFAST_LISTEN"];
   if (listen !== undefined && isIP(listen) === 0) throw new UserError(`--listen: ${listen} is not an address`);
+  const objects = flags["objects"] ?? environment["HOLDFAST_OBJECTS"];
+  const objectsKey = flags["objects-key"] ?? environment["HOLDFAST_OBJECTS_KEY"];
   return {
     ...common,
     command,
     ports,
+    ...(objects && { objects: objectsUrlOf(objects) }),
+    ...(objectsKey && { objectsKey }),
     ...(advertise && { advertise }),
     ...(listen && { listen }),
   };

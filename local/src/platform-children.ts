@@ -1,31 +1,12 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { controllerFlags } from "@holdfast/controller/node-flags.ts";
-import { dyingWithParent } from "@holdfast/image/in-image.ts";
 import type { ChildSpec } from "./child.ts";
+import { identityDirectories } from "./data-plane-children.ts";
 import type { Installation } from "./installation.ts";
-import type { Layout } from "./layout.ts";
-import type { MachineHost } from "./machine-host.ts";
-import type { Reach } from "./reach.ts";
-import type { Secrets } from "./secrets.ts";
-import type { TransportPki } from "./transport-pki.ts";
-
-export interface PlatformParts {
-  readonly layout: Layout;
-  readonly installation: Installation;
-  readonly secrets: Secrets;
-  readonly pki: TransportPki;
-  readonly imagesDir: string;
-  readonly machineHost: MachineHost;
-  /** How other machines reach it; undefined when they are not to. */
-  readonly reach: Reach | undefined;
-  /** Root of the code. */
-  readonly checkout: string;
-  /** What the operator set: children get it all, with ours over it. */
-  readonly environment: Readonly<Record<string, string>>;
-}
+import { objectsDirectory, objectsUrl } from "./installation-objects.ts";
+import { nodeChild } from "./node-child.ts";
+import { listenersOf, type PlatformParts } from "./platform-parts.ts";
 
 /** Origin of the zone that services of a local installation are named in. */
 const domain = "local.holdfast.test";
@@ -46,21 +27,16 @@ export function dnsServerOf({ installation, machineHost, reach }: PlatformParts)
   return endpointText(reach?.advertise ?? machineHost.address, installation.ports.dns);
 }
 
-/** Where machines of this host find what listens for them, and other machines besides. */
-function listenersOf(own: string, port: number, reach: Reach | undefined): string {
-  const hosts = reach === undefined ? [own] : [own, reach.listen];
-  return [...new Set(hosts)].map((host) => endpointText(host, port)).join(",");
-}
-
 /** Everything that a controller of this installation is told; another one on the same etcd differs in its id and listeners only. */
 export function controllerSettings(parts: PlatformParts) {
-  const { layout, installation, secrets, pki, imagesDir, machineHost, reach } = parts;
+  const { layout, installation, secrets, pki, imagesDir, machineHost, reach, environment } = parts;
   const { ports } = installation;
   return {
     HOLDFAST_INSTALLATION_ID: installation.id,
     // The same at each start: what an earlier one held is known at once to be held no more.
     HOLDFAST_CONTROLLER_ID: "controller-1",
-    HOLDFAST_ETCD: `https://127.0.0.1:${ports.etcd_client}`,
+    // Members that its operator added to its own are named here with it.
+    HOLDFAST_ETCD: environment["HOLDFAST_ETCD"] ?? `https://127.0.0.1:${ports.etcd_client}`,
     HOLDFAST_ETCD_CA: pki.controller.ca,
     HOLDFAST_ETCD_CERT: pki.controller.certificate,
     HOLDFAST_ETCD_KEY: pki.controller.key,
@@ -73,14 +49,16 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, reach),
     HOLDFAST_AGENT_ADVERTISE: endpointText(reach?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,
-    HOLDFAST_OBJECTS: pathToFileURL(layout.objects).href,
+    HOLDFAST_OBJECTS: objectsUrl(parts),
+    HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,
+    HOLDFAST_OBJECTS_ENDPOINT: endpointText(reach?.address ?? machineHost.address, ports.store),
     HOLDFAST_PROCESS_DIR: layout.root,
     ...machineHost.settings,
     HOLDFAST_IMAGES_DIR: imagesDir,
     HOLDFAST_DNS_SERVERS: endpointText(machineHost.address, ports.dns),
     HOLDFAST_BOOTSTRAP_FILE: secrets.bootstrapFile,
     HOLDFAST_CA_FILE: layout.authority,
-    HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
+    ...identityDirectories(layout),
     HOLDFAST_DEFAULT_ALLOWED_CIDRS: machineHost.allowedCidrs.join(","),
   };
 }
@@ -90,47 +68,4 @@ export function controllerChild(parts: PlatformParts): ChildSpec {
   const main = join(parts.checkout, "controller", "src", "main.ts");
   const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), controllerFlags);
   return { ...child, listens: ["api", "agents"] };
-}
-
-/** The DNS server. */
-export function dnsChild(parts: PlatformParts): ChildSpec {
-  const { layout, installation, machineHost, reach } = parts;
-  const { ports } = installation;
-  const child = nodeChild("dns", join(parts.checkout, "dns", "src", "main.ts"), parts.environment, {
-    HOLDFAST_INSTALLATION_ID: installation.id,
-    HOLDFAST_DNS_LISTEN: listenersOf(machineHost.address, ports.dns, reach),
-    // What the zone says of its own servers: clients that are elsewhere reach no other.
-    ...(reach !== undefined && { HOLDFAST_DNS_ADDRESSES: reach.address }),
-    HOLDFAST_DNS_DIR: layout.dns,
-    HOLDFAST_DNS_IDENTITY_DIR: dnsIdentity(layout),
-    HOLDFAST_CONTROLLERS: endpointText(machineHost.address, ports.agents),
-  });
-  return { ...child, listens: ["dns"] };
-}
-
-/** Directory in which the controller leaves the certificate of the DNS server. */
-export function dnsIdentity(layout: Layout): string {
-  return join(layout.dns, "identity");
-}
-
-/** A program of the platform; `settings` come over what the operator set, `flags` are Node's. */
-export function nodeChild(
-  name: string,
-  main: string,
-  environment: Readonly<Record<string, string>>,
-  settings: Readonly<Record<string, string>>,
-  flags: readonly string[] = [],
-): ChildSpec {
-  // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
-  const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
-  const [command = "", ...args] = argv;
-  return {
-    name,
-    // Only Linux ends a process with its parent.
-    launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
-    env: { ...environment, ...settings },
-    ready: null,
-    stopSignal: "SIGTERM",
-    graceMs: 10_000,
-  };
 }

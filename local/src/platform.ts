@@ -1,15 +1,17 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { dataPlaneNames } from "@holdfast/common/data-planes.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { writeAdminFile } from "./admin-file.ts";
 import { openBoundedLog } from "./bounded-log.ts";
 import type { Child, ChildSpec } from "./child.ts";
 import { startChild } from "./child.ts";
+import { dataPlaneChildren } from "./data-plane-children.ts";
 import { etcdChild } from "./etcd.ts";
 import { untilHealthy } from "./health.ts";
 import { historyChild, initHistory, isHistoryMade } from "./history.ts";
-import type { PlatformParts } from "./platform-children.ts";
-import { controllerChild, dnsChild, dnsIdentity, localUrlOf } from "./platform-children.ts";
+import { controllerChild, localUrlOf } from "./platform-children.ts";
+import type { PlatformParts } from "./platform-parts.ts";
 import { busyPorts, portsAreBusy } from "./ports.ts";
 import type { ProgramUser } from "./program-user.ts";
 
@@ -18,7 +20,7 @@ export interface PlatformDeps {
   readonly etcd: PlatformProgram;
   readonly postgresql: PlatformProgram;
   readonly user: ProgramUser;
-  now(): number;
+  monotonicMs(): number;
   /** Called with one line for the user. */
   say(line: string): void;
 }
@@ -59,7 +61,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
       ends += 1;
       if (ends >= endsInVain) lookForTaken(spec).catch((error: unknown) => portTaken.reject(error));
     };
-    const child = startChild(spec, { log, say, ended, now: deps.now });
+    const child = startChild(spec, { log, say, ended, monotonicMs: deps.monotonicMs });
     children.set(spec.name, child);
     return child.ready;
   }
@@ -103,9 +105,8 @@ export function createPlatform(deps: PlatformDeps): Platform {
   async function startAll(signal: AbortSignal): Promise<void> {
     // The controller listens where machines find it, so that comes first.
     await startMachineHost(signal);
-    // At the very first start the controller makes the identity that the DNS server shows; later it needs nobody.
-    const dnsIsKnown = existsSync(join(dnsIdentity(layout), "cert.pem"));
-    if (dnsIsKnown) await launch(dnsChild(parts), signal);
+    // At the very first start they wait for the identities that the controller makes; later they need nobody.
+    for (const child of dataPlaneChildren(parts)) await launch(child, signal);
     const etcd = startEtcd(signal);
     const history = startHistory(signal);
     // Both are quicker than a controller, which waits for the rest; only to make a history takes long.
@@ -113,7 +114,6 @@ export function createPlatform(deps: PlatformDeps): Platform {
     await launch(controllerChild(parts), signal);
     await Promise.all([etcd, history]);
     await untilHealthy(localUrlOf(installation), layout.authority, signal);
-    if (!dnsIsKnown) await launch(dnsChild(parts), signal);
     writeAdminFile(parts);
   }
 
@@ -130,7 +130,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
       await stop("controller");
       await stopMachines();
       if (machineHost.daemon !== undefined) await stop(machineHost.daemon.name);
-      await stop("dns");
+      for (const name of dataPlaneNames) await stop(name);
       await stop("history");
       await stop("etcd");
     },

@@ -1,28 +1,22 @@
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6 } from "node:net";
+import { type DataPlaneName, dataPlaneNames, dataPlanes, eachDataPlane } from "@holdfast/common/data-planes.ts";
 import { firstOctet } from "./block-registry.ts";
 import { UserError } from "./user-error.ts";
 
 /** Ports of an installation, all on 127.0.0.1. */
-export interface Ports {
-  readonly api: number;
-  readonly agents: number;
-  readonly dns: number;
-  readonly etcd_client: number;
-  readonly etcd_peer: number;
-  readonly history: number;
-}
+export type Ports = Readonly<Record<PortName, number>>;
 
-export type PortName = keyof Ports;
+export type PortName = "api" | "agents" | "etcd_client" | "etcd_peer" | "history" | DataPlaneName;
 
 /** Each port with the flag that sets it and its number in the first block. */
 export const portPlans: Readonly<Record<PortName, { flag: string; first: number }>> = {
   api: { flag: "api-port", first: 8443 },
   agents: { flag: "agents-port", first: 8444 },
-  dns: { flag: "dns-port", first: 8445 },
   etcd_client: { flag: "etcd-client-port", first: 8446 },
   etcd_peer: { flag: "etcd-peer-port", first: 8447 },
   history: { flag: "history-port", first: 8448 },
+  ...eachDataPlane((name) => ({ flag: `${name}-port`, first: dataPlanes[name].firstPort })),
 };
 
 export const portNames = Object.keys(portPlans) as PortName[];
@@ -35,8 +29,12 @@ export function portsOf(block: string): Ports {
 }
 
 /** Those that other machines reach, when they are to. */
-const reached: readonly PortName[] = ["api", "agents", "dns"];
+const reached: readonly PortName[] = ["api", "agents", ...dataPlaneNames];
 const loopback = "127.0.0.1";
+
+function listensOnUdp(name: PortName): boolean {
+  return dataPlaneNames.some((plane) => plane === name && dataPlanes[plane].listensOnUdp);
+}
 
 /**
  * Throws an error that names each busy port and its flag, on loopback and, for those that other machines reach, on
@@ -83,7 +81,7 @@ export async function busyPorts(
   const problems = await Promise.all(
     places.map(async ({ name, host }) => [
       await listenProblem(host, ports[name]),
-      name === "dns" ? await bindProblem(host, ports[name]) : undefined,
+      listensOnUdp(name) ? await bindProblem(host, ports[name]) : undefined,
     ]),
   );
   return places.filter((_, index) => problems[index]?.some((problem) => problem !== undefined));

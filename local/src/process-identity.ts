@@ -1,4 +1,4 @@
-import { bootId, statOf } from "@holdfast/controller/compute/host/process-identity.ts";
+import { bootId, statOf } from "@holdfast/compute/local/process-identity.ts";
 
 /** Names one process for good: pids are used again, on this boot and the next. */
 export interface ProcessIdentity {

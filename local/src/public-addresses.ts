@@ -1,4 +1,4 @@
-import { addressNetworkOf } from "@holdfast/controller/compute/host/address-network.ts";
+import { addressNetworkOf } from "@holdfast/compute/local/address-network.ts";
 import { UserError } from "./user-error.ts";
 
 /** `--public-addresses`, or its environment variable: a network, `none`, or undefined. Throws a UserError for anything else. */

@@ -19,7 +19,7 @@ import {
 import type { HostOptions } from "./host-options.ts";
 import { type Layout, layoutOf, makeHostDirectories } from "./layout.ts";
 import { machineGraceMs } from "./platform.ts";
-import { nodeChild } from "./platform-children.ts";
+import { nodeChild } from "./node-child.ts";
 import { listenProblem } from "./ports.ts";
 import { ensureNodeImage } from "./software.ts";
 import { takeSupervisorLock } from "./supervisor-lock.ts";
@@ -48,7 +48,7 @@ export async function runHost(options: HostOptions, deps: UpDeps, signal: AbortS
     const launch = (spec: ChildSpec) => {
       signal.throwIfAborted();
       const log = openBoundedLog(join(layout.log, `${spec.name}.log`), { maxBytes: 16 << 20, keep: 3 });
-      const child = startChild(spec, { log, say, now: clock.now });
+      const child = startChild(spec, { log, say, monotonicMs: clock.monotonicMs });
       children.unshift(child);
       return child.ready;
     };

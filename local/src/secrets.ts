@@ -19,13 +19,18 @@ export interface Secrets {
   readonly masterKeyFile: string;
   readonly historyPassword: string;
   readonly historyPasswordFile: string;
+  /** With which controllers sign URLs of objects. */
+  readonly storeKeyFile: string;
+  /** Key of an object store elsewhere, where the operator brought one. */
+  readonly objectsKeyFile: string;
 }
 
 /** Every secret of the installation, made at its first start; each has at least 128 random bits. */
 export function openSecrets(keysDir: string): Secrets {
   const bootstrapFile = bootstrapFileIn(keysDir);
-  const masterKeyFile = join(keysDir, "master-key.json");
+  const masterKeyFile = masterKeyFileIn(keysDir);
   const historyPasswordFile = join(keysDir, "history-password");
+  const storeKeyFile = join(keysDir, "store-key");
   const bootstrap = readOrMake<Bootstrap>(bootstrapFile, 0o600, () => ({
     username: "admin",
     password: random(24),
@@ -36,12 +41,29 @@ export function openSecrets(keysDir: string): Secrets {
   }));
   readOrMake(masterKeyFile, 0o600, () => ({ current: "v1", keys: { v1: randomBytes(32).toString("base64") } }));
   const historyPassword = readOrMakeText(historyPasswordFile, 0o600, () => random(24));
-  return { bootstrap, bootstrapFile, masterKeyFile, historyPassword, historyPasswordFile };
+  readOrMakeText(storeKeyFile, 0o600, () => random(32));
+  return {
+    objectsKeyFile: objectsKeyFileIn(keysDir),
+    storeKeyFile,
+    bootstrap,
+    bootstrapFile,
+    masterKeyFile,
+    historyPassword,
+    historyPasswordFile,
+  };
 }
 
 /** Where the first credentials are. */
 export function bootstrapFileIn(keysDir: string): string {
   return join(keysDir, "bootstrap.json");
+}
+
+export function masterKeyFileIn(keysDir: string): string {
+  return join(keysDir, "master-key.json");
+}
+
+export function objectsKeyFileIn(keysDir: string): string {
+  return join(keysDir, "objects-key.json");
 }
 
 function random(bytes: number): string {

@@ -1,4 +1,4 @@
-import type { Program } from "@holdfast/image/catalogue.ts";
+import type { Program } from "@holdfast/image/catalog.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
 import { ensureImage } from "@holdfast/image/make-image.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";

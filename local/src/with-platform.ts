@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Clock } from "@holdfast/common/clock.ts";
 import { cacheDirectory, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { createBlockRegistry } from "./block-registry.ts";
 import { openInstallation } from "./installation.ts";
@@ -6,7 +7,7 @@ import { createMachineHost } from "./create-machine-host.ts";
 import { giveTo, layoutOf, makeDirectories } from "./layout.ts";
 import type { Options } from "./options.ts";
 import { createPlatform, type Platform } from "./platform.ts";
-import type { PlatformParts } from "./platform-children.ts";
+import type { PlatformParts } from "./platform-parts.ts";
 import { checkPorts } from "./ports.ts";
 import { programUser } from "./program-user.ts";
 import { reachOf } from "./reach.ts";
@@ -20,7 +21,7 @@ export interface UpDeps {
   readonly checkout: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly asRoot: boolean;
-  readonly clock: { now(): number; sleep(ms: number): Promise<void> };
+  readonly clock: Clock & { sleep(ms: number): Promise<void> };
   /** One line for the user. */
   say(line: string): void;
   /** Claims of loopback addresses, shared by all users of the host. */
@@ -68,7 +69,7 @@ export async function withPlatform<T>(
       checkout,
       environment: { NODE_COMPILE_CACHE: compileCache, ...environment },
     };
-    return await run(createPlatform({ parts, ...software, user, now: clock.now, say }), parts);
+    return await run(createPlatform({ parts, ...software, user, monotonicMs: clock.monotonicMs, say }), parts);
   } finally {
     lock.release();
   }

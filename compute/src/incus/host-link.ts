@@ -1,0 +1,31 @@
+import { existsSync, readdirSync } from "node:fs";
+import { runProgram } from "@holdfast/common/run-program.ts";
+
+/** The host's end of a machine's network; names of interfaces have at most 15 characters. */
+export function hostLink(addressBlock: string, number: number | ""): string {
+  return `${prefixOf(addressBlock)}${number}`;
+}
+
+/**
+ * Removes a link that has outlived its machine: when what watches over a container is killed, nobody takes the link away,
+ * and with it in the way the machine cannot start again.
+ */
+export async function removeLink(name: string): Promise<void> {
+  if (!existsSync(`/sys/class/net/${name}`)) return;
+  try {
+    await runProgram("ip", ["link", "delete", name]);
+  } catch (error) {
+    // It went by itself.
+    if (existsSync(`/sys/class/net/${name}`)) throw error;
+  }
+}
+
+/** Removes the links of all machines of a block; none may run. */
+export async function removeLinks(addressBlock: string): Promise<void> {
+  const prefix = prefixOf(addressBlock);
+  for (const name of readdirSync("/sys/class/net")) if (name.startsWith(prefix)) await removeLink(name);
+}
+
+function prefixOf(addressBlock: string): string {
+  return `hf${addressBlock.split(".")[1]}-`;
+}

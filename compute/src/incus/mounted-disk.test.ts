@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cloneTierMissing } from "../../../test/support/machines/clone-tier.ts";
+import { type DirectoryGuard, guardDirectory } from "../../../test/support/platform/directory-guard.ts";
+import { startHostView } from "../../../test/support/machines/host-view.ts";
+import { findImage, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { diskBytesMin, makeDisk } from "../local/data-disk.ts";
+import { loopsOf } from "../local/loop-device.ts";
+import { type MachinePaths, machinePaths } from "../local/machine-paths.ts";
+import { dataSource } from "./instance-config.ts";
+import { mountDisk, unmountDisk, whileUnmounted } from "./mounted-disk.ts";
+
+const skip = await cloneTierMissing();
+const { signal } = new AbortController();
+
+describe.skipIf(skip !== undefined)(
+  `a data disk that is mounted${skip === undefined ? "" : ` (skipped: ${skip})`}`,
+  () => {
+    let guard: DirectoryGuard;
+    let paths: MachinePaths;
+    beforeEach(async () => {
+      const directory = await mkdtemp(join(tmpdir(), "holdfast-disk-"));
+      guard = guardDirectory(directory);
+      paths = machinePaths(directory, "");
+      const imageRoot = findImage(imagesDirectory(process.env), "trixie")?.root;
+      await makeDisk(paths, { kind: "loop", diskBytes: diskBytesMin, uid: null, imageRoot, tierDirectory: undefined });
+      await mountDisk(paths);
+      await writeFile(mark(), "kept");
+    });
+    afterEach(async () => {
+      await unmountDisk(paths);
+      await guard.end();
+    });
+    const mark = () => join(dataSource(paths), "mark");
+
+    it("is nobody's for a while, though programs of the host have views of their own on its mounts", async () => {
+      const views = await Promise.all([startHostView(), startHostView()]);
+      let open: readonly string[] | undefined;
+      await whileUnmounted(paths, signal, async () => {
+        open = await loopsOf(paths.diskFile);
+      });
+      expect(open).toEqual([]);
+      expect(await readFile(mark(), "utf8")).toBe("kept");
+      for (const view of views) await view.end("SIGKILL");
+    });
+
+    it("is not taken for nobody's while a program is at work in it, and goes on as it was", async () => {
+      const view = await startHostView(dataSource(paths));
+      let done = false;
+      const used = whileUnmounted(paths, signal, async () => {
+        done = true;
+      });
+      await expect(used).rejects.toThrow("Some program of the host keeps the data disk open.");
+      expect(done).toBe(false);
+      expect(await readFile(mark(), "utf8")).toBe("kept");
+      await view.end("SIGKILL");
+      await whileUnmounted(paths, signal, async () => {
+        done = true;
+      });
+      expect(done).toBe(true);
+    });
+  },
+);

@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Log, silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePorts } from "../../../test/support/platform/free-ports.ts";
+import { createTestCertificate, type TestCertificate } from "../../../test/support/controller/test-certificate.ts";
+import { HostUnreachable } from "../compute-failure.ts";
+import { openIncus } from "./open-incus.ts";
+
+/** What a client decides by itself; what a true daemon decides is in incus-daemon.test.ts. */
+describe("a daemon of Incus over HTTPS", () => {
+  const servers: Server[] = [];
+  let files = "";
+  let own: TestCertificate;
+  let asked = 0;
+
+  beforeAll(async () => {
+    files = await mkdtemp(join(tmpdir(), "holdfast-open-incus-"));
+    own = await createTestCertificate(Date.now() + 90 * 86_400_000);
+  });
+  afterAll(async () => {
+    for (const server of servers) server.close().closeAllConnections();
+    await rm(files, { recursive: true, force: true });
+  });
+
+  /** Somebody with this certificate who trusts everybody; its URL. */
+  async function serving({ cert, key }: TestCertificate): Promise<string> {
+    const server = createServer({ cert, key }, (request, response) => {
+      asked += 1;
+      response.end(JSON.stringify({ type: "sync", metadata: { auth: "trusted" } }));
+    });
+    servers.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  async function open(url: string, server: TestCertificate, client = own, log: Log = silentLog) {
+    const write = async (name: string, text: string) => {
+      await writeFile(join(files, name), text, { mode: 0o600 });
+      return join(files, name);
+    };
+    const settings = {
+      incusSocket: "",
+      incusProject: "p",
+      incusUrl: url,
+      incusCert: await write("client.crt", client.cert),
+      incusKey: await write("client.key", client.key),
+      incusServerCert: await write("server.crt", server.cert),
+      incusTokenFile: "",
+    };
+    return openIncus(settings, log);
+  }
+
+  it("is the one with the known certificate", async () => {
+    const daemon = await createTestCertificate();
+    const incus = await open(await serving(daemon), daemon);
+    expect(await incus.call("GET", "/1.0", AbortSignal.timeout(60_000))).toEqual({ auth: "trusted" });
+    await incus.close();
+  });
+
+  it("is told from another one, and from one whose certificate has expired, before it is asked anything", async () => {
+    const [known, other] = [await createTestCertificate(), await createTestCertificate()];
+    const expired = await createTestCertificate(Date.now() - 60_000);
+    const before = asked;
+    await expect(open(await serving(other), known)).rejects.toThrow(
+      /its Incus shows another certificate\. .* copy its server\.crt to HOLDFAST_INCUS_SERVER_CERT/,
+    );
+    await expect(open(await serving(expired), expired)).rejects.toThrow("the certificate of its Incus has expired");
+    expect(asked).toBe(before);
+  });
+
+  it("may be away at the start, and says so whenever it is asked", async () => {
+    const [port = 0] = await freePorts(1);
+    const incus = await open(`https://127.0.0.1:${port}`, await createTestCertificate());
+    const call = incus.call("GET", "/1.0", AbortSignal.timeout(60_000));
+    await expect(call).rejects.toThrow("its Incus cannot be reached (ECONNREFUSED)");
+    await expect(call).rejects.toBeInstanceOf(HostUnreachable);
+    await incus.close();
+  });
+
+  it("is not asked with a certificate that has expired, or has another key, and told of one that ends soon", async () => {
+    const daemon = await createTestCertificate();
+    const url = await serving(daemon);
+    const ended = await createTestCertificate(Date.now() - 60_000);
+    await expect(open(url, daemon, ended)).rejects.toThrow(
+      /^HOLDFAST_INCUS_CERT: .*client\.crt has expired on \d{4}-.*incus config trust add-certificate/,
+    );
+    await expect(open(url, daemon, { ...own, key: daemon.key })).rejects.toThrow(
+      /^HOLDFAST_INCUS_KEY: .*client\.key is not the key of the certificate .*client\.crt/,
+    );
+    const warned: string[] = [];
+    const log = { ...silentLog, warn: (message: string) => void warned.push(message) };
+    await (await open(url, daemon, own, log)).close();
+    expect(warned).toEqual([]);
+    await (await open(url, daemon, await createTestCertificate(), log)).close();
+    expect(warned).toEqual(["the certificate for incus ends soon"]);
+  });
+});

@@ -1,0 +1,94 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import { HostUnreachable } from "../compute-failure.ts";
+import type { IncusRemote } from "./incus-address.ts";
+import { createIncusClient, type IncusClient } from "./incus-client.ts";
+import type { ProviderSettings } from "../provider-settings.ts";
+import { NotTheDaemon } from "./incus-transport.ts";
+import { becomeTrusted, readTrustToken, remoteByToken, type TrustToken } from "./incus-trust.ts";
+
+/** Which daemon, and how it is spoken to. */
+export type IncusSettings = Pick<
+  ProviderSettings,
+  "incusSocket" | "incusProject" | "incusUrl" | "incusCert" | "incusKey" | "incusServerCert" | "incusTokenFile"
+>;
+
+/** A daemon that does not answer now may later; one that hangs must not hang the start. */
+const trustedWithinMs = 30_000;
+
+/**
+ * The daemon that the settings name. Over HTTPS it is known by its certificate, or by the fingerprint in a trust token; throws
+ * for one that has another certificate, or that does not trust ours.
+ */
+export async function openIncus(settings: IncusSettings, log: Log, now = Date.now): Promise<IncusClient> {
+  const { incusSocket: socket, incusProject: project, incusUrl: url } = settings;
+  if (url === "") return createIncusClient({ socket }, project);
+  if (!url.startsWith("https://")) throw new Error(`HOLDFAST_INCUS_URL: ${url} is no https:// URL`);
+  const signal = AbortSignal.timeout(trustedWithinMs);
+  const token = await tokenOf(settings.incusTokenFile);
+  const incus = createIncusClient(await remoteOf(settings, token, { log, now }, signal), project);
+  try {
+    await becomeTrusted(incus, token, signal);
+  } catch (error) {
+    if (!(error instanceof HostUnreachable) || error instanceof NotTheDaemon) {
+      await incus.close();
+      throw error;
+    }
+    log.warn("incus does not answer yet", { url });
+  }
+  return incus;
+}
+
+async function remoteOf(
+  settings: IncusSettings,
+  token: TrustToken | undefined,
+  { log, now }: { readonly log: Log; readonly now: () => number },
+  signal: AbortSignal,
+): Promise<IncusRemote> {
+  const { incusUrl: url, incusCert, incusKey, incusServerCert } = settings;
+  if (incusCert === "" || incusKey === "")
+    throw new Error("HOLDFAST_INCUS_CERT and HOLDFAST_INCUS_KEY are wanted with HOLDFAST_INCUS_URL");
+  const [certificate, key] = await Promise.all([readFile(incusCert, "utf8"), readFile(incusKey, "utf8")]);
+  const endsAt = requireOwn({ file: incusCert, text: certificate }, { file: incusKey, text: key }, now());
+  if (endsAt.getTime() < now() + tellBeforeMs)
+    log.warn("the certificate for incus ends soon", { file: incusCert, at: endsAt.toISOString() });
+  const ours = { url, certificate, key };
+  if (incusServerCert !== "") return { ...ours, serverCertificate: await readFile(incusServerCert, "utf8") };
+  if (token !== undefined) return remoteByToken(ours, token, signal);
+  throw new Error(
+    "HOLDFAST_INCUS_SERVER_CERT or HOLDFAST_INCUS_TOKEN_FILE is wanted: by what else is the daemon known?",
+  );
+}
+
+/** From so long before its end on, each start tells of it. */
+const tellBeforeMs = 30 * 86_400_000;
+
+interface PemFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** When our certificate ends. Throws, naming the file, when it has, or has another key: a daemon would only close the door. */
+function requireOwn(certificate: PemFile, key: PemFile, now: number): Date {
+  const own = new X509Certificate(certificate.text);
+  const endsAt = own.validToDate;
+  if (endsAt.getTime() <= now)
+    throw new Error(
+      `HOLDFAST_INCUS_CERT: ${certificate.file} has expired on ${endsAt.toISOString()}. Make another, and on the host of Incus: incus config trust add-certificate FILE`,
+    );
+  if (!own.checkPrivateKey(createPrivateKey(key.text)))
+    throw new Error(`HOLDFAST_INCUS_KEY: ${key.file} is not the key of the certificate ${certificate.file}`);
+  return endsAt;
+}
+
+async function tokenOf(file: string): Promise<TrustToken | undefined> {
+  if (file === "") return undefined;
+  try {
+    return readTrustToken(await readFile(file, "utf8"));
+  } catch (error) {
+    throw new Error(`HOLDFAST_INCUS_TOKEN_FILE: ${file} ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,56 @@
+import { stat } from "node:fs/promises";
+import type { RootStorage } from "../local/host-facts.ts";
+import { fileSystemOf } from "../local/mount-info.ts";
+import type { IncusClient } from "./incus-client.ts";
+import { IncusError } from "./incus-transport.ts";
+
+/** A root out of the image is a snapshot: this is what a machine adds to it at first. */
+const firstRootWrites = 256 * 1024 ** 2;
+
+/** A storage pool as Incus tells of it. */
+interface Pool {
+  /** Created when it is well. */
+  readonly status: string;
+  readonly driver: string;
+  readonly config: { readonly source?: string };
+}
+
+/**
+ * What a pool has for roots. One that is out of order, or that nobody knows, says so; a daemon that does not answer is the
+ * error of the call. `imageBytes` is what an image takes, for pools in which each root is a copy of it.
+ */
+export async function readRootPool(
+  incus: Pick<IncusClient, "call">,
+  pool: string,
+  imageBytes: () => Promise<number>,
+  signal: AbortSignal,
+): Promise<RootStorage> {
+  const path = `/1.0/storage-pools/${pool}`;
+  const unknown = { totalBytes: 0, freeBytes: 0, firstBytes: 0, fileSystem: `pool ${pool}` };
+  try {
+    const { status, driver, config } = await incus.call<Pool>("GET", path, signal);
+    if (status !== "Created")
+      return { ...unknown, problem: `The host's storage pool is out of order: Incus says ${status}.` };
+    const { space } = await incus.call<{ space: { used: number; total: number } }>("GET", `${path}/resources`, signal);
+    return {
+      totalBytes: space.total,
+      freeBytes: space.total - space.used,
+      firstBytes: firstRootWrites + (driver === "dir" ? await imageBytes() : 0),
+      fileSystem: (await sharedFileSystem(config.source)) ?? unknown.fileSystem,
+      problem: "",
+    };
+  } catch (error) {
+    if (!(error instanceof IncusError)) throw error;
+    return { ...unknown, problem: `The host's storage pool is out of order: Incus says ${error.message}.` };
+  }
+}
+
+/** Of a pool that is a directory of the host: data disks may be on the same. Undefined for one that has a file or disks of its own. */
+async function sharedFileSystem(source: string | undefined): Promise<string | undefined> {
+  if (source === undefined || !source.startsWith("/")) return undefined;
+  const isDirectory = await stat(source).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isDirectory ? fileSystemOf(source) : undefined;
+}

@@ -1,0 +1,71 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createDirectoryLock } from "./directory-lock.ts";
+
+const { signal } = new AbortController();
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-lock-"));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+it("lets one in at a time, whoever asks, and everyone in the end", async () => {
+  const locks = [createDirectoryLock(directory), createDirectoryLock(directory)];
+  let inside = 0;
+  let most = 0;
+  const turns = Array.from({ length: 20 }, async (_, n) =>
+    locks[n % 2]?.hold("a", signal, async () => {
+      inside++;
+      most = Math.max(most, inside);
+      await new Promise(setImmediate);
+      inside--;
+    }),
+  );
+  await Promise.all(turns);
+  expect(most).toBe(1);
+});
+
+it("is free at once when its holder is killed, and not before", async () => {
+  const source = `const { createDirectoryLock } = await import(${JSON.stringify(join(import.meta.dirname, "directory-lock.ts"))});
+    await createDirectoryLock(${JSON.stringify(directory)}).hold("b", new AbortController().signal, async () => {
+      console.log("held");
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+    });`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", source], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child.stdout, "data");
+  const lock = createDirectoryLock(directory);
+  expect(await lock.tryHold("b", async () => true)).toBeUndefined();
+  const waiting = lock.hold("b", signal, async () => "mine");
+  child.kill("SIGKILL");
+  expect(await waiting).toBe("mine");
+});
+
+const isRoot = process.getuid?.() === 0;
+it.skipIf(!isRoot)(`is nobody else's to take${isRoot ? "" : " (skipped: needs root)"}`, async () => {
+  const open = await mkdtemp(join(tmpdir(), "holdfast-lock-"));
+  await chmod(open, 0o755);
+  const path = join(open, "locks", "c");
+  const squat = async () => {
+    const [code] = await once(spawn("flock", ["-n", path, "true"], { uid: 65_534, stdio: "ignore" }), "exit");
+    return Number(code);
+  };
+  const held = await createDirectoryLock(open).tryHold("c", async () => [await squat(), await squat()]);
+  expect(held?.includes(0)).toBe(false);
+  // Nor is it before anybody had it.
+  expect(await squat()).not.toBe(0);
+  expect(await createDirectoryLock(open).tryHold("c", async () => "mine")).toBe("mine");
+  await rm(open, { recursive: true });
+});
+
+it("is waited for no longer than the caller wants", async () => {
+  const lock = createDirectoryLock(directory);
+  await lock.hold("c", signal, async () => {
+    await expect(lock.hold("c", AbortSignal.timeout(20), async () => undefined)).rejects.toThrow("timeout");
+  });
+});

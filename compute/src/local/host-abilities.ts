@@ -1,0 +1,65 @@
+import { runProgram } from "@holdfast/common/run-program.ts";
+import { detectGroups, type GroupAbility } from "./control-groups.ts";
+
+/** How a machine is kept apart: namespaces as root, namespaces in a user namespace, or nothing but process groups. */
+export type Isolation = "root" | "user" | "none";
+
+/** What this host lets the controller's user do. */
+export interface HostAbilities {
+  readonly isolation: Isolation;
+  /** Data disks are loop devices with a file system of their own, so that their size is true. */
+  readonly loop: boolean;
+  /** What holds machines to the CPU and memory of their plans. */
+  readonly groups: GroupAbility;
+  /** Why isolation is "none", with the command that helps. */
+  readonly reason?: string;
+  /** Engines of the host are no way out either: they do not run as root, and only namespaces give machines other users. */
+  readonly noHostEngines?: boolean;
+}
+
+/** Tries it out; takes some 20 ms. */
+export async function detectAbilities(): Promise<HostAbilities> {
+  const isRoot = process.getuid?.() === 0;
+  const user = isRoot ? [] : ["--user", "--map-root-user"];
+  try {
+    await runProgram("unshare", [
+      ...user,
+      "--mount",
+      "--pid",
+      "--ipc",
+      "--fork",
+      "--kill-child",
+      "mount",
+      "-t",
+      "tmpfs",
+      "x",
+      "/mnt",
+    ]);
+  } catch (error) {
+    const text = error instanceof Error ? error.message.trim().split("\n").at(-1) : String(error);
+    const reason = `this host allows no namespaces (${text}); ${remedy(isRoot)}`;
+    return { isolation: "none", loop: false, groups: { version: "none", reason }, reason, noHostEngines: isRoot };
+  }
+  const groups = await detectGroups();
+  return isRoot
+    ? { isolation: "root", loop: await hasLoopDevices(), groups }
+    : { isolation: "user", loop: false, groups };
+}
+
+async function hasLoopDevices(): Promise<boolean> {
+  try {
+    await runProgram("losetup", ["--find"]);
+    return true;
+  } catch {
+    // A container without loop devices: data disks are directories there, and agents meter them.
+    return false;
+  }
+}
+
+function remedy(isRoot: boolean): string {
+  if (isRoot) return "run the container with the capability SYS_ADMIN, or start as a user who is not root";
+  return (
+    "as root, for all users: sysctl -w kernel.unprivileged_userns_clone=1 (Debian), " +
+    "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)"
+  );
+}

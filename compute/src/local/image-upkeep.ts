@@ -1,0 +1,90 @@
+import type { Log } from "@holdfast/common/log.ts";
+import { openImageUses } from "@holdfast/image/image-uses.ts";
+import { sweepImages } from "@holdfast/image/sweep-images.ts";
+import { namesIn } from "./atomic-file.ts";
+import type { Layout } from "./machine-paths.ts";
+import { type MachineRecord, readRecord } from "./machine-record.ts";
+import { choiceOf } from "./node-images.ts";
+
+/** Images that machines no longer need are given up, and removed when nobody else needs them either. */
+export interface ImageUpkeep {
+  /** Looks through all once. It is done every hour besides. */
+  sweep(): Promise<void>;
+  close(): void;
+}
+
+export interface ImageUpkeepDeps {
+  readonly layout: Layout;
+  readonly imagesDir: string;
+  readonly now: () => number;
+  readonly log: Log;
+  /** What machines are set to boot from whatever their records say; throws when it cannot be told, and nothing is given up then. */
+  readonly alsoNeeded?: () => Promise<readonly string[]>;
+  /** What the provider has made of images itself, such as imports; told which ones its machines need. */
+  readonly removeOthers?: (needed: ReadonlySet<string>) => Promise<void>;
+}
+
+const hourMs = 3_600_000;
+/** An update can be undone for so long. */
+const rollbackMs = 14 * 86_400_000;
+
+export function createImageUpkeep(deps: ImageUpkeepDeps): ImageUpkeep {
+  const { layout, imagesDir, now, log, alsoNeeded, removeOthers } = deps;
+  const uses = openImageUses(imagesDir, layout.directory);
+  let running: Promise<void> | undefined;
+
+  async function sweepOnce(): Promise<void> {
+    const ids = await namesIn(layout.machines);
+    const records = await Promise.all(ids.map((id) => readRecord(layout.machine(id).record)));
+    const needed = new Set(records.flatMap((record) => (record === undefined ? [] : imagesOf(record, now()))));
+    await uses.keepOnly(needed.union(new Set(await alsoNeeded?.())), now());
+    const { trees, manifests } = await sweepImages({ imagesDir, now: now() });
+    if (trees.length + manifests.length > 0) log.info("unused images removed", { trees, manifests });
+    await removeOthers?.(needed);
+  }
+
+  const sweep = () => {
+    running ??= sweepOnce().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  const timer = setInterval(() => {
+    sweep().catch((error: unknown) => log.warn("unused images not removed", { error: String(error) }));
+  }, hourMs);
+  timer.unref();
+  return { sweep, close: () => clearInterval(timer) };
+}
+
+/** Pure: which images and kernels a machine needs: its own, and for a while those that it had before. */
+function imagesOf(record: MachineRecord, now: number): string[] {
+  const { image = "", previousImage, guestKernel = "", previousGuestKernel } = record;
+  const before = [previousImage, previousGuestKernel].filter((one) => one !== undefined);
+  const kept = before.filter(({ replacedAt }) => now - replacedAt < rollbackMs).map(({ id }) => id);
+  return [image, guestKernel, ...kept].filter((id) => id !== "");
+}
+
+/** Pure: the machine with another image from its next start on. The same once more changes nothing. */
+export function withImage(record: MachineRecord, image: string, now: number): MachineRecord {
+  const { image: before = "", spec } = record;
+  if (before === image) return record;
+  const { version } = choiceOf(spec, image);
+  return {
+    ...record,
+    spec: { ...spec, version },
+    image,
+    ...(before !== "" && { previousImage: { id: before, replacedAt: now } }),
+  };
+}
+
+/** Pure: the virtual machine with another kernel from its next start on, as `withImage`. `booted` is what it boots from now. */
+export function withGuestKernel(
+  record: MachineRecord,
+  guestKernel: string,
+  booted: string,
+  now: number,
+): MachineRecord {
+  const { guestKernel: before = booted } = record;
+  if (before === guestKernel) return { ...record, guestKernel };
+  return { ...record, guestKernel, ...(before !== "" && { previousGuestKernel: { id: before, replacedAt: now } }) };
+}

@@ -1,0 +1,55 @@
+import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
+
+/** Settings of a host that has machines: its provider, and where machines, disks and images are. */
+export const providerSettings = {
+  provider: text(
+    "HOLDFAST_PROVIDER",
+    "Where machines come from: process or incus; none for controllers whose machines are all on other hosts",
+    "process",
+  ),
+  processDir: text("HOLDFAST_PROCESS_DIR", "Directory of this host's machines", ""),
+  storageTiers: list(
+    "HOLDFAST_STORAGE_TIERS",
+    "Storage tiers of this host, the default one first: maxiops=/mnt/nvme,standard=/mnt/disks, or the names alone where data disks of a tier are to be with everything else",
+    "maxiops,standard",
+  ),
+  incusSocket: text("HOLDFAST_INCUS_SOCKET", "Unix socket of the Incus daemon", "/var/lib/incus/unix.socket"),
+  incusUrl: text(
+    "HOLDFAST_INCUS_URL",
+    "https://host:port of the Incus daemon, in place of its socket; it needs the host's paths all the same",
+    "",
+  ),
+  incusCert: text("HOLDFAST_INCUS_CERT", "File with the client certificate for Incus over HTTPS", ""),
+  incusKey: text("HOLDFAST_INCUS_KEY", "File with the key of the client certificate for Incus", ""),
+  incusServerCert: text(
+    "HOLDFAST_INCUS_SERVER_CERT",
+    "File with the daemon's own certificate (server.crt in its directory); any other is refused",
+    "",
+  ),
+  incusTokenFile: text(
+    "HOLDFAST_INCUS_TOKEN_FILE",
+    "File with a token of `incus config trust add`, by which the daemon comes to trust the client certificate, and is known itself without HOLDFAST_INCUS_SERVER_CERT",
+    "",
+  ),
+  incusProject: text("HOLDFAST_INCUS_PROJECT", "Project of Incus that is Holdfast's own", "holdfast"),
+  incusPool: text("HOLDFAST_INCUS_POOL", "Storage pool of Incus for the machines' roots", "holdfast"),
+  incusTierPools: list(
+    "HOLDFAST_INCUS_TIER_POOLS",
+    "Storage pools of Incus for the roots of machines of some storage tiers, such as standard=slow; others are in HOLDFAST_INCUS_POOL",
+  ),
+  incusAddressBlock: text(
+    "HOLDFAST_INCUS_ADDRESS_BLOCK",
+    "First two numbers of the addresses of Incus machines; the first address is the host's",
+    "10.77",
+  ),
+  publicAddresses: text(
+    "HOLDFAST_PUBLIC_ADDRESSES",
+    "Network of public addresses for this host's machines, such as 203.0.113.16/28, routed to the host; empty: a machine's private address is its public one",
+    "",
+  ),
+  loopbackBlock: text("HOLDFAST_LOOPBACK_BLOCK", "First two numbers of the machines' loopback addresses", "127.77"),
+  spares: integer("HOLDFAST_SPARES", "Data disks made ahead for each image", 2),
+  imagesDir: text("HOLDFAST_IMAGES_DIR", "Directory of the node images"),
+} as const;
+
+export type ProviderSettings = ValuesOf<typeof providerSettings>;

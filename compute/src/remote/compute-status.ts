@@ -1,0 +1,31 @@
+import { status as Code, type ServiceError } from "@grpc/grpc-js";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { ComputeFailure, ComputePending, HostUnreachable, isDiskFull } from "../compute-failure.ts";
+
+/** What a controller is told of anything that a provider throws. gRPC itself makes neither of the first two codes. */
+export function rpcFailureOf(error: unknown): RpcFailure {
+  if (error instanceof RpcFailure) return error;
+  if (error instanceof ComputeFailure) return new RpcFailure(Code.FAILED_PRECONDITION, error.message);
+  if (error instanceof ComputePending) return new RpcFailure(Code.ABORTED, error.message);
+  if (error instanceof HostUnreachable) return new RpcFailure(Code.UNAVAILABLE, error.message);
+  if (isDiskFull(error)) return new RpcFailure(Code.FAILED_PRECONDITION, "The host's disk is full.");
+  return new RpcFailure(Code.INTERNAL, "The host could not do it; its log says why.");
+}
+
+/** The same error again at the controller. What no host surely said is HostUnreachable. */
+export function computeErrorOf({ code, details }: Pick<ServiceError, "code" | "details">, hostId: string): Error {
+  switch (code) {
+    case Code.FAILED_PRECONDITION:
+      return new ComputeFailure(details);
+    case Code.ABORTED:
+      return new ComputePending(details);
+    case Code.INTERNAL:
+    case Code.INVALID_ARGUMENT:
+    case Code.PERMISSION_DENIED:
+    case Code.UNAUTHENTICATED:
+    case Code.UNIMPLEMENTED:
+      return new Error(`host ${hostId} refused: ${details}`);
+    default:
+      return new HostUnreachable(hostId, details);
+  }
+}

@@ -1,0 +1,197 @@
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@holdfast/common/log.ts";
+import {
+  AdmitMachineRequestSchema,
+  ApplyEdgeRequestSchema,
+  CreateMachineRequestSchema,
+  DestroyMachineRequestSchema,
+  FenceMachineRequestSchema,
+  GetFactsRequestSchema,
+  GetMachineRequestSchema,
+  GrowDiskRequestSchema,
+  KeepPathsRequestSchema,
+  ListImagesRequestSchema,
+  ListMachinesRequestSchema,
+  RemoveSnapshotRequestSchema,
+  ReplaceGuestKernelRequestSchema,
+  ReplaceImageRequestSchema,
+  ResizeMachineRequestSchema,
+  RestoreSnapshotRequestSchema,
+  StartMachineRequestSchema,
+  StopMachineRequestSchema,
+  TakeSnapshotRequestSchema,
+} from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
+import type { ComputeProvider, MachineFacts } from "../compute-provider.ts";
+import type { HostFacts } from "../local/host-facts.ts";
+import {
+  admissionOf,
+  enrollmentMessage,
+  factsOf,
+  imageOf,
+  planMessage,
+  ruleMessage,
+  specMessage,
+} from "./compute-messages.ts";
+import { createHostChannel, type HostChannelDeps } from "./host-channel.ts";
+import { hostFactsOf } from "./host-facts-messages.ts";
+import { hostMethods as methods } from "./host-methods.ts";
+import { followHost, type HostWatchDeps } from "./host-watch.ts";
+
+export interface ConnectHostDeps extends HostChannelDeps, Pick<HostWatchDeps, "greeting"> {
+  /** Name of the host's provider, as its object has it. */
+  readonly provider: string;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/**
+ * The provider of another host. It throws what the host's own provider throws, and HostUnreachable when no answer came,
+ * which proves nothing. Its edge takes rules, and its paths are kept, also where machines have none of
+ * their own: nothing happens there. Its snapshots and kernels of virtual machines say so where it has none.
+ */
+export interface RemoteHost extends ComputeProvider {
+  facts(signal: AbortSignal): Promise<HostFacts>;
+  /** Do we hear of its machines now? False proves nothing about them. */
+  readonly connected: boolean;
+  /** Calls back when `connected` changed. */
+  subscribe(onChange: () => void): { close(): void };
+  close(): void;
+}
+
+/** The longest that a host may take for each, milliseconds; a caller's signal is mostly shorter. */
+const withinMs = { look: 15_000, list: 60_000, change: 120_000, make: 600_000 };
+
+/** Dials the host now, and again whenever the connection broke, until it is closed. */
+export function connectHost(deps: ConnectHostDeps): RemoteHost {
+  const { hostId, greeting, random, log } = deps;
+  const channel = createHostChannel(deps);
+  const machineWatchers = new Set<(machineId: string) => void>();
+  const connectionWatchers = new Set<() => void>();
+  let connected = false;
+  const following = followHost({
+    hostId,
+    channel,
+    greeting,
+    random,
+    log,
+    onMachine(machineId) {
+      for (const watcher of machineWatchers) watcher(machineId);
+    },
+    onConnection(now) {
+      connected = now;
+      for (const watcher of connectionWatchers) watcher();
+    },
+  });
+
+  return {
+    name: deps.provider,
+    async create(spec, signal) {
+      const request = create(CreateMachineRequestSchema, { spec: specMessage(spec) });
+      const { machine } = await channel.unary(methods.createMachine, request, withinMs.make, signal);
+      if (machine === undefined) throw new Error(`host ${hostId} made machine ${spec.id} and does not show it`);
+      return factsOf(machine);
+    },
+    async start(machineId, enrollment, signal) {
+      const request = create(StartMachineRequestSchema, { machineId, enrollment: enrollmentMessage(enrollment) });
+      await channel.unary(methods.startMachine, request, withinMs.change, signal);
+    },
+    async stop(machineId, graceMs, signal) {
+      const request = create(StopMachineRequestSchema, { machineId, graceMs: BigInt(Math.round(graceMs)) });
+      await channel.unary(methods.stopMachine, request, graceMs + withinMs.change, signal);
+    },
+    async resize(machineId, plan, signal) {
+      const request = create(ResizeMachineRequestSchema, { machineId, plan: planMessage(plan) });
+      await channel.unary(methods.resizeMachine, request, withinMs.change, signal);
+    },
+    async replaceImage(machineId, image, signal) {
+      const request = create(ReplaceImageRequestSchema, { machineId, image });
+      await channel.unary(methods.replaceImage, request, withinMs.change, signal);
+    },
+    async growDisk(machineId, diskBytes, signal) {
+      const request = create(GrowDiskRequestSchema, { machineId, diskBytes: BigInt(diskBytes) });
+      await channel.unary(methods.growDisk, request, withinMs.change, signal);
+    },
+    async destroy(machineId, signal) {
+      const request = create(DestroyMachineRequestSchema, { machineId });
+      await channel.unary(methods.destroyMachine, request, withinMs.change, signal);
+    },
+    async list(signal) {
+      const machines: MachineFacts[] = [];
+      const request = create(ListMachinesRequestSchema);
+      for await (const some of channel.stream(methods.listMachines, request, signal, withinMs.list))
+        machines.push(...some.machines.map(factsOf));
+      return machines;
+    },
+    async get(machineId, signal) {
+      const request = create(GetMachineRequestSchema, { machineId });
+      const { machine } = await channel.unary(methods.getMachine, request, withinMs.look, signal);
+      return machine && factsOf(machine);
+    },
+    async fence(machineId, signal) {
+      const request = create(FenceMachineRequestSchema, { machineId });
+      await channel.unary(methods.fenceMachine, request, withinMs.change, signal);
+    },
+    watch(onChange) {
+      machineWatchers.add(onChange);
+      return { close: () => void machineWatchers.delete(onChange) };
+    },
+    async admit(spec, signal) {
+      const request = create(AdmitMachineRequestSchema, { spec: specMessage(spec) });
+      const { refusal } = await channel.unary(methods.admitMachine, request, withinMs.look, signal);
+      return admissionOf(refusal);
+    },
+    async images(signal) {
+      const request = create(ListImagesRequestSchema);
+      const { images } = await channel.unary(methods.listImages, request, withinMs.look, signal);
+      return images.map(imageOf);
+    },
+    edge: {
+      async apply(rules, signal) {
+        const request = create(ApplyEdgeRequestSchema, { rules: rules.map(ruleMessage) });
+        await channel.unary(methods.applyEdge, request, withinMs.change, signal);
+      },
+    },
+    paths: {
+      async keep(neighbours, signal) {
+        const request = create(KeepPathsRequestSchema, { neighbours: neighbours.map((each) => ({ ...each })) });
+        const { paths } = await channel.unary(methods.keepPaths, request, withinMs.change, signal);
+        return paths.map(({ hostId, problem }) => ({ hostId, problem }));
+      },
+    },
+    snapshots: {
+      async take(machineId, name, starts, signal) {
+        const request = create(TakeSnapshotRequestSchema, { machineId, name, starts: BigInt(starts) });
+        await channel.unary(methods.takeSnapshot, request, withinMs.change, signal);
+      },
+      async restore(machineId, name, starts, signal) {
+        const request = create(RestoreSnapshotRequestSchema, { machineId, name, starts: BigInt(starts) });
+        await channel.unary(methods.restoreSnapshot, request, withinMs.change, signal);
+      },
+      async remove(machineId, name, signal) {
+        const request = create(RemoveSnapshotRequestSchema, { machineId, name });
+        await channel.unary(methods.removeSnapshot, request, withinMs.change, signal);
+      },
+    },
+    guestKernels: {
+      async replace(machineId, guestKernel, signal) {
+        const request = create(ReplaceGuestKernelRequestSchema, { machineId, guestKernel });
+        await channel.unary(methods.replaceGuestKernel, request, withinMs.change, signal);
+      },
+    },
+    async facts(signal) {
+      const request = create(GetFactsRequestSchema);
+      return hostFactsOf(await channel.unary(methods.getFacts, request, withinMs.look, signal));
+    },
+    get connected() {
+      return connected;
+    },
+    subscribe(onChange) {
+      connectionWatchers.add(onChange);
+      return { close: () => void connectionWatchers.delete(onChange) };
+    },
+    close() {
+      following.close();
+      channel.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type GetFactsResponse,
+  GetFactsResponseSchema,
+  type RootStorage as RootStorageMessage,
+} from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
+import type { HostFacts, RootStorage } from "../local/host-facts.ts";
+
+/** What a host tells of itself as a message. */
+export const hostFactsMessage = ({ tiers, ...facts }: HostFacts) =>
+  create(GetFactsResponseSchema, {
+    provider: facts.provider,
+    memoryTotalBytes: BigInt(facts.memoryTotalBytes),
+    memoryFreeBytes: BigInt(facts.memoryFreeBytes),
+    diskTotalBytes: BigInt(facts.diskTotalBytes),
+    diskFreeBytes: BigInt(facts.diskFreeBytes),
+    tiers: tiers.map(({ name, totalBytes, freeBytes, fileSystem = "", noSnapshots = "", roots }) => ({
+      fileSystem,
+      name,
+      totalBytes: BigInt(totalBytes),
+      freeBytes: BigInt(freeBytes),
+      noSnapshots,
+      ...(roots !== undefined && { roots: rootsMessage(roots) }),
+    })),
+    version: facts.version,
+    bootId: facts.bootId,
+    addressBlock: facts.addressBlock,
+    imageIds: [...facts.imageIds],
+    publicBlock: facts.publicBlock,
+    publicTotal: facts.publicTotal,
+    publicFree: facts.publicFree,
+    ...(facts.noVirtualMachines !== undefined && { noVirtualMachines: facts.noVirtualMachines }),
+    keeperProtocol: facts.keeperProtocol ?? 0,
+  });
+
+/** What a message tells of a host; an earlier version may not have told all of it. */
+export function hostFactsOf(facts: GetFactsResponse): HostFacts {
+  const { provider, version, bootId, addressBlock, imageIds, publicBlock, publicTotal, publicFree } = facts;
+  return {
+    provider,
+    memoryTotalBytes: Number(facts.memoryTotalBytes),
+    memoryFreeBytes: Number(facts.memoryFreeBytes),
+    diskTotalBytes: Number(facts.diskTotalBytes),
+    diskFreeBytes: Number(facts.diskFreeBytes),
+    tiers: facts.tiers.map(({ name, totalBytes, freeBytes, fileSystem, noSnapshots, roots }) => ({
+      ...(fileSystem !== "" && { fileSystem }),
+      name,
+      totalBytes: Number(totalBytes),
+      freeBytes: Number(freeBytes),
+      noSnapshots,
+      ...(roots !== undefined && { roots: rootsOf(roots) }),
+    })),
+    version,
+    bootId,
+    addressBlock,
+    imageIds,
+    publicBlock,
+    publicTotal,
+    publicFree,
+    noVirtualMachines:
+      facts.noVirtualMachines ?? "Its program is of a version that knows no virtual machines: upgrade it.",
+    ...(facts.keeperProtocol > 0 && { keeperProtocol: facts.keeperProtocol }),
+  };
+}
+
+const rootsMessage = ({ totalBytes, freeBytes, firstBytes, ...others }: RootStorage) => ({
+  totalBytes: BigInt(totalBytes),
+  freeBytes: BigInt(freeBytes),
+  firstBytes: BigInt(firstBytes),
+  ...others,
+});
+
+const rootsOf = ({ totalBytes, freeBytes, firstBytes, fileSystem, problem }: RootStorageMessage): RootStorage => ({
+  totalBytes: Number(totalBytes),
+  freeBytes: Number(freeBytes),
+  firstBytes: Number(firstBytes),
+  fileSystem,
+  problem,
+});

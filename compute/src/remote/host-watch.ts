@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@holdfast/common/log.ts";
+import { WatchMachinesRequestSchema } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
+import { backOffMs } from "@holdfast/common/back-off.ts";
+import type { HostChannel } from "./host-channel.ts";
+import { hostMethods } from "./host-methods.ts";
+
+export interface HostWatchDeps {
+  readonly hostId: string;
+  readonly channel: HostChannel;
+  readonly random: () => number;
+  readonly log: Log;
+  /** What the host is told each time: all controllers, and the generation of the authorities. */
+  readonly greeting: () => { readonly controllers: readonly string[]; readonly authorityGeneration: number };
+  readonly onMachine: (machineId: string) => void;
+  /** The host's stream began, or ended. */
+  readonly onConnection: (connected: boolean) => void;
+}
+
+/** Follows a host's machines for as long as it is open, through every break of the connection. */
+export function followHost(deps: HostWatchDeps): { close(): void } {
+  const { hostId, channel, random, log, greeting, onMachine, onConnection } = deps;
+  const closing = new AbortController();
+  let attempt = new AbortController();
+  channel.onRenewal(() => attempt.abort());
+
+  async function follow(): Promise<void> {
+    let failures = 0;
+    while (!closing.signal.aborted) {
+      attempt = new AbortController();
+      const signal = AbortSignal.any([closing.signal, attempt.signal]);
+      let connected = false;
+      try {
+        const { controllers, authorityGeneration } = greeting();
+        const request = create(WatchMachinesRequestSchema, {
+          controllers: [...controllers],
+          authorityGeneration: BigInt(authorityGeneration),
+        });
+        for await (const { machineIds } of channel.stream(hostMethods.watchMachines, request, signal)) {
+          if (!connected) {
+            connected = true;
+            failures = 0;
+            log.info("host connected", { host: hostId });
+            onConnection(true);
+          }
+          for (const id of machineIds) onMachine(id);
+        }
+      } catch (error) {
+        // Told once: whoever needs the host hears of every failure.
+        if (!signal.aborted && (connected || failures === 0))
+          log.warn("host not connected", { host: hostId, reason: error instanceof Error ? error.message : error });
+      }
+      if (connected) onConnection(false);
+      if (signal.aborted) continue;
+      failures += 1;
+      await sleep(backOffMs(failures, random, { maxMs: 2_000 }), undefined, {
+        signal: closing.signal,
+        ref: false,
+      }).catch(() => undefined);
+    }
+  }
+  void follow();
+  return { close: () => closing.abort() };
+}

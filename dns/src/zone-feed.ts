@@ -1,0 +1,25 @@
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Feed } from "@holdfast/feed/follow.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import {
+  type FollowRequest,
+  FollowRequestSchema,
+  type ZoneBatch,
+  ZoneService,
+} from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import type { DnsServer } from "./dns-server.ts";
+
+/** The zone as a DNS server follows it: whole, then its changes, of which it acknowledges the revision that it serves. */
+export function zoneFeed({ apply, zone }: DnsServer, log: Log): Feed<FollowRequest, ZoneBatch> {
+  const serves = (servedRevision: bigint) => create(FollowRequestSchema, { servedRevision });
+  return {
+    method: grpcService(ZoneService).follow,
+    greet: () => serves(zone.revision),
+    take(batch, controller) {
+      const served = apply(batch);
+      if (batch.reset) log.info("zone follows", { controller, revision: batch.revision.toString() });
+      return batch.synced ? serves(served) : undefined;
+    },
+  };
+}

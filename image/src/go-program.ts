@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import { ImageImpossible } from "./image-impossible.ts";
+import { inImage } from "./in-image.ts";
+import { ensureTree, type Progress } from "./make-image.ts";
+import { makeImageScript } from "./node-image.ts";
+
+/** A program that Debian has not: built from a Go module, whose contents the sum decides. */
+export interface GoProgram {
+  readonly module: string;
+  readonly version: string;
+  /** Of the module's files, as go.sum has it. */
+  readonly sum: string;
+  /** Package of the program in the module. */
+  readonly package: string;
+}
+
+export interface GoProgramOptions extends Progress {
+  readonly imagesDir: string;
+  /** User that builds it; not 0. */
+  readonly uid: number;
+  readonly asRoot: boolean;
+}
+
+const suite = "sid";
+const toolPackages = ["util-linux", "mount", "ca-certificates", "golang-go"];
+const certificates = "/etc/ssl/certs/ca-certificates.crt";
+const passedOn = ["GOPROXY", "GOSUMDB", "GONOSUMDB", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
+/**
+ * Directory that has the program and nothing else: built when it is missing, in a tree of Debian's tools, never by those of this
+ * host. It is linked statically, and runs in any image. Safe to call from several processes at once. Throws ImageImpossible.
+ */
+export async function ensureGoProgram(program: GoProgram, options: GoProgramOptions): Promise<string> {
+  const { imagesDir, progress } = options;
+  const destination = goProgramDirectory(program, imagesDir);
+  if (existsSync(destination)) return destination;
+  const name = basename(program.package);
+  const tools = join(imagesDir, `tools-${suite}-${digestOf(toolPackages)}`);
+  await ensureTree({ root: tools, suite, packages: toolPackages }, options);
+  progress(`building ${name} ${program.version} from its module (some minutes)`);
+  await mkdir(imagesDir, { recursive: true });
+  const work = await mkdtemp(join(imagesDir, `program-${name}-`));
+  try {
+    await build(program, { ...options, tools, work });
+    if (options.asRoot) await runProgram("chown", ["-R", "0:0", join(work, "bin")]);
+    await rename(join(work, "bin"), destination).catch((error: unknown) => {
+      // Somebody else was faster.
+      if (!existsSync(destination)) throw error;
+    });
+    return destination;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Where the program is once it was built. */
+export function goProgramDirectory(program: GoProgram, imagesDir: string): string {
+  return join(imagesDir, `program-${basename(program.package)}-${digestOf(program)}`);
+}
+
+async function build(
+  { module, version, sum, package: target }: GoProgram,
+  { tools, work, uid, asRoot, signal }: GoProgramOptions & { readonly tools: string; readonly work: string },
+): Promise<void> {
+  await chmod(work, 0o755);
+  for (const directory of ["bin", "cache", "modules", "home"]) await mkdir(join(work, directory));
+  // The tree has neither this host's resolver nor the authorities that this host trusts.
+  await copyFile("/etc/resolv.conf", join(tools, "etc", "resolv.conf"));
+  const trusted = process.env["SSL_CERT_FILE"] ?? certificates;
+  if (existsSync(trusted)) await copyFile(trusted, join(work, "trusted.pem"));
+  if (asRoot) await runProgram("chown", ["-R", `${uid}:${uid}`, work]);
+  const env = {
+    ...Object.fromEntries(passedOn.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : []))),
+    PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
+    HOME: join(work, "home"),
+    GOBIN: join(work, "bin"),
+    GOCACHE: join(work, "cache"),
+    GOMODCACHE: join(work, "modules"),
+    GOFLAGS: "-trimpath -buildvcs=false -modcacherw",
+    GOTOOLCHAIN: "local",
+    CGO_ENABLED: "0",
+    SSL_CERT_FILE: existsSync(join(work, "trusted.pem")) ? join(work, "trusted.pem") : certificates,
+  };
+  const run = async (...argv: string[]) => {
+    const { command, args } = inImage(tools, { argv, uid, binds: [work], asRoot });
+    const { stdout } = await runProgram(command, args, {
+      env,
+      cwd: "/",
+      maxBuffer: 16 << 20,
+      ...(signal && { signal }),
+    });
+    return stdout;
+  };
+  try {
+    const told = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as { Sum?: string };
+    if (told.Sum !== sum) throw new Error(`${module} ${version} has the sum ${told.Sum} instead of ${sum}`);
+    await run("go", "install", `${target}@${version}`);
+  } catch (error) {
+    signal?.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ImageImpossible(`${module} ${version} could not be built: ${why.slice(0, 2_000)}`, { cause: error });
+  }
+}
+
+/** Of all that decides the program. */
+function digestOf(what: object): string {
+  const text = JSON.stringify([what, toolPackages]) + readFileSync(makeImageScript, "utf8");
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}

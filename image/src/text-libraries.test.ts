@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { textLibrariesOf } from "./text-libraries.ts";
+
+const packageOf = (name: string, version: string) => ({
+  name,
+  version,
+  architecture: "amd64",
+  sha256: "",
+  sizeBytes: 0,
+  control: "",
+});
+
+test("of two versions of a library the newer one orders texts: the other is an older engine's", () => {
+  const packages = [
+    packageOf("libc6", "2.43-7"),
+    packageOf("libicu76", "76.1-4+b1"),
+    packageOf("libicu78", "78.3-2"),
+    packageOf("libicu8", "8.1"),
+  ];
+  expect(textLibrariesOf({ packages })).toEqual({ libc: "2.43", ICU: "78.3" });
+});

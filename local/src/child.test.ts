@@ -1,0 +1,80 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { waitUntil } from "../../test/support/wait-until.ts";
+import { openBoundedLog } from "./bounded-log.ts";
+import { type Child, startChild } from "./child.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "holdfast-child-"));
+const socket = join(directory, "socket");
+const logFile = join(directory, "child.log");
+const children: Child[] = [];
+
+afterAll(async () => {
+  await Promise.all(children.map((child) => child.stop()));
+  rmSync(directory, { recursive: true });
+});
+
+/** Tells its pid to whoever asks. */
+const program = `
+  const { rmSync } = require("node:fs");
+  rmSync("${socket}", { force: true });
+  require("node:http").createServer((_, answer) => answer.end(String(process.pid))).listen("${socket}");
+`;
+
+function ask(signal: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath: socket, signal, agent: false }, (answer) => {
+      answer.once("data", (pid: Buffer) => resolve(Number(pid)));
+    });
+    asked.once("error", reject).end();
+  });
+}
+
+describe("a child", () => {
+  it("is killed and started again when it hangs, and left alone while it answers", async () => {
+    const hangsAfterMs = 60_000;
+    /** By how much the supervisor's clock is ahead: a busy machine is no hang. */
+    let aheadMs = 0;
+    let answered = 0;
+    const answers = async (signal: AbortSignal) => {
+      await ask(signal);
+      answered += 1;
+    };
+    const child = startChild(
+      {
+        name: "answering",
+        launch: { command: process.execPath, args: ["-e", program] },
+        env: {},
+        ready: null,
+        stopSignal: "SIGTERM",
+        graceMs: 1_000,
+        liveness: { answers, everyMs: 100, hangsAfterMs },
+      },
+      {
+        log: openBoundedLog(logFile, { maxBytes: 1 << 20, keep: 1 }),
+        say: () => undefined,
+        monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+      },
+    );
+    children.push(child);
+    await child.ready;
+    const pid = () => ask(AbortSignal.timeout(1_000)).catch(() => 0);
+    await expect.poll(pid).toBeGreaterThan(0);
+    const first = await waitUntil("it tells its number", async () => (await pid()) || undefined);
+    for (let step = 0; step < 4; step += 1) {
+      aheadMs += hangsAfterMs / 2;
+      const before = answered;
+      await expect.poll(() => answered).toBeGreaterThan(before + 1);
+    }
+    expect(await waitUntil("it tells its number", async () => (await pid()) || undefined)).toBe(first);
+
+    process.kill(first, "SIGSTOP");
+    aheadMs += hangsAfterMs;
+    await expect.poll(pid).not.toBeOneOf([0, first]);
+    expect(readFileSync(logFile, "utf8")).toMatch(/answering has not answered for \d+ s and is killed/);
+  });
+});

@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import { type DataPlaneName, dataPlaneNames, identityDirectorySetting } from "@holdfast/common/data-planes.ts";
+import { endpointText } from "@holdfast/common/endpoint.ts";
+import type { ChildSpec } from "./child.ts";
+import type { Layout } from "./layout.ts";
+import { objectsDirectory } from "./installation-objects.ts";
+import { nodeChild } from "./node-child.ts";
+import { listenersOf, type PlatformParts } from "./platform-parts.ts";
+
+/** What is its own of a data plane's child: where its identity is, and settings besides its listener. */
+interface DataPlaneChild {
+  identityDirectory(layout: Layout): string;
+  settings(parts: PlatformParts): Record<string, string>;
+}
+
+const children: Readonly<Record<DataPlaneName, DataPlaneChild>> = {
+  dns: {
+    identityDirectory: ({ dns }) => join(dns, "identity"),
+    settings: ({ layout, installation, machineHost, reach }) => ({
+      HOLDFAST_INSTALLATION_ID: installation.id,
+      // What the zone says of its own servers: clients that are elsewhere reach no other.
+      ...(reach !== undefined && { HOLDFAST_DNS_ADDRESSES: reach.address }),
+      HOLDFAST_DNS_DIR: layout.dns,
+      HOLDFAST_CONTROLLERS: endpointText(machineHost.address, installation.ports.agents),
+    }),
+  },
+  store: {
+    identityDirectory: ({ store }) => store,
+    settings: (parts) => ({
+      // Nobody asks it for anything where objects are in S3.
+      HOLDFAST_STORE_DIR: objectsDirectory(parts) ?? parts.layout.objects,
+      HOLDFAST_STORE_KEY_FILE: parts.secrets.storeKeyFile,
+    }),
+  },
+};
+
+/** The settings by which a controller knows where to leave the identities of the data planes beside it. */
+export function identityDirectories(layout: Layout): Record<string, string> {
+  return Object.fromEntries(
+    dataPlaneNames.map((name) => [identityDirectorySetting(name), children[name].identityDirectory(layout)]),
+  );
+}
+
+/** The data planes of an installation. Each waits for its certificate by itself. */
+export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
+  const { checkout, environment, layout, installation, machineHost, reach } = parts;
+  return dataPlaneNames.map((name) => {
+    const { identityDirectory, settings } = children[name];
+    const child = nodeChild(name, join(checkout, name, "src", "main.ts"), environment, {
+      [`HOLDFAST_${name.toUpperCase()}_LISTEN`]: listenersOf(machineHost.address, installation.ports[name], reach),
+      [identityDirectorySetting(name)]: identityDirectory(layout),
+      ...settings(parts),
+    });
+    return { ...child, listens: [name] };
+  });
+}

@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { objectsUrlOf, requireSameStore, requireServices, takeFiles } from "./chosen-objects.ts";
+import { hostDeps } from "./host-deps.ts";
+import { layoutOf } from "./layout.ts";
+import { runRecovery } from "./run-recovery.ts";
+import { withPlatform } from "./with-platform.ts";
+
+export interface RecoverOptions {
+  readonly dataDirectory: string;
+  /** URL or absolute directory of the object store. */
+  readonly objects: string;
+  /** File of the master keys that what is in it was sealed under. */
+  readonly masterKey: string;
+  /** File with the credential of an S3 store. */
+  readonly objectsKey: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** As the recovery program tells it. */
+export interface RecoveredService {
+  readonly id: string;
+  readonly name: string;
+  readonly outcome: "recovers" | "kept" | "skipped";
+  readonly backupId?: string;
+  readonly to?: string;
+  readonly reason?: string;
+}
+
+/**
+ * Makes the installation of the data directory one of this object store and these master keys, and writes down what the store has of
+ * each service: the next start makes them. Throws a UserError while the platform runs, and for an installation that has another
+ * store or other keys; then everything is as it was.
+ */
+export async function recoverServices(options: RecoverOptions): Promise<readonly RecoveredService[]> {
+  const { dataDirectory, masterKey, objectsKey, signal } = options;
+  const layout = layoutOf(dataDirectory);
+  const objects = objectsUrlOf(options.objects);
+  requireServices(objects);
+  if (existsSync(join(layout.etcd, "data"))) requireSameStore(layout, objects);
+  const deps = hostDeps();
+  takeFiles(layout, { masterKey, objectsKey });
+  return withPlatform({ dataDir: dataDirectory, ports: {}, objects }, deps, signal, async (platform, parts) => {
+    try {
+      await platform.startStores(signal);
+      return await runRecovery<readonly RecoveredService[]>(parts, ["recover"], "not recovered", signal);
+    } finally {
+      await platform.stopStores();
+    }
+  });
+}

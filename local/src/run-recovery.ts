@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { runProgram } from "@holdfast/common/run-program.ts";
+import { controllerSettings } from "./platform-children.ts";
+import type { PlatformParts } from "./platform-parts.ts";
+import { UserError } from "./user-error.ts";
+
+const mostOutputBytes = 64 << 20;
+
+/** Runs the controllers' recovery program as a controller would run, and answers what it prints. Throws a UserError with its words. */
+export async function runRecovery<T>(
+  parts: PlatformParts,
+  args: readonly string[],
+  failure: string,
+  signal: AbortSignal,
+): Promise<T> {
+  const program = join(parts.checkout, "controller", "src", "operator", "recovery", "main.ts");
+  const env = { ...parts.environment, ...controllerSettings(parts) };
+  try {
+    const { stdout } = await runProgram(process.execPath, [program, ...args], {
+      env,
+      signal,
+      maxBuffer: mostOutputBytes,
+    });
+    return JSON.parse(stdout) as T;
+  } catch (error) {
+    const said =
+      error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : String(error);
+    throw new UserError(`${failure}: ${said}`);
+  }
+}

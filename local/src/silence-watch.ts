@@ -1,0 +1,46 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+
+export interface Liveness {
+  /** Resolves when the process answered; any answer counts. */
+  answers(signal: AbortSignal): Promise<void>;
+  /** From one question to the next, and how long an answer may take. */
+  readonly everyMs: number;
+  /** Whoever answers nothing for so long hangs. */
+  readonly hangsAfterMs: number;
+}
+
+/** Asks a process whether it lives until closed; calls `hangs`, once, when it has been silent for `patienceMs`. */
+export function watchSilence(
+  { answers, everyMs }: Pick<Liveness, "answers" | "everyMs">,
+  patienceMs: number,
+  on: { readonly answered: () => void; readonly hangs: () => void },
+  monotonicMs: Clock["monotonicMs"],
+): { close(): void } {
+  let heardAt = monotonicMs();
+  let timer: NodeJS.Timeout | undefined;
+  const closed = new AbortController();
+
+  async function ask(): Promise<void> {
+    try {
+      await answers(AbortSignal.any([closed.signal, AbortSignal.timeout(everyMs)]));
+      heardAt = monotonicMs();
+      on.answered();
+    } catch {
+      // Why it does not answer is in its own log.
+    }
+    if (closed.signal.aborted) return;
+    if (monotonicMs() - heardAt >= patienceMs) on.hangs();
+    else wait();
+  }
+  function wait(): void {
+    timer = setTimeout(() => void ask(), everyMs);
+  }
+
+  wait();
+  return {
+    close() {
+      clearTimeout(timer);
+      closed.abort();
+    },
+  };
+}
