@@ -2,21 +2,28 @@ import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
-import { createApiServer } from "@holdfast/gateway/server.ts";
-import type { ControllerConfig } from "./config.ts";
-import { openApiWebhooks } from "./event/event-openapi.ts";
-import { eventTypes } from "./event/event-types.ts";
-import type { InstallationAuthority } from "./pki/create-authority.ts";
-import { createRenewedIdentity } from "./pki/renewed-identity.ts";
+import type { Mount } from "@holdfast/gateway/mounts.ts";
+import { createPublicPace } from "@holdfast/gateway/public-pace.ts";
+import { createApiServer } from "@holdfast/https/server.ts";
+import type { ApiSettings } from "./api-settings.ts";
+import { openApiWebhooks } from "#insight/event/event-openapi.ts";
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
+import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 
 export interface ApiDeps
   extends Required<Pick<GatewayDeps, "services" | "authenticator" | "refused" | "keptAnswers" | "reached" | "ready">> {
   readonly controllerId: string;
+  readonly pages: readonly Mount[];
+  /** Told in the description of the API. */
+  readonly eventTypes: ReadonlyMap<string, EventDefinition>;
+  readonly admitGrowth: () => void;
   /** The host of `baseUrl` is what clients know the API by. */
-  readonly config: Pick<ControllerConfig, "apiListen" | "baseUrl" | "rateLimit">;
+  readonly config: ApiSettings;
   readonly authority: InstallationAuthority;
   readonly clock: Clock;
   readonly log: Log;
@@ -31,14 +38,27 @@ export interface Api {
 /** Resolves when it listens. */
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { controllerId, authority, clock, log } = deps;
-  const { apiListen, baseUrl, rateLimit } = deps.config;
+  const { apiListen, baseUrl, rateReads, rateChanges, followers } = deps.config;
+  const sources = createSourceGroups(deps.config.balancers);
+  const publicPace = createPublicPace({ perSecond: deps.config.rateSource, sources }, clock);
+  const paced = (page: Mount): Mount => ({
+    ...page,
+    handle: async (exchange) => {
+      publicPace.take(exchange.source);
+      await page.handle(exchange);
+    },
+  });
   const handler = createGateway({
     services: deps.services,
     authenticator: deps.authenticator,
-    rateLimit: { requests: rateLimit, windowMs: 60_000 },
+    rateLimit: { reads: rateReads, changes: rateChanges },
+    publicPace,
+    mounts: deps.pages.map(paced),
+    places: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
     refused: deps.refused,
+    admitGrowth: deps.admitGrowth,
     keptAnswers: deps.keptAnswers,
-    webhooks: openApiWebhooks(eventTypes),
+    webhooks: openApiWebhooks(deps.eventTypes),
     reached: deps.reached,
     ready: deps.ready,
     baseUrl,
@@ -59,7 +79,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     log,
   });
   const { privateKey: key, certificate: cert } = identity.current;
-  const server = createApiServer({ handler, key, cert });
+  const server = createApiServer({ handler, key, cert, sources, maxConnections: deps.config.apiConnections });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
   for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {

@@ -1,17 +1,19 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { History } from "../history/history.ts";
-import type { Cursors } from "../page/cursor.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { History } from "#kernel/history/history.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ApiKey, Token, User } from "./credential/credential.ts";
 import type { LastUse } from "./credential/last-use.ts";
 import type { Membership, Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import type { Quotas } from "./organization/quotas.ts";
+import type { Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 import type { PasswordHash } from "./user/password-hash.ts";
 import type { SetUps } from "./user/set-up.ts";
+import type { SignInSources } from "./user/known-sources.ts";
 
 /** What the RPCs about access work with. */
 export interface AccessApiDeps {
@@ -22,7 +24,9 @@ export interface AccessApiDeps {
   readonly users: Collection<User>;
   readonly apiKeys: Collection<ApiKey>;
   readonly tokens: Collection<Token>;
+  readonly signInSources: Collection<SignInSources>;
   readonly quotas: Quotas;
+  readonly rights: Rights;
   readonly setUps: SetUps;
   readonly services: Pick<Collection<unknown>, "reached">;
   readonly lastUse: LastUse;

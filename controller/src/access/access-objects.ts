@@ -1,10 +1,11 @@
-import type { Collection } from "../store/collection.ts";
-import type { Resource } from "../store/resource.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Resource } from "#kernel/store/resource.ts";
 import type { ApiKey, CredentialUse, Token, User } from "./credential/credential.ts";
+import type { SignInSources } from "./user/known-sources.ts";
 import type { Membership } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 
-/** The objects that this folder is about, and what it counts of others for the quotas of an organization. */
+/** The objects of this folder, and the objects that tokens may be limited to. */
 export interface AccessObjects {
   readonly organizations: Collection<Organization>;
   readonly memberships: Collection<Membership>;
@@ -12,6 +13,6 @@ export interface AccessObjects {
   readonly apiKeys: Collection<ApiKey>;
   readonly tokens: Collection<Token>;
   readonly credentialUses: Collection<CredentialUse>;
-  readonly services: Collection<Resource<{ readonly storageSizeGb: number }, unknown>>;
-  readonly webhooks: Collection<Resource<unknown, unknown>>;
+  readonly signInSources: Collection<SignInSources>;
+  readonly services: Collection<Resource<unknown, unknown>>;
 }

@@ -1,18 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { beforeEach, expect, test } from "vitest";
-import { createSealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { type ApiKey, hashPurposes, type Maker, type Token, type User } from "./credential/credential.ts";
 import { newTokenText } from "./credential/token-text.ts";
 import { createKnownCallers } from "./known-callers.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
+import { roleScopes } from "../scopes.ts";
 import type { Role } from "./scopes.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
 import { createSignInGuard } from "./user/sign-in-guard.ts";
+import { createKnownSourcesInMemory } from "../../../test/support/controller/known-sources-in-memory.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const hash = createPasswordHash(sealer);
@@ -22,25 +24,27 @@ const status = {};
 /** Objects in memory, as a watch would keep them. */
 function collectionOf<R extends { metadata: { id: string } }>() {
   const objects = new Map<string, { object: R; modRevision: bigint }>();
-  const subscribers = new Set<(id: string) => void>();
+  const subscribers = new Set<(id: string, before: R | undefined) => void>();
   let revision = 0n;
-  const tell = (id: string) => {
-    for (const subscriber of subscribers) subscriber(id);
+  const tell = (id: string, before: R | undefined) => {
+    for (const subscriber of subscribers) subscriber(id, before);
   };
   return {
     put(object: R) {
       revision += 1n;
+      const before = objects.get(object.metadata.id)?.object;
       objects.set(object.metadata.id, { object, modRevision: revision });
-      tell(object.metadata.id);
+      tell(object.metadata.id, before);
     },
     delete(id: string) {
+      const before = objects.get(id)?.object;
       objects.delete(id);
-      tell(id);
+      tell(id, before);
     },
     collection: {
       get: (id: string) => objects.get(id),
       values: () => objects.values(),
-      subscribe(tellOne: (id: string) => void) {
+      subscribe(tellOne: (id: string, before: R | undefined) => void) {
         subscribers.add(tellOne);
         return { close: () => subscribers.delete(tellOne) };
       },
@@ -69,7 +73,7 @@ function setUp() {
   const passwords = createPasswordCheck({
     users: users.collection,
     hash: counted,
-    guard: createSignInGuard(clock),
+    guard: createSignInGuard(clock, { known: createKnownSourcesInMemory() }),
     sealer,
     clock,
   });
@@ -79,6 +83,7 @@ function setUp() {
     organizations: organizations.collection,
     memberships: createMemberships(memberships.collection),
     passwords,
+    rights: { roleScopes },
     known: createKnownCallers(
       [apiKeys, tokens, users, organizations, memberships].map(({ collection }) => collection),
       clock,
@@ -131,7 +136,7 @@ const legacyTokenId = sealer.keyedHash(hashPurposes.token, "hft_good");
 const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
 
 async function person(id: string, password: string): Promise<void> {
-  const spec = { passwordHash: await hash.make(password), operator: false };
+  const spec = { passwordHash: await hash.make(password, { source: "127.0.0.1", isKnown: true }), operator: false };
   at.users.put({ metadata: { ...metadata, id }, spec, status });
 }
 

@@ -1,8 +1,8 @@
 import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import {
   type ApiKey,
   hashPurposes,
@@ -16,7 +16,7 @@ import { equalHash } from "./equal-hash.ts";
 import type { KnownCallers } from "./known-callers.ts";
 import type { Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
-import { intersection, roleScopes } from "./scopes.ts";
+import { intersection, type Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 
 export interface AuthenticatorDeps {
@@ -24,6 +24,7 @@ export interface AuthenticatorDeps {
   readonly tokens: Pick<Collection<Token>, "get">;
   readonly organizations: Pick<Collection<Organization>, "get">;
   readonly memberships: Memberships;
+  readonly rights: Pick<Rights, "roleScopes">;
   readonly passwords: PasswordCheck;
   readonly known: KnownCallers;
   /** Told of each key and token that was good. */
@@ -32,16 +33,16 @@ export interface AuthenticatorDeps {
   readonly clock: Clock;
 }
 
-/** A caller, and when what was presented ends; null for never. */
+/** A caller, and the end of its credential; null for never. */
 interface Checked {
   readonly principal: Principal;
   readonly endsAt: number | null;
 }
 
 /**
- * Tells who calls, from memory that a watch keeps current: a revoked credential is refused within the time of a watch
- * event on every replica. Secrets of the platform's making have at least 128 random bits, so a fast keyed hash guards
- * them; passwords of people have a slow one (password-check.ts).
+ * Identifies callers, from memory that a watch keeps current: a revoked credential is refused within the time of a
+ * watch event on every replica. Secrets that the platform makes have at least 128 random bits, so a fast keyed hash
+ * guards them; passwords of people have a slow one (password-check.ts).
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   async function check(credentials: PresentedCredentials): Promise<Principal> {
@@ -105,7 +106,7 @@ function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined 
   const id = tokenIdOf(text);
   const byId = id === undefined ? undefined : deps.tokens.get(id)?.object;
   const good = equalHash(byId?.spec.secretHash, presented);
-  // Those of the bootstrap file are found by their hash.
+  // Tokens of the bootstrap file are found by their hash.
   const token = good ? byId : deps.tokens.get(presented)?.object;
   if (token === undefined || !isLive(token, deps)) return undefined;
   const scopes = scopesOfToken(token, deps);
@@ -119,7 +120,7 @@ function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined 
   };
 }
 
-/** What the token may do now; undefined when its maker may nothing any more. */
+/** The token's scopes now; undefined when its maker has lost all rights. */
 function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): ReadonlySet<string> | undefined {
   if (spec.maker === undefined) return new Set(spec.scopes);
   const held = scopesOfMaker(spec.maker, metadata.organizationId, deps);
@@ -127,14 +128,15 @@ function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): Read
 }
 
 function scopesOfMaker(
-  { kind, id }: Maker,
+  { kind, id, memberSince }: Maker,
   organizationId: string,
   deps: AuthenticatorDeps,
 ): ReadonlySet<string> | undefined {
   switch (kind) {
     case "user": {
-      const membership = deps.memberships.get(organizationId, id);
-      return membership && roleScopes[membership.object.spec.role];
+      const membership = deps.memberships.get(organizationId, id)?.object;
+      if (memberSince !== undefined && membership?.metadata.createdAt !== memberSince) return undefined;
+      return membership && deps.rights.roleScopes[membership.spec.role];
     }
     case "api_key": {
       const key = deps.apiKeys.get(id)?.object;
@@ -158,7 +160,7 @@ function userPrincipal({ metadata, spec }: User, asked: string | undefined, deps
         ? mine[0]
         : undefined
       : mine.find((each) => each.metadata.organizationId === asked);
-  const ofRole = acting === undefined ? [] : roleScopes[acting.spec.role];
+  const ofRole = acting === undefined ? [] : deps.rights.roleScopes[acting.spec.role];
   return {
     kind: "user",
     id,

@@ -1,11 +1,19 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import { keyOf, type Kind, nameKeyOf, newMetadata, type Resource, root } from "../store/resource.ts";
-import type { Store } from "../store/store.ts";
-import { type ApiKey, hashPurposes, ownerScopes, type Token, type User } from "./credential/credential.ts";
-import { type Membership, membershipId } from "./organization/membership.ts";
-import type { Organization } from "./organization/organization.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { keyOf, type KindName, nameKeyOf, newMetadata, type Resource, root } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import {
+  type ApiKey,
+  apiKeyKind,
+  hashPurposes,
+  type Token,
+  tokenKind,
+  type User,
+  userKind,
+} from "./credential/credential.ts";
+import { type Membership, membershipId, membershipKind } from "./organization/membership.ts";
+import { type Organization, organizationKind } from "./organization/organization.ts";
 
 /** The first credentials of an installation, made on the host and handed over in a file that only it can read. */
 interface BootstrapFile {
@@ -20,11 +28,12 @@ interface BootstrapFile {
 
 /**
  * Makes the operator, the first organization with the operator as its owner, and its key and token. Each is made once:
- * what was deleted since does not come back with the next start.
+ * an object that was deleted since does not come back with the next start.
  */
 export async function bootstrapAccess(
   file: string,
   { store, sealer, clock, newId }: { store: Store; sealer: Sealer; clock: Clock; newId: () => string },
+  ownerScopes: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
   const given: BootstrapFile = JSON.parse(await readFile(file, "utf8"));
@@ -49,10 +58,10 @@ export async function bootstrapAccess(
   });
   const tokenId = sealer.keyedHash(hashPurposes.token, given.token);
   const token: Token = object(tokenId, "owner", { scopes: ownerScopes, expiresAt: null });
-  await makeOnce(store, "user", user, signal);
-  if (organizationId !== "") await makeOnce(store, "membership", membership, signal);
-  await makeOnce(store, "api-key", apiKey, signal);
-  await makeOnce(store, "token", token, signal);
+  await makeOnce(store, userKind, user, signal);
+  if (organizationId !== "") await makeOnce(store, membershipKind, membership, signal);
+  await makeOnce(store, apiKeyKind, apiKey, signal);
+  await makeOnce(store, tokenKind, token, signal);
 }
 
 /** Id of the first organization; empty when it was made once and is gone. */
@@ -63,10 +72,10 @@ async function firstOrganization(
   now: number,
   signal: AbortSignal,
 ): Promise<string> {
-  const nameKey = nameKeyOf("organization", "", name);
+  const nameKey = nameKeyOf(organizationKind, "", name);
   const marker = `${root}/bootstrapped/organization`;
   const before = await store.get(marker, signal);
-  if (before !== undefined) return (await store.get(keyOf("organization", before.value), signal)) ? before.value : "";
+  if (before !== undefined) return (await store.get(keyOf(organizationKind, before.value), signal)) ? before.value : "";
   const metadata = newMetadata(id, now, { name });
   const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
   const made = await store.commit(
@@ -78,7 +87,7 @@ async function firstOrganization(
       puts: [
         { key: nameKey, value: id },
         { key: marker, value: id },
-        { key: keyOf("organization", id), value: JSON.stringify(organization) },
+        { key: keyOf(organizationKind, id), value: JSON.stringify(organization) },
       ],
       deletes: [],
     },
@@ -94,12 +103,12 @@ async function firstOrganization(
 /** Puts the object with a mark that it was made; with the mark there already, or the object, nothing but the mark. */
 async function makeOnce(
   store: Store,
-  kind: Kind,
+  kind: KindName,
   object: Resource<unknown, unknown>,
   signal: AbortSignal,
 ): Promise<void> {
   const key = keyOf(kind, object.metadata.id);
-  const marker = { key: `${root}/bootstrapped/${kind}/${object.metadata.id}`, value: "made" };
+  const marker = { key: `${root}/bootstrapped/${kind.name}/${object.metadata.id}`, value: "made" };
   const none = { key: marker.key, modRevision: 0n };
   const put = { key, value: JSON.stringify(object) };
   const conditions = [{ key, modRevision: 0n }, none];

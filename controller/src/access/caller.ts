@@ -1,8 +1,8 @@
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Collection } from "../store/collection.ts";
-import type { NewAudit } from "../store/outbox-entry.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { covers } from "./scopes.ts";
 
 /** The organization that the call acts in; an operator without one must use a key of it. */
@@ -29,7 +29,7 @@ export function requireScope(call: Call, scope: string): void {
   throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
 }
 
-/** Nobody grants what they lack: throws SCOPE_MISSING that names the first scope that is missing. */
+/** A caller cannot grant scopes that it lacks: throws SCOPE_MISSING that names the first missing one. */
 export function requireScopes(call: Call, scopes: Iterable<string>): void {
   for (const scope of scopes) requireScope(call, scope);
 }
@@ -40,13 +40,16 @@ export function mayTouch(call: Call, kind: string, id: string): boolean {
   return resources === undefined || resources.some((resource) => resource.kind === kind && resource.id === id);
 }
 
-/** Throws SCOPE_MISSING for a token that is limited to what exists already. */
+/** Throws SCOPE_MISSING for a token that is limited to existing objects. */
 export function requireUnlimited(call: Call): void {
   if (call.principal?.resources === undefined) return;
   throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and makes no new ones.");
 }
 
-/** Commits, and waits until reads of this replica show it. */
+/**
+ * Commits, and waits a second at most until reads of this replica show it. The commit cannot be undone, so a replica
+ * that is further behind answers all the same: a read with this Holdfast-Revision waits for it.
+ */
 export async function commitAndSee(
   call: Call,
   unit: UnitOfWork,
@@ -54,11 +57,17 @@ export async function commitAndSee(
 ): Promise<void> {
   const revision = await unit.commit(call.signal);
   call.setHeader("Holdfast-Revision", String(revision));
-  await Promise.all(collections.map((collection) => collection.reached(revision, 1_000)));
+  await Promise.allSettled(collections.map((collection) => collection.reached(revision, 1_000)));
 }
 
 /** The audit entry of a mutation that happens in the caller's own transaction. */
-export function auditOf(call: Call, action: string, objectKind: NewAudit["objectKind"], objectId: string): NewAudit {
+export function auditOf(
+  call: Call,
+  action: string,
+  objectKind: NewAudit["objectKind"],
+  objectId: string,
+  detail?: string,
+): NewAudit {
   return {
     organizationId: call.principal?.organizationId ?? "",
     actor: actorOf(call),
@@ -68,10 +77,11 @@ export function auditOf(call: Call, action: string, objectKind: NewAudit["object
     objectId,
     result: "ok",
     requestId: call.requestId,
+    ...(detail !== undefined && { detail }),
   };
 }
 
-/** Who calls, as audit names it: `api_key:hfk_...`, `user:admin`. */
+/** The caller as audit names it: `api_key:hfk_...`, `user:admin`. */
 export function actorOf(call: Call): string {
   return call.principal === undefined ? "anonymous" : `${call.principal.kind}:${call.principal.name}`;
 }

@@ -1,14 +1,16 @@
 import type { Authenticator, ServedService } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
+import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { History } from "../history/history.ts";
-import type { Cursors } from "../page/cursor.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Store } from "../store/store.ts";
-import type { UnitOfWork } from "../store/unit-of-work.ts";
+import type { History } from "#kernel/history/history.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { CollectionSet } from "#kernel/store/collection-set.ts";
+import type { Store } from "#kernel/store/store.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { AccessApiDeps } from "./access-api-deps.ts";
 import type { AccessObjects } from "./access-objects.ts";
-import { createAuditApi } from "./audit-api.ts";
+import { createAuditApi } from "./audit/audit-api.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { mayTouch, organizationOf } from "./caller.ts";
 import { createApiKeyApi } from "./credential/api-key-api.ts";
@@ -18,13 +20,15 @@ import { createKnownCallers } from "./known-callers.ts";
 import { createMemberships } from "./organization/membership.ts";
 import { createOrganizationApi } from "./organization/organization-api.ts";
 import { createQuotas, type Quotas } from "./organization/quotas.ts";
+import type { Rights } from "./scopes.ts";
+import { createKnownSources } from "./user/known-sources.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
 import { createSetUps, type SetUps } from "./user/set-up.ts";
 import { createSignInGuard } from "./user/sign-in-guard.ts";
 import { createUserApi } from "./user/user-api.ts";
 
-/** Who may call, and the RPCs about that. */
+/** Authentication of callers, and the RPCs about accounts and credentials. */
 export interface Access {
   readonly authenticator: Authenticator;
   readonly services: readonly ServedService[];
@@ -36,6 +40,7 @@ export interface Access {
 export function createAccess(deps: {
   readonly store: Store;
   readonly collections: AccessObjects;
+  readonly kinds: CollectionSet;
   readonly begin: () => UnitOfWork;
   readonly history: Pick<History, "audit">;
   readonly sealer: Sealer;
@@ -43,12 +48,23 @@ export function createAccess(deps: {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => string;
+  readonly rights: Rights;
+  /** Who counts as one source of attempts to sign in. */
+  readonly sources: SourceGroups;
 }): Access {
   const { store, collections, sealer, clock, log } = deps;
   const { organizations, users, apiKeys, tokens, services } = collections;
   const memberships = createMemberships(collections.memberships);
-  const passwordHash = createPasswordHash(sealer);
-  const guard = createSignInGuard(clock);
+  const passwordHash = createPasswordHash(sealer, deps.sources);
+  const known = createKnownSources({
+    store,
+    signInSources: collections.signInSources,
+    users,
+    sealer,
+    clock,
+    log,
+  });
+  const guard = createSignInGuard(clock, { known, sources: deps.sources });
   const passwords = createPasswordCheck({ users, hash: passwordHash, guard, sealer, clock });
   const lastUse = createLastUse({
     store,
@@ -57,7 +73,7 @@ export function createAccess(deps: {
     clock,
     log,
   });
-  const quotas = createQuotas(collections, clock);
+  const quotas = createQuotas(deps.kinds, clock);
   const setUps = createSetUps({ users, begin: deps.begin, sealer, clock });
   const api: AccessApiDeps = {
     ...deps,
@@ -67,6 +83,7 @@ export function createAccess(deps: {
     organizations,
     membershipObjects: collections.memberships,
     memberships,
+    signInSources: collections.signInSources,
     users,
     apiKeys,
     tokens,
@@ -80,6 +97,7 @@ export function createAccess(deps: {
       tokens,
       organizations,
       memberships,
+      rights: deps.rights,
       passwords,
       known: createKnownCallers([apiKeys, tokens, users, organizations, collections.memberships], clock),
       used: lastUse.note,

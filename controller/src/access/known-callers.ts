@@ -1,11 +1,11 @@
 import type { PresentedCredentials, Principal } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Collection } from "../store/collection.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 
 /** Callers whose credentials were found good a moment ago, by the exact header that they sent. */
 export interface KnownCallers {
   get(credentials: PresentedCredentials): Principal | undefined;
-  /** To be taken before a check begins: what it keeps counts for nothing once something has changed. */
+  /** To be called before a check begins: its result is kept only if nothing has changed meanwhile. */
   keeper(): Keep;
 }
 
@@ -22,7 +22,7 @@ const keptMs = 1_000;
 const keptMax = 10_000;
 
 /**
- * Everything is forgotten at each change of what the checks are made from: a caller is never known for longer than this
+ * All results are dropped at each change of the objects that checks read: a caller is never known for longer than this
  * replica believes in the credential, and a hash is paid once a second for each credential and not for each request.
  */
 export function createKnownCallers(
@@ -40,7 +40,7 @@ export function createKnownCallers(
       const known = callers.get(authorization);
       if (known === undefined || known.organization !== organization) return undefined;
       const leftMs = known.until - clock.now();
-      // A clock that was set back makes nobody known for longer.
+      // A clock that was set back must not lengthen the time.
       return leftMs > 0 && leftMs <= keptMs ? known.principal : undefined;
     },
     keeper() {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { covers, intersection, isScope, roles, roleScopes } from "./scopes.ts";
+import { isScope, roleScopes } from "../scopes.ts";
+import { covers, intersection, roles } from "./scopes.ts";
 
 test.each([
   ["services:read", true],

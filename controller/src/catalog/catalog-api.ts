@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type ServedService, serve } from "@holdfast/common/call.ts";
-import { metricCatalogue } from "@holdfast/common/metric-catalogue.ts";
+import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { type Catalog, CatalogSchema, CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
@@ -30,6 +30,8 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
       defaultVersion: engine.defaultVersion,
       parameters: parametersOf(engine).map(parameterMessage),
       extensions: [...engine.extensions],
+      ...(engine.backups && { backups: { ...engine.backups } }),
+      ...(engine.pooler && { pooler: { port: engine.pooler.port, modes: [...engine.pooler.modes] } }),
     })),
     plans: catalog.plans.map(({ planName, vcpu, memoryGb, kind, monthlyCents }) => ({
       planName,
@@ -47,7 +49,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
     zones: catalog.zones.map((zone) => ({ ...zone })),
     limits: { ...catalog.limits },
     defaultAllowedCidrs: [...defaultAllowedCidrs],
-    metrics: metricCatalogue.map(({ name, unit, engines: having, kind, meaning, source }) => ({
+    metrics: metricCatalog.map(({ name, unit, engines: having, kind, meaning, source }) => ({
       name,
       unit,
       engines: [...having],

@@ -10,7 +10,7 @@ const engines = createEngineOffers([
 const wanted = { databaseType: "postgresql", planName: "tier-1", parameters: {} };
 const choose = (more: object) => chooseFromCatalog({ ...wanted, ...more }, defaultCatalog, engines);
 
-test("what is left out has the catalogue's default", () => {
+test("what is left out has the catalog's default", () => {
   expect(choose({ parameters: { work_mem: "8MB" } })).toMatchObject({
     version: "17",
     storageTier: "maxiops",

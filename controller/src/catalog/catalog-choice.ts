@@ -3,7 +3,7 @@ import type { CatalogData } from "./catalog.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 import { checkedParameters } from "./parameter-choice.ts";
 
-/** What a request for a service chooses from the catalogue. */
+/** What a request for a service chooses from the catalog. */
 export interface CatalogChoice {
   readonly databaseType: string;
   readonly version?: string | undefined;
@@ -13,16 +13,16 @@ export interface CatalogChoice {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** The choice with the catalogue's defaults for what was left out. */
+/** The choice with the catalog's defaults for omitted fields. */
 export interface Chosen {
-  /** Undefined when it is none of the catalogue. */
+  /** Undefined when the catalog has no such engine. */
   readonly engine: EngineOffer | undefined;
   readonly version: string;
   readonly storageTier: string;
   readonly zone: string;
   /** In their canonical form. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** Every field that names what the catalogue has not; the choice can be had only without any. */
+  /** A fault for every field with a value outside of the catalog; without faults the choice can be created. */
   readonly faults: readonly FieldFault[];
 }
 

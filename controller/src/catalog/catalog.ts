@@ -1,10 +1,12 @@
-import type { InstanceKind } from "../compute/compute-provider.ts";
+import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 
-/** What an installation sells: data, not constants in code. An operator can replace it by a file of the same shape. */
+/**
+ * The offer of an installation: data, not constants in code. An operator can replace it by a file of the same shape.
+ */
 export interface CatalogData {
   readonly currency: string;
   readonly plans: readonly PlanData[];
-  /** The first is what a service gets that names none. */
+  /** The first is the default of a service. */
   readonly storageTiers: readonly StorageTierData[];
   readonly zones: readonly { readonly zone: string; readonly title: string }[];
   readonly limits: {
@@ -22,9 +24,9 @@ export interface PlanData {
   readonly vcpu: number;
   readonly memoryGb: number;
   /**
-   * Room of a machine's root, where machines have one of their own: the image (half a GB) and all that is written outside of
-   * the data disk. Logs, journal and samples are beside the root, which another image takes the place of, and are bounded
-   * whatever the plan (docs/operations.md).
+   * Room of a machine's root, where machines have one of their own: the image (half a GB) and all that is written
+   * outside of the data disk. Logs, journal and samples are beside the root, which another image takes the place of,
+   * and are bounded whatever the plan (docs/hosts.md).
    */
   readonly rootGb: number;
   /** What its machines are. */
@@ -63,7 +65,7 @@ export const defaultCatalog: CatalogData = {
 export const firstStorageTier = "maxiops";
 
 /**
- * The catalogue with these plans once more as virtual machines, each as `<plan>-vm`. Throws for one that it does not know.
+ * The catalog with these plans once more as virtual machines, each as `<plan>-vm`. Throws for an unknown plan.
  */
 export function withVirtualMachines(catalog: CatalogData, planNames: readonly string[]): CatalogData {
   const virtual = planNames.map((planName): PlanData => {
@@ -81,7 +83,7 @@ function asVirtualMachine(plan: PlanData): PlanData {
   return { ...plan, planName: `${plan.planName}-vm`, kind: "virtual_machine" };
 }
 
-/** The catalogue with these tiers alone; the first is a service's that names none. Throws for one that it does not know. */
+/** The catalog with these tiers alone; the first is the default of a service. Throws for an unknown tier. */
 export function catalogWith(catalog: CatalogData, tiers: readonly string[]): CatalogData {
   const storageTiers = tiers.map((name) => {
     const tier = catalog.storageTiers.find(({ storageTier }) => storageTier === name);
@@ -95,11 +97,11 @@ export function catalogWith(catalog: CatalogData, tiers: readonly string[]): Cat
 }
 
 /**
- * Throws when it has no such plan: callers check names when they are asked for. A service keeps its plan when virtual machines
- * are not offered any more.
+ * Throws when it has no such plan: callers check the names in requests. A service keeps its plan when virtual machines
+ * are no longer offered.
  */
 export function planOf({ plans }: CatalogData, planName: string): PlanData {
   const plan = [...plans, ...plans.map(asVirtualMachine)].find((candidate) => candidate.planName === planName);
-  if (plan === undefined) throw new Error(`the catalogue has no plan ${planName}`);
+  if (plan === undefined) throw new Error(`the catalog has no plan ${planName}`);
   return plan;
 }

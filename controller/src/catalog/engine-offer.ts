@@ -1,4 +1,5 @@
-import type { PlanSize } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import type { EngineBackups, EnginePooler } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 
 /** One engine as it is offered here: versions that can run, and how its parameters are checked. */
 export interface EngineOffer {
@@ -8,9 +9,13 @@ export interface EngineOffer {
   readonly defaultVersion: string;
   readonly versions: readonly { readonly version: string; readonly available: boolean; readonly reason?: string }[];
   readonly extensions: readonly string[];
+  /** Undefined for an engine without backups. */
+  readonly backups?: EngineBackups;
+  /** Undefined for an engine without a pooler. */
+  readonly pooler?: EnginePooler;
   /** The value in its canonical form, or why it is refused. */
   checkParameter(version: string, name: string, text: string): ParameterVerdict;
-  /** Every parameter of a version with what it is when nobody sets it; null where the plan decides. */
+  /** Every parameter of a version with its default; null where the plan decides. */
   parameters(version: string): readonly OfferedParameter[];
   /** Values that follow from the plan. */
   planDefaults(plan: PlanSize): Readonly<Record<string, string>>;

@@ -1,13 +1,13 @@
-import { checkParameter } from "@holdfast/common/engine-catalogue/check-parameter.ts";
-import { type EngineFacts, engineCatalogue, parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import type { Parameter } from "@holdfast/common/engine-catalogue/parameter.ts";
-import { planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
-import type { ImageFacts } from "../compute/compute-provider.ts";
+import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
+import { type EngineFacts, engineCatalog, parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
 
 /** Every engine that is known, with the versions that the provider can run now. */
 export function createEngineOffers(images: readonly ImageFacts[]): readonly EngineOffer[] {
-  return engineCatalogue.map((facts) => offerOf(facts, images));
+  return engineCatalog.map((facts) => offerOf(facts, images));
 }
 
 function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer {
@@ -23,6 +23,8 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
       return { version, available: false, reason: image?.reason ?? "no node image has it" };
     }),
     extensions: facts.extensions,
+    ...(facts.backups && { backups: facts.backups }),
+    ...(facts.pooler && { pooler: facts.pooler }),
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
     parameters: (version) => [...parametersOf(engine, version).values()].map(offered),
     planDefaults: (plan) => planParameters(engine, plan),

@@ -1,4 +1,4 @@
-/** The number in what an engine calls its version: `17.11` of `17.11 (Debian 17.11-0+deb13u1)`. */
+/** The number in an engine's version text: `17.11` of `17.11 (Debian 17.11-0+deb13u1)`. */
 export function versionNumber(text: string): string {
   return /^\d+(\.\d+)*/.exec(text)?.[0] ?? "";
 }

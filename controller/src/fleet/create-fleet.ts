@@ -1,32 +1,40 @@
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { status as Code } from "@grpc/grpc-js";
 import { TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { listenerNames } from "../listener/listener-names.ts";
-import { type MtlsListener, createMtlsListener } from "../listener/mtls-listener.ts";
-import { RpcFailure } from "../listener/rpc-status.ts";
-import { createRenewedIdentity } from "../pki/renewed-identity.ts";
-import { createControllerAddresses } from "../runtime/controller-addresses.ts";
+import { createBootClock } from "@holdfast/common/boot-clock.ts";
+import { listenerNames } from "@holdfast/mtls/listener-names.ts";
+import { type MtlsListener, createMtlsListener } from "@holdfast/mtls/mtls-listener.ts";
+import { peerOf } from "@holdfast/mtls/peer.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import { createControllerAddresses } from "#kernel/runtime/controller-addresses.ts";
 import { createMachineCertificates } from "./certificate/machine-certificates.ts";
 import { type FleetLimits, usualLimits } from "./fleet-limits.ts";
 import { addFleetRpcs } from "./fleet-rpcs.ts";
 import { createKeptStreams } from "./kept-streams.ts";
+import { NotAsked } from "./not-asked.ts";
 import { createPace } from "./payload/pace.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
+import { boundedProgress } from "./session/bounded-frames.ts";
 import { createObservations } from "./session/observations.ts";
 import { createPeerCalls, type PeerCalls } from "./session/peer-calls.ts";
 import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type Session, unreachable } from "./session/session.ts";
+import { createRevocation } from "./session/revocation.ts";
+import { createRights } from "./session/rights.ts";
+import { createSilenceElsewhere } from "./session/silence-elsewhere.ts";
 import { createSessions } from "./session/sessions.ts";
-import { createStanding } from "./session/standing.ts";
-import { createSurplus } from "./session/surplus.ts";
+import { createStreamLease } from "./session/stream-lease.ts";
+import { createRebalancer } from "./session/rebalancer.ts";
 import { createDurableTasks } from "./task/durable-tasks.ts";
 import { createQuickTasks } from "./task/quick-tasks.ts";
 import { createStoredMessages } from "./task/stored-messages.ts";
 import { createTaskDispatch, quickPrefix } from "./task/task-dispatch.ts";
-import { taskMessage } from "./task/task-message.ts";
+import { sentNow, taskMessage } from "./task/task-message.ts";
 import { createTaskResults } from "./task/task-results.ts";
 import { createTaskUpkeep } from "./task/task-upkeep.ts";
 
@@ -59,9 +67,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     identity,
     trustBundle,
     messageBytes,
+    callsAtOnce: (call) => limits.callsAtOnce[peerOf(call, installationId)?.identity.kind ?? "machine"],
+    connections: limits.connections,
+    strangerMs: limits.strangerMs,
     log,
   });
-  const standing = createStanding({
+  const streamLease = createStreamLease({
     membership,
     graceMs: limits.withoutLeaseMs,
     lookMs: limits.withoutLeaseMs / 4,
@@ -77,7 +88,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
     onEnd: (reason) => sessions.releaseAll(reason),
   });
-  const acting = () => standing.lease !== undefined;
+  const acting = () => streamLease.lease !== undefined;
   const controllers = createControllerAddresses(membership, () => sessions.greetAll());
   const peers = createPeerCalls({ installationId, identity, trustBundle, log });
   const certificates = createMachineCertificates({
@@ -105,6 +116,17 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       changed(machineId);
     },
   });
+  const bootMs = createBootClock();
+  const rights = createRights({
+    rules: deps.rightRules,
+    revision: () => store.revision(),
+    hasLease: acting,
+    bootMs,
+    onChange: changed,
+    log,
+  });
+  const revocation = createRevocation({ membership, peers, rights, bootMs });
+  const silence = createSilenceElsewhere({ membership, peers });
   const sessions = createSessions({
     controllerId,
     limits,
@@ -118,8 +140,9 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       check,
       admit,
       opened(session) {
+        rights.opened(session.machineId);
         dispatch.attach(session);
-        // The presence key was told a moment ago; who came too early for the stream comes again.
+        // The presence key was announced a moment ago; a reconcile that ran before the stream was open runs again.
         changed(session.machineId);
         certificates.used(session.peer).catch((error: unknown) => {
           log.warn("older certificate not ended", { machine: session.machineId, error: String(error) });
@@ -127,14 +150,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       },
       observation: (session, instance) => observations.report(session.machineId, instance, session.hello?.bootId ?? ""),
       progress(session, progress) {
-        results.progressed(progress);
-        dispatch.progress(session, progress);
+        const bounded = boundedProgress(progress);
+        if (!dispatch.progress(session, bounded)) return;
+        results.progressed(bounded);
         changed(session.machineId);
       },
       result: (session, result) => void dispatch.result(session, result),
       samples(session, batch) {
         if (deps.samples !== undefined) void acknowledgeSamples(deps.samples, session, batch);
       },
+      right: (session, request) => void rights.request(session, request),
       closed: (session) => presence.leave(session),
     },
   });
@@ -157,10 +182,10 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const quickTasks = createQuickTasks({ limits: limits.quickTasks, sessionOf });
   const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf, cut: sessions.cut });
 
-  const keptStreams = createKeptStreams({ sessions, presence, dispatch, lease: () => standing.lease, log });
+  const keptStreams = createKeptStreams({ sessions, presence, dispatch, lease: () => streamLease.lease, log });
 
   async function check(session: Session) {
-    const held = standing.lease;
+    const held = streamLease.lease;
     if (held === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
     const machine = await certificates.check(session.peer);
     session.checkedAt = machine.modRevision;
@@ -172,7 +197,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     const newest = await presence.enter(session, held);
     if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
     // The key went with that lease, or will.
-    if (standing.lease !== held) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
+    if (streamLease.lease !== held) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
   }
 
   const machineChanges = machines.subscribe((machineId) => {
@@ -195,14 +220,14 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     alsoSweep: () => presence.sweep((machineId) => sessions.get(machineId) !== undefined),
   });
 
-  const surplus = createSurplus({
+  const rebalancer = createRebalancer({
     membership,
     entries: presence.entries,
     sessions: sessions.values,
-    ...limits.surplus,
+    ...limits.rebalance,
   });
 
-  const { payloadBytes, payloadBytesPerSecond } = limits;
+  const { payloadBytes, payloadBytesPerSecond, heldPayloads } = limits;
   const pace = createPace(payloadBytesPerSecond, clock.monotonicMs);
   addFleetRpcs(listener, {
     installationId,
@@ -210,10 +235,17 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     certificates,
     payloads,
     payloadBytes,
+    heldPayloads,
     pace,
+    payloadRates: createTokenBuckets(limits.payloadStreams, clock.monotonicMs),
+    certificateRates: createTokenBuckets(limits.certificates, clock.monotonicMs),
+    enrollmentRates: createTokenBuckets(limits.failedEnrollments, clock.monotonicMs),
     sessions,
     quickTasks,
+    sessionOf,
     hasLease: acting,
+    rights,
+    urlGrants: deps.urlGrants,
     log,
   });
   for (const { definition, implementation } of deps.services ?? []) listener.addService(definition, implementation);
@@ -226,13 +258,15 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     port,
     advertise,
     async run(machineId, request, timeoutMs, signal) {
-      if (!acting()) throw unreachable("This controller has no lease.");
+      if (!acting()) throw new NotAsked("This controller has no lease. Ask again.");
       const id = `${quickPrefix}${randomUUID()}`;
-      const task = taskMessage(id, request, clock.now() + timeoutMs, TaskClass.QUICK);
+      const now = clock.now();
+      const task = sentNow(taskMessage(id, request, now + timeoutMs, TaskClass.QUICK), now);
       if (sessions.get(machineId) !== undefined) return quickTasks.run(machineId, task, timeoutMs, signal);
       const holder = presence.get(machineId)?.controllerId;
-      const address = holder === undefined || holder === controllerId ? undefined : controllers.of(holder);
-      if (address === undefined) throw unreachable("The machine's agent is not connected.");
+      if (holder === undefined || holder === controllerId) throw unreachable("The machine's agent is not connected.");
+      const address = controllers.of(holder);
+      if (address === undefined) throw new NotAsked("The controller that holds the machine's stream is not known.");
       return peers.run(address, machineId, task, timeoutMs, signal);
     },
     submit: (machineId, taskId, request, signal) => durable.submit(machineId, taskId, request, signal),
@@ -242,6 +276,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
     cancel: (taskId, signal) => durable.requestCancel(taskId, signal),
     session: (machineId) => presence.get(machineId),
+    heardRight: rights.heard,
+    silentElsewhere(machineId) {
+      const holder = presence.get(machineId)?.controllerId;
+      return holder === undefined ? undefined : silence.heard(holder, machineId);
+    },
+    revokeRight: (machineId, term, signal) => revocation.revoke(machineId, BigInt(term), signal),
     observation: (machineId) => observations.get(machineId),
     subscribe(onChange) {
       subscribers.add(onChange);
@@ -251,15 +291,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     get held() {
       return sessions.size;
     },
+    rightsAnswered: rights.answered,
     get controllers() {
       return controllers.all;
     },
     probeTransfer: (machineId, sizeBytes, signal) =>
       probeTransfer({ fleet, payloads, pace }, machineId, sizeBytes, signal),
     async close() {
-      surplus.close();
+      rebalancer.close();
       upkeep.close();
-      standing.close();
+      streamLease.close();
       sessions.releaseAll("the controller stops");
       machineChanges.close();
       authorityChanges.close();
@@ -267,7 +308,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       durable.close();
       await closeGently(listener);
       sessions.close();
-      for (const part of [peers, observations, presence, controllers, identity]) part.close();
+      for (const part of [revocation, silence, peers, observations, presence, controllers, identity]) part.close();
     },
   };
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Lease } from "../store/store.ts";
+import type { Lease } from "#kernel/store/store.ts";
 import type { Presence } from "./session/presence.ts";
 import type { Session } from "./session/session.ts";
 import type { Sessions } from "./session/sessions.ts";

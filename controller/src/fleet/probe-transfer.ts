@@ -20,7 +20,7 @@ export async function probeTransfer(
   signal?: AbortSignal,
 ): Promise<{ durationMs: number; sha256: string }> {
   const startedMs = performance.now();
-  const sent = await payloads.write(machineId, paced(randomBlocks(sizeBytes), pace, signal), signal);
+  const sent = await payloads.write(machineId, paced(randomBlocks(sizeBytes), machineId, pace, signal), signal);
   const written = [sent.id];
   try {
     const payload = create(PayloadRefSchema, { id: sent.id, sizeBytes: BigInt(sent.sizeBytes), sha256: sent.sha256 });
@@ -38,7 +38,7 @@ export async function probeTransfer(
     written.push(copy.id);
     const back = await payloads.read(machineId, copy.id, signal);
     if (back === undefined) throw new Error("the payload that came back is not in the object store");
-    const sha256 = await hashOf(paced(back, pace, signal));
+    const sha256 = await hashOf(paced(back, machineId, pace, signal));
     if (sha256 !== sent.sha256) throw new Error("the payload came back changed");
     return { durationMs: Math.round(performance.now() - startedMs), sha256 };
   } finally {
@@ -52,11 +52,12 @@ async function* randomBlocks(sizeBytes: number): AsyncIterable<Uint8Array> {
 
 async function* paced(
   blocks: AsyncIterable<Uint8Array>,
+  machineId: string,
   pace: Pace,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Uint8Array> {
   for await (const block of blocks) {
-    await pace.pass(block.byteLength, signal);
+    await pace.pass(machineId, block.byteLength, signal);
     yield block;
   }
 }

@@ -2,15 +2,17 @@ import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { MachineObject } from "../machine/machine.ts";
-import type { InstallationAuthority } from "../pki/create-authority.ts";
-import type { Membership } from "../runtime/membership.ts";
-import type { Sealer } from "../secrets/sealer.ts";
-import type { Collection } from "../store/collection.ts";
-import type { Store } from "../store/store.ts";
+import type { MachineObject } from "./machine/machine.ts";
+import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
+import type { Membership } from "#kernel/runtime/membership.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Store } from "#kernel/store/store.ts";
 import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
+import type { ObjectUrlGrants } from "./object-urls.ts";
 import type { PayloadStore } from "./payload/payload-store.ts";
+import type { RightRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskObject } from "./task/task-object.ts";
@@ -39,6 +41,10 @@ export interface FleetDeps {
   readonly storeMayBeBehind?: () => boolean;
   /** Takes what machines were like; without it they keep their samples. */
   readonly samples?: SampleSink;
+  /** Lets machines at the object store; without it they are told that there is none. */
+  readonly urlGrants?: ObjectUrlGrants;
+  /** Decides which machine may be a primary; without it no machine gets a right. */
+  readonly rightRules?: RightRules;
   /** Other services on the same listener, such as the zone's. */
   readonly services?: readonly { definition: ServiceDefinition; implementation: UntypedServiceImplementation }[];
 }
@@ -51,6 +57,8 @@ export interface RunningFleet extends Fleet {
   sessions(): IterableIterator<[machineId: string, facts: SessionFacts]>;
   /** Streams held here. */
   readonly held: number;
+  /** Requests for the right to be a primary since the start, by how they were answered. */
+  rightsAnswered(): Iterable<readonly [answer: string, count: number]>;
   /** host:port of every controller's listener. */
   readonly controllers: readonly string[];
   probeTransfer(

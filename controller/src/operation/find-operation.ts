@@ -1,10 +1,10 @@
-import type { Collection } from "../store/collection.ts";
-import type { Stored } from "../store/resource.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
 import type { OperationObject } from "./operation.ts";
 
 /**
- * The operation that an object names. The two are written together and come to memory by two watches, so one that memory
- * does not have yet is asked of the store: taking it for none would let another one begin and leave it without an end.
+ * The operation that an object names. The two are written together and reach memory by two watches, so an operation
+ * that memory lacks is read from the store: a missing one would let another begin, and the first would never end.
  */
 export async function findOperation(
   operations: Collection<OperationObject>,

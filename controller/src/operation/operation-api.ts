@@ -1,15 +1,15 @@
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import { mayTouch, organizationOf } from "../access/caller.ts";
-import type { Cursors } from "../page/cursor.ts";
-import type { Collection } from "../store/collection.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import { operationMessage } from "./operation-message.ts";
-import type { OperationObject } from "./operation.ts";
+import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
 
 export interface OperationApiDeps {
   readonly operations: Collection<OperationObject>;
-  /** Throws SERVICE_NOT_FOUND for what is not a service of the caller. */
+  /** Throws SERVICE_NOT_FOUND unless the service is the caller's. */
   readonly access: { require(serviceId: string, call: Call): unknown };
   readonly cursors: Cursors;
 }
@@ -21,7 +21,7 @@ export function createOperationApi({ operations, access, cursors }: OperationApi
       const operation = operations.get(id)?.object;
       const isTheirs =
         operation?.metadata.organizationId === organizationOf(call) &&
-        mayTouch(call, "managed-service", operation.spec.serviceId);
+        mayTouch(call, operation.spec.subject.kind, operation.spec.subject.id);
       if (operation === undefined || !isTheirs) {
         throw new HoldfastError("OPERATION_NOT_FOUND", "There is no such operation in the organization.");
       }
@@ -32,13 +32,11 @@ export function createOperationApi({ operations, access, cursors }: OperationApi
       const { serviceId } = request;
       access.require(serviceId, call);
       const page = cursors.open(call, "operations", serviceId, request);
-      const newest = [...operations.values()]
+      const newest = operations
+        .by(operationSubject, subjectKey({ kind: "managed-service", id: serviceId }))
         .map(({ object }) => object)
-        .filter(
-          ({ metadata, spec }) =>
-            spec.serviceId === serviceId && (page.after === undefined || metadata.id < page.after),
-        )
-        .sort((a, b) => (a.metadata.id < b.metadata.id ? 1 : -1));
+        .filter(({ metadata }) => page.after === undefined || metadata.id < page.after)
+        .toReversed();
       const items = newest.slice(0, page.limit);
       const next = newest.length > items.length ? items.at(-1)?.metadata.id : undefined;
       return { operations: items.map(operationMessage), ...page.next(next) };

@@ -7,8 +7,8 @@ import {
   OperationSchema,
   OperationStatus,
 } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
-import type { DataSnapshot } from "../machine/data-snapshot.ts";
-import type { OperationObject } from "./operation.ts";
+import type { DataSnapshot } from "./data-snapshot.ts";
+import { type OperationObject, replacementOutcomeOf } from "./operation.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const statuses: Record<OperationObject["status"]["state"], OperationStatus> = {
@@ -27,10 +27,12 @@ const snapshotStates: Record<DataSnapshot["outcome"], DataSnapshotState> = {
 };
 
 /** The operation as users see it. */
-export function operationMessage({ metadata, spec, status }: OperationObject): Operation {
+export function operationMessage(operation: OperationObject): Operation {
+  const { metadata, spec, status } = operation;
+  const snapshot = replacementOutcomeOf(operation)?.snapshot;
   return create(OperationSchema, {
     id: metadata.id,
-    serviceId: spec.serviceId,
+    serviceId: spec.subject.kind === "managed-service" ? spec.subject.id : "",
     type: spec.type,
     status: statuses[status.state],
     progressPct: status.progressPct,
@@ -40,7 +42,7 @@ export function operationMessage({ metadata, spec, status }: OperationObject): O
     ...(status.deadline === null ? {} : { deadline: timestampFromMs(status.deadline) }),
     ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
     ...(status.error === null ? {} : { error: status.error }),
-    ...(status.snapshot === undefined ? {} : { snapshot: snapshotMessage(status.snapshot) }),
+    ...(snapshot === undefined ? {} : { snapshot: snapshotMessage(snapshot) }),
   });
 }
 

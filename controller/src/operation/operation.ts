@@ -1,34 +1,64 @@
+import { defineKind } from "#kernel/store/kind.ts";
+import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
-import type { DataSnapshot } from "../machine/data-snapshot.ts";
-import { newMetadata, type Resource } from "../store/resource.ts";
+import type { DetailedType, OperationDetails, ReplacementOutcome, WorkOf } from "./operation-details.ts";
 
 /** What is being done. */
-export type OperationType =
+export type OperationType = ServiceOperationType | EngineOperationType | BackupOperationType;
+
+/** Of a service: one of them is in progress at a time. Each has a row in services/service/procedure/procedures.ts. */
+export type ServiceOperationType =
   | "create"
   | "start"
   | "stop"
   | "restart"
   | "configure"
   | "maintenance"
-  | "delete"
-  | EngineOperationType;
+  | "upgrade"
+  | "add_node"
+  | "remove_node"
+  | "move_node"
+  | "failover"
+  | "resize"
+  | "expand"
+  | "delete";
 
-/** Of what is inside an engine: these do not hold their service. */
+/** Operations inside an engine: these do not hold their service. */
 export type EngineOperationType =
   | "create_user"
   | "reset_password"
   | "delete_user"
   | "create_database"
   | "delete_database";
+/** Of a service's backups: these do not hold their service either. */
+export type BackupOperationType = "backup" | "verify_backup" | "drill";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
+export const operationKind = defineKind<OperationObject>("operation", {
+  parse: parseOperation,
+  indexes: [operationSubject],
+});
+
+/** Index: the operations of one subject, by `subjectKey`. */
+export function operationSubject({ spec }: OperationObject): string {
+  return subjectKey(spec.subject);
+}
+
+export function subjectKey({ kind, id }: Subject): string {
+  return `${kind}/${id}`;
+}
+
+/** The object that an operation is of: the name of its kind, and its id. */
+export interface Subject {
+  readonly kind: string;
+  readonly id: string;
+}
+
 export interface OperationSpec {
-  readonly serviceId: string;
+  readonly subject: Subject;
   readonly type: OperationType;
-  /** Instance generation that ends it when the machines are held to it. */
-  readonly instanceGeneration: number;
-  /** Of a maintenance operation only. */
-  readonly maintenance?: MaintenanceWork;
+  /** The work of its type; read by `workOf`. */
+  readonly work?: OperationDetails[DetailedType]["work"];
 }
 
 export interface OperationStatus {
@@ -37,39 +67,36 @@ export interface OperationStatus {
   readonly progressPct: number;
   readonly startedAt: number | null;
   /**
-   * When it counts as stuck; each progress moves it on. Null when it is over, while it waits for an operator, and for a while
-   * after the clock jumped.
+   * When it counts as stuck; each progress postpones it. Null when it is over, while it waits for an operator, and for
+   * a while after the clock jumped.
    */
   readonly deadline: number | null;
   readonly finishedAt: number | null;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** What progress is measured by: a new text is progress. */
+  /** A measure of progress: a new text is progress. */
   readonly mark: string;
-  /** Why the image or kernel that was tried is being taken back; absent as long as it is not. */
-  readonly takenBack?: { readonly code: string; readonly message: string };
-  /** Why the data stay as they are though that image is taken back; absent when they go back with it. */
-  readonly dataStay?: string;
-  /** Of the data as they were before another image; absent until that is known. */
-  readonly snapshot?: DataSnapshot;
+  /** Why its change is being rolled back; absent while it is not. */
+  readonly rollback?: { readonly code: string; readonly message: string };
+  /** The outcome of its type's work so far; read by `outcomeOf`. */
+  readonly outcome?: OperationDetails[DetailedType]["outcome"];
 }
 
 /** No progress for so long means stuck (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
 
 /** An operation that has not begun. */
-export function newOperation(args: {
+export function newOperation<T extends OperationType>(args: {
   id: string;
-  serviceId: string;
+  subject: Subject;
   organizationId: string;
-  type: OperationType;
-  instanceGeneration: number;
+  type: T;
   now: number;
-  maintenance?: MaintenanceWork;
+  work?: WorkOf<T>;
 }): OperationObject {
-  const { id, serviceId, organizationId, type, instanceGeneration, now, maintenance } = args;
+  const { id, subject, organizationId, type, now, work } = args;
   return {
     metadata: newMetadata(id, now, { name: type, organizationId }),
-    spec: { serviceId, type, instanceGeneration, ...(maintenance && { maintenance }) },
+    spec: { subject, type, ...(work && { work }) },
     status: {
       state: "pending",
       step: null,
@@ -83,7 +110,26 @@ export function newOperation(args: {
   };
 }
 
-/** Moves an operation on. Progress never goes back, and only a new mark extends the deadline; one that `waits` has none. */
+/** The work of an operation of this type; undefined for an operation of another type. */
+export function workOf<T extends DetailedType>(
+  { spec }: OperationObject,
+  type: T,
+): OperationDetails[T]["work"] | undefined {
+  return spec.type === type ? (spec.work as OperationDetails[T]["work"] | undefined) : undefined;
+}
+
+/** The outcome so far of an operation of this type; undefined for an operation of another type. */
+export function outcomeOf<T extends DetailedType>(
+  { spec, status }: OperationObject,
+  type: T,
+): OperationDetails[T]["outcome"] | undefined {
+  return spec.type === type ? status.outcome : undefined;
+}
+
+/**
+ * Advances an operation. Progress never decreases, and only a new mark extends the deadline; with `waits` there is no
+ * deadline.
+ */
 export function progressed(
   operation: OperationObject,
   progress: { step: string | null; progressPct: number; mark: string; waits?: true },
@@ -128,39 +174,100 @@ export function failed(
   return touched(operation, now, { ...operation.status, state: "failed", error, finishedAt: now, deadline: null });
 }
 
+/** The operation, whose change is rolled back for this reason. */
+export function rollingBack(
+  operation: OperationObject,
+  rollback: { readonly code: string; readonly message: string },
+  now: number,
+): OperationObject {
+  return { ...operation, status: { ...operation.status, rollback, deadline: now + stuckAfterMs } };
+}
+
+/**
+ * The error of an operation whose change was rolled back; undefined for others. `state`: a sentence on the present
+ * state.
+ */
+export function rolledBackError(
+  { status: { rollback } }: OperationObject,
+  state: string,
+): { code: string; message: string } | undefined {
+  return rollback && { code: `rolled_back_${rollback.code}`, message: `${rollback.message} ${state}` };
+}
+
 /** The operation, given up for another one. */
 export function cancelled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
 }
 
-/** Why an operation counts as stuck, or undefined while it moves. */
+/** Advice to users about a stuck operation, where it is not to restart the service. */
+const adviceWhenStuck: Partial<Record<OperationType, string>> = {
+  delete: "The deletion goes on by itself as soon as it can.",
+};
+
+/** Why an operation counts as stuck; undefined while it progresses. `runs`: whether its service runs. */
 export function stuckFault(
   operation: OperationObject | undefined,
   now: number,
+  { runs = false }: { readonly runs?: boolean } = {},
 ): { code: string; message: string } | undefined {
   const deadline = operation?.status.deadline;
-  if (deadline == null || deadline >= now) return undefined;
-  const step = operation?.status.step ?? "the beginning";
-  return {
-    code: "stuck",
-    message: `No progress for 10 minutes at ${step}. ${
-      operation?.spec.type === "delete"
-        ? "The deletion goes on by itself as soon as it can."
-        : "Start the service to try again, or delete it."
-    }`,
-  };
+  if (operation === undefined || deadline == null || deadline >= now) return undefined;
+  const step = operation.status.step ?? "the beginning";
+  const otherwise = runs
+    ? "The service runs; its nodes' statuses and its health tell what is missing."
+    : "Start the service to try again, or delete it.";
+  const advice = adviceWhenStuck[operation.spec.type] ?? otherwise;
+  return { code: "stuck", message: `No progress for 10 minutes at ${step}. ${advice}` };
 }
 
-/** The image, and the kernel, that it puts under its service's data, as long as it is at it; undefined for every other operation. */
+/**
+ * The image and kernel that an unfinished operation puts under its service's data; undefined for every other operation.
+ */
 export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
   if (operation === undefined || isOver(operation)) return undefined;
-  const { image = null, guestKernel = null } = operation.spec.maintenance ?? {};
-  return image === null && guestKernel === null ? undefined : { image, guestKernel };
+  const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
+  const version = workOf(operation, "upgrade")?.version;
+  return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };
+}
+
+/**
+ * The work of an operation that may replace the image under its service's data; undefined for every other operation.
+ */
+export function maintenanceWorkOf(operation: OperationObject): MaintenanceWork | undefined {
+  return workOf(operation, "maintenance") ?? workOf(operation, "upgrade");
+}
+
+/** What came of such an operation so far. */
+export function replacementOutcomeOf(operation: OperationObject): ReplacementOutcome | undefined {
+  return outcomeOf(operation, "maintenance") ?? outcomeOf(operation, "upgrade");
 }
 
 /** Has it ended, in whatever way? */
 export function isOver(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
+}
+
+/** An operation as older versions wrote it: of a service, with fields of its own for a change of images. */
+interface OlderOperation {
+  readonly spec: { readonly serviceId?: string; readonly maintenance?: OperationSpec["work"] };
+  readonly status: NonNullable<OperationStatus["outcome"]> & { readonly takenBack?: OperationStatus["rollback"] };
+}
+
+/** Reads a stored operation, also in the older form. */
+function parseOperation(text: string): OperationObject {
+  const { spec, status, ...rest }: OperationObject & OlderOperation = JSON.parse(text);
+  const { serviceId, maintenance: work, ...asked } = spec;
+  const { dataStay, snapshot, takenBack: rollback, ...reached } = status;
+  const outcome = { ...(dataStay !== undefined && { dataStay }), ...(snapshot && { snapshot }) };
+  return {
+    ...rest,
+    spec: {
+      ...(serviceId !== undefined && { subject: { kind: "managed-service", id: serviceId } }),
+      ...asked,
+      ...(work && { work }),
+    },
+    status: { ...reached, ...(rollback && { rollback }), ...(Object.keys(outcome).length > 0 && { outcome }) },
+  };
 }
 
 function touched(operation: OperationObject, now: number, status: OperationStatus): OperationObject {

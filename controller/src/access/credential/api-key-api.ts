@@ -10,8 +10,8 @@ import {
   type CreatedApiKey,
   CreatedApiKeySchema,
 } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
-import { newMetadata, nextMetadata, type Stored } from "../../store/resource.ts";
-import { retryConflict } from "../../store/retry-conflict.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
   actorOf,
@@ -22,8 +22,7 @@ import {
   requireScopes,
   requireUnlimited,
 } from "../caller.ts";
-import { checkScopes } from "../grant.ts";
-import { type ApiKey, hashPurposes } from "./credential.ts";
+import { type ApiKey, apiKeyKind, hashPurposes } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 
 /** The id and secret of a new key. */
@@ -62,7 +61,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
     createApiKey: ({ name, scopes, expiresAt }, call) =>
       retryConflict(call.signal, async () => {
         const organizationId = organizationOf(call);
-        checkScopes(scopes);
+        deps.rights.check(scopes);
         const end = expiryOf(expiresAt && timestampMs(expiresAt), call);
         requireUnlimited(call);
         requireScopes(call, scopes);
@@ -79,7 +78,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
           status: {},
         };
         const unit = deps.begin();
-        unit.create("api-key", key);
+        unit.create(apiKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
         unit.audit(auditOf(call, "api-key.create", "api-key", id));
         const made = createdMessage(key, secret);
@@ -99,7 +98,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
       retryConflict(call.signal, async () => {
         const key = require(id, call);
         const unit = deps.begin();
-        unit.remove("api-key", key);
+        unit.remove(apiKeyKind, key);
         unit.audit(auditOf(call, "api-key.delete", "api-key", id));
         await commitAndSee(call, unit, [apiKeys]);
         return create(EmptySchema);
@@ -110,7 +109,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         requireUnlimited(call);
-        // Whoever gets the secret has all that the key may do, for as long as it may.
+        // The caller gets the new secret, and with it the key's scopes until the key's end.
         requireScopes(call, spec.scopes);
         const own = principalOf(call).expiresAt ?? null;
         if (own !== null && (spec.expiresAt === null || spec.expiresAt > own) && principalOf(call).id !== id)
@@ -130,7 +129,7 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
           },
         };
         const unit = deps.begin();
-        unit.update("api-key", before, after);
+        unit.update(apiKeyKind, before, after);
         unit.audit(auditOf(call, "api-key.rotate", "api-key", id));
         const made = createdMessage(after, secret);
         unit.answer(call, made);

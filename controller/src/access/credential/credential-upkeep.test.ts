@@ -1,8 +1,8 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestStore, type TestStore } from "../../../../test/support/test-store.ts";
-import { keyOf, type Kind, prefixOf } from "../../store/resource.ts";
-import type { Store } from "../../store/store.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { keyOf, prefixOf } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
 import { sweepCredentials } from "./credential-upkeep.ts";
 import { createLastUse } from "./last-use.ts";
 
@@ -20,15 +20,17 @@ beforeAll(async () => {
 });
 afterAll(() => kept?.close());
 
-async function put(kind: Kind, id: string, spec: object): Promise<void> {
+async function put(kind: string, id: string, spec: object): Promise<void> {
   const metadata = { id, name: id, organizationId: "org", generation: 1, createdAt: 0, updatedAt: 0 };
   const value = JSON.stringify({ metadata, spec, status: {} });
-  await store.commit({ conditions: [], puts: [{ key: keyOf(kind, id), value }], deletes: [] });
+  await store.commit({ conditions: [], puts: [{ key: keyOf({ name: kind }, id), value }], deletes: [] });
 }
 
 const seen = async () => collections.reached(await store.revision(), 60_000);
-const idsOf = async (kind: Kind) =>
-  (await store.list(prefixOf(kind), { limit: 500 })).values.map(({ key }) => key.slice(prefixOf(kind).length));
+const idsOf = async (kind: string) =>
+  (await store.list(prefixOf({ name: kind }), { limit: 500 })).values.map(({ key }) =>
+    key.slice(prefixOf({ name: kind }).length),
+  );
 
 test("a token stays for a day after its end, one without an end stays, and notes of use go with what they are of", async () => {
   await put("token", "endless", { expiresAt: null });

@@ -1,9 +1,9 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { Collection } from "../../store/collection.ts";
-import { keyOf, newMetadata } from "../../store/resource.ts";
-import type { Store } from "../../store/store.ts";
-import type { CredentialUse } from "./credential.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, newMetadata } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { type CredentialUse, credentialUseKind } from "./credential.ts";
 
 export interface Use {
   readonly at: number;
@@ -23,7 +23,7 @@ const batch = 100;
 export function createLastUse(deps: {
   readonly store: Store;
   readonly uses: Collection<CredentialUse>;
-  /** Is the credential still there? What is gone is not written any more. */
+  /** Is the credential still there? The use of a deleted one is not written. */
   readonly exists: (id: string) => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,7 +38,7 @@ export function createLastUse(deps: {
       const puts = due.slice(from, from + batch).map(([id, { at, source, organizationId }]) => {
         const metadata = newMetadata(id, at, { organizationId });
         const use: CredentialUse = { metadata, spec: { at, source }, status: {} };
-        return { key: keyOf("credential-use", id), value: JSON.stringify(use) };
+        return { key: keyOf(credentialUseKind, id), value: JSON.stringify(use) };
       });
       await store.commit({ conditions: [], puts, deletes: [] });
     }

@@ -15,8 +15,8 @@ import {
   TokenSchema,
   TokenService,
 } from "@holdfast/proto/holdfast/v1/token_pb.ts";
-import { retryConflict } from "../../store/retry-conflict.ts";
-import { newMetadata } from "../../store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import {
   actorOf,
@@ -28,8 +28,7 @@ import {
   requireScopes,
   requireUnlimited,
 } from "../caller.ts";
-import { checkScopes } from "../grant.ts";
-import { hashPurposes, type Maker, type Token } from "./credential.ts";
+import { hashPurposes, type Maker, type Token, tokenKind } from "./credential.ts";
 import type { Use } from "./last-use.ts";
 import { newTokenText } from "./token-text.ts";
 
@@ -40,14 +39,16 @@ export function createTokenApi(
   deps: AccessApiDeps,
   exists: (resource: ResourceName, call: Call) => boolean,
 ): ServedService {
-  const { organizations, tokens, lastUse, sealer, cursors, clock } = deps;
+  const { organizations, memberships, tokens, lastUse, sealer, cursors, clock } = deps;
 
   function makerOf(call: Call): Maker {
     const { kind, id } = principalOf(call);
     const parent = kind === "token" ? tokens.get(id)?.object.spec.maker : undefined;
     const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
     if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "Tokens of tokens of tokens end here.");
-    return { kind, id, actor: actorOf(call), depth };
+    const membership = kind === "user" ? memberships.get(organizationOf(call), id)?.object : undefined;
+    const memberSince = membership && { memberSince: membership.metadata.createdAt };
+    return { kind, id, actor: actorOf(call), ...memberSince, depth };
   }
 
   /** Limits are of services yet, so a limited token gets scopes of services alone. */
@@ -72,7 +73,7 @@ export function createTokenApi(
     createToken: ({ scopes, ttlSeconds, resources }, call) =>
       retryConflict(call.signal, async () => {
         const organizationId = organizationOf(call);
-        checkScopes(scopes);
+        deps.rights.check(scopes);
         checkResources(resources, scopes, call);
         if (principalOf(call).kind !== "user") requireScope(call, "keys:write");
         requireUnlimited(call);
@@ -94,7 +95,7 @@ export function createTokenApi(
           status: {},
         };
         const unit = deps.begin();
-        unit.create("token", token);
+        unit.create(tokenKind, token);
         await deps.quotas.claim(unit, organizationId, { tokens: 1 });
         unit.audit(auditOf(call, "token.create", "token", id));
         const made = create(CreatedTokenSchema, { ...commonOf(token), token: text });
@@ -117,7 +118,7 @@ export function createTokenApi(
           throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such token in the organization.");
         if (!isOwn(token.object, principalOf(call))) requireScope(call, "keys:write");
         const unit = deps.begin();
-        unit.remove("token", token);
+        unit.remove(tokenKind, token);
         unit.audit(auditOf(call, "token.delete", "token", id));
         await commitAndSee(call, unit, [tokens]);
         return create(EmptySchema);

@@ -1,38 +1,28 @@
-import type { Resource, Stored } from "../../store/resource.ts";
-import type { UnitOfWork } from "../../store/unit-of-work.ts";
+import type { Resource, Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { defineKind } from "#kernel/store/kind.ts";
 
 export type Organization = Resource<OrganizationSpec, Readonly<Record<string, never>>>;
 
-export interface OrganizationSpec {
-  /** What differs from the default. */
-  readonly quota: Partial<Quota>;
+export const organizationKind = defineKind<Organization>("organization", { indexes: [makerOfOrganization] });
+
+/** Index: the organizations that one person made. */
+export function makerOfOrganization({ spec }: Organization): string | undefined {
+  return spec.maker;
 }
 
-/** How much of each an organization may have. */
-export type Quota = Readonly<Record<QuotaName, number>>;
-
-export const quotaNames = ["services", "storageGb", "members", "apiKeys", "tokens", "webhooks"] as const;
-export type QuotaName = (typeof quotaNames)[number];
-
-const defaultQuota: Quota = {
-  services: 100,
-  storageGb: 102_400,
-  members: 200,
-  apiKeys: 200,
-  tokens: 1_000,
-  webhooks: 20,
-};
-
-/** What an operator set, over the defaults. */
-export function quotaOf({ spec }: Organization): Quota {
-  return { ...defaultQuota, ...spec.quota };
+export interface OrganizationSpec {
+  /** Limits that an operator set, by the name of the quota; of the others the default holds. */
+  readonly quota: Readonly<Partial<Record<string, number>>>;
+  /** The person who made it: all organizations of one person share the quota of one. Absent for an operator's. */
+  readonly maker?: string;
 }
 
 /**
- * Writes the organization again as it was read: two who count what it has and add to it at once collide, and the second
- * counts again.
+ * Writes the organization again as it was read: two callers that count its objects and add one at once collide, and the
+ * second counts again.
  */
 export function touch(unit: UnitOfWork, organization: Stored<Organization>, now: number): void {
   const { object } = organization;
-  unit.update("organization", organization, { ...object, metadata: { ...object.metadata, updatedAt: now } });
+  unit.update(organizationKind, organization, { ...object, metadata: { ...object.metadata, updatedAt: now } });
 }

@@ -1,83 +1,93 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Collection } from "../../store/collection.ts";
-import type { UnitOfWork } from "../../store/unit-of-work.ts";
-import type { AccessObjects } from "../access-objects.ts";
-import { type Quota, type QuotaName, quotaNames, quotaOf, touch } from "./organization.ts";
+import type { CollectionSet, OpenKind } from "#kernel/store/collection-set.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
+import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
+import type { Resource } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { makerOfOrganization, type Organization, organizationKind, touch } from "./organization.ts";
 
-/** The only way to more of what an organization may have so many of. */
+/** Amounts by the name of their quota. */
+export type Amounts = Readonly<Record<string, number>>;
+
+/** Counts an organization's objects against its quotas, as their kinds declare them; every addition goes through it. */
 export interface Quotas {
-  /** What it has, as this replica sees it. */
-  usage(organizationId: string): Quota;
+  names(): readonly string[];
+  /** Its usage, as this replica sees it. */
+  usage(organizationId: string): Amounts;
+  /** Its limits: those that an operator set, over the defaults. */
+  limits(organization: Organization): Amounts;
   /**
-   * Throws QUOTA_EXCEEDED or WEBHOOK_LIMIT_REACHED with the figures when this much more is too much. Otherwise the unit of
-   * work commits only if nobody else has claimed or changed anything of the organization meanwhile: a Conflict counts again.
+   * Throws QUOTA_EXCEEDED, or the quota's own error, with the figures when this much more is too much. Otherwise the
+   * unit of work commits only if no other writer has claimed or changed anything of the organization meanwhile: after a
+   * Conflict the caller counts again.
    */
-  claim(unit: UnitOfWork, organizationId: string, asked: Partial<Quota>): Promise<void>;
+  claim(unit: UnitOfWork, organizationId: string, asked: Amounts): Promise<void>;
 }
 
-/** As the API spells them. */
-export const quotaFields = {
-  services: "services",
-  storageGb: "storage_gb",
-  members: "members",
-  apiKeys: "api_keys",
-  tokens: "tokens",
-  webhooks: "webhooks",
-} as const satisfies Record<QuotaName, string>;
+interface Row {
+  readonly quota: Quota<Resource<unknown, unknown>>;
+  readonly collection: OpenKind["collection"];
+}
 
-/** For people. */
-const words: Readonly<Record<QuotaName, string>> = {
-  ...quotaFields,
-  storageGb: "GB of storage",
-  apiKeys: "API keys",
-};
+export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: Clock): Quotas {
+  const organizations = kinds.open(organizationKind);
 
-export function createQuotas(
-  deps: Pick<AccessObjects, "organizations" | "services" | "memberships" | "apiKeys" | "tokens" | "webhooks">,
-  clock: Clock,
-): Quotas {
-  const { organizations, services, memberships, apiKeys, tokens, webhooks } = deps;
-  const holders = { services, storageGb: services, members: memberships, apiKeys, tokens, webhooks };
+  /** Groups above open their kinds later. */
+  function rows(): Row[] {
+    return kinds
+      .all()
+      .flatMap(({ kind, collection }) =>
+        kind.quotas.flatMap((quota) => (quota.ownerOf === undefined ? [{ quota, collection }] : [])),
+      );
+  }
 
-  function usage(organizationId: string): Quota {
-    const theirs = ofOrganization(services, organizationId);
-    return {
-      services: theirs.length,
-      storageGb: theirs.reduce((sum, { spec }) => sum + spec.storageSizeGb, 0),
-      members: ofOrganization(memberships, organizationId).length,
-      apiKeys: ofOrganization(apiKeys, organizationId).length,
-      tokens: ofOrganization(tokens, organizationId).length,
-      webhooks: ofOrganization(webhooks, organizationId).length,
-    };
+  function takenBy(organizationId: string, { quota, collection }: Row): number {
+    return usedOf(quota, ofOrganization(collection, organizationId));
+  }
+
+  function limitOf({ quota }: Row, { spec }: Organization): number {
+    return spec.quota[quota.name] ?? quota.limit;
+  }
+
+  const amounts = (amountOf: (row: Row) => number): Amounts =>
+    Object.fromEntries(rows().map((row) => [row.quota.name, amountOf(row)]));
+
+  /**
+   * Organizations of one maker share the default limits of one, plus the additions that operators gave each of them.
+   */
+  function requireShared({ spec: { maker } }: Organization, row: Row, asked: number): void {
+    if (maker === undefined || row.quota.isEachs === true) return;
+    const theirs = organizations.by(makerOfOrganization, maker).map(({ object }) => object);
+    if (theirs.length < 2) return;
+    const more = theirs.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
+    const limit = more.reduce((sum, each) => sum + each, row.quota.limit);
+    const used = theirs.reduce((sum, { metadata }) => sum + takenBy(metadata.id, row), 0);
+    requireAmount(row.quota, { used, asked, limit }, "All organizations of the person who made this one have");
   }
 
   return {
-    usage,
+    names: () => rows().map(({ quota }) => quota.name),
+    usage: (organizationId) => amounts((row) => takenBy(organizationId, row)),
+    limits: (organization) => amounts((row) => limitOf(row, organization)),
     async claim(unit, organizationId, asked) {
       const organization = organizations.get(organizationId);
       if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
-      // Whoever claimed last touched the organization: what it claimed must be counted.
-      const names = quotaNames.filter((name) => (asked[name] ?? 0) > 0);
-      await Promise.all(names.map((name) => holders[name].reached(organization.modRevision, 1_000)));
-      const limits = quotaOf(organization.object);
-      const has = usage(organizationId);
-      for (const name of names) requireRoom(name, has[name], asked[name] ?? 0, limits[name]);
+      const known = rows();
+      const claimed = Object.entries(asked).flatMap(([name, amount]) => {
+        const row = known.find(({ quota }) => quota.name === name);
+        if (row === undefined) throw new Error(`no kind declares the quota ${name}`);
+        return amount > 0 ? [{ row, amount }] : [];
+      });
+      // Each claim writes the organization, so objects up to its revision include all that was claimed before.
+      await Promise.all(claimed.map(({ row }) => row.collection.reached(organization.modRevision, 1_000)));
+      for (const { row, amount } of claimed) {
+        const used = takenBy(organizationId, row);
+        const limit = limitOf(row, organization.object);
+        requireAmount(row.quota, { used, asked: amount, limit }, "The organization has");
+      }
+      for (const { row, amount } of claimed) requireShared(organization.object, row, amount);
       touch(unit, organization, clock.now());
     },
   };
-}
-
-function requireRoom(name: QuotaName, used: number, asked: number, limit: number): void {
-  if (used + asked <= limit) return;
-  const key = name === "webhooks" ? "WEBHOOK_LIMIT_REACHED" : "QUOTA_EXCEEDED";
-  throw new HoldfastError(key, `The organization has ${used} of ${limit} ${words[name]}; ${asked} more is too many.`, {
-    members: { quota: quotaFields[name], used, asked, limit },
-  });
-}
-
-function ofOrganization<R>(collection: Collection<R>, organizationId: string): R[] {
-  const all = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId };
-  const { items } = collection.page(() => true, all, { maxScanned: Number.POSITIVE_INFINITY });
-  return items.map(({ object }) => object);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Sealer } from "../../secrets/sealer.ts";
-import type { Collection } from "../../store/collection.ts";
-import type { Stored } from "../../store/resource.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
 import { hashPurposes, type User } from "../credential/credential.ts";
 import { equalHash } from "../equal-hash.ts";
 import type { PasswordHash } from "./password-hash.ts";
@@ -9,7 +9,7 @@ import type { SignInGuard } from "./sign-in-guard.ts";
 
 /** Tells whether a password is that of a user. */
 export interface PasswordCheck {
-  /** The user; undefined when there is none or the password is wrong. Throws RATE_LIMITED after too many failures. */
+  /** The user; undefined for an unknown name or a wrong password. Throws RATE_LIMITED after too many failures. */
   verify(name: string, password: string, source: string): Promise<Stored<User> | undefined>;
 }
 
@@ -25,9 +25,9 @@ const rememberedMs = 5 * 60_000;
 const rememberedMax = 10_000;
 
 /**
- * The slow hash is paid once in five minutes for each person: what it said is remembered under a keyed hash of name and
- * password, and is worth nothing once the stored user has changed, which a watch tells within moments. That a password was
- * wrong is remembered for the source that tried it: who sends it again learns nothing and guesses nothing, so it costs nothing.
+ * The slow hash is paid once in five minutes for each person: its result is kept under a keyed hash of name and
+ * password, and is void once the stored user has changed, which a watch tells within moments. A wrong password is
+ * remembered for the source that tried it: a repetition is no new guess, so it is not counted as one.
  */
 export function createPasswordCheck(deps: {
   readonly users: Pick<Collection<User>, "get">;
@@ -42,12 +42,15 @@ export function createPasswordCheck(deps: {
   const checking = new Map<string, Promise<Stored<User> | undefined>>();
 
   async function slowly(name: string, password: string, source: string, key: string) {
-    guard.begin(name, source);
+    const attempt = guard.begin(name, source);
     const user = users.get(name);
     const stored = user?.object.spec.passwordHash ?? undefined;
-    const good = await hash.verify(stored?.startsWith("$argon2id$") === true ? stored : undefined, password);
+    const good = await hash.verify(stored?.startsWith("$argon2id$") === true ? stored : undefined, password, {
+      source,
+      isKnown: guard.isKnown(name, source),
+    });
     const isGood = good && user !== undefined;
-    if (isGood) guard.succeeded(name, source);
+    if (isGood) attempt.succeeded();
     const until = clock.monotonicMs() + rememberedMs;
     outcomes.set(isGood ? key : `${source} ${key}`, { isGood, userRevision: user?.modRevision, until });
     const oldest = outcomes.keys().next();
@@ -66,7 +69,7 @@ export function createPasswordCheck(deps: {
           return known.isGood ? user : undefined;
         outcomes.delete(known.isGood ? key : id);
       }
-      // Passwords of the platform's making cannot be guessed: their hash is fast, and nobody has to wait.
+      // Passwords that the platform made cannot be guessed: their hash is fast, and no sign-in is delayed.
       const presented = sealer.keyedHash(hashPurposes.password, password);
       if (equalHash(user?.object.spec.passwordHash ?? undefined, presented)) return user;
       const running = checking.get(id) ?? slowly(name, password, source, key).finally(() => checking.delete(id));

@@ -4,18 +4,18 @@ import type { Call } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type CreatedUser, CreatedUserSchema } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import type { Sealer } from "../../secrets/sealer.ts";
-import type { Collection } from "../../store/collection.ts";
-import { retryConflict } from "../../store/retry-conflict.ts";
-import type { UnitOfWork } from "../../store/unit-of-work.ts";
-import { nextMetadata } from "../../store/resource.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
 import { auditOf, commitAndSee } from "../caller.ts";
-import { hashPurposes, type User, type UserSpec } from "../credential/credential.ts";
+import { hashPurposes, type User, userKind, type UserSpec } from "../credential/credential.ts";
 import { newSetupToken } from "../credential/token-text.ts";
 
 /** One-time tokens by which people set their passwords. */
 export interface SetUps {
-  /** A new token for the person, and what the store keeps of it. */
+  /** A new token for the person, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
   /** Ends the person's password and token, and answers a new token. Whether the caller may is theirs to check. */
   reset(userId: string, call: Call): Promise<CreatedUser>;
@@ -51,7 +51,7 @@ export function createSetUps(deps: {
           status,
         };
         const unit = deps.begin();
-        unit.update("user", before, after);
+        unit.update(userKind, before, after);
         unit.audit(auditOf(call, "user.reset", "user", userId));
         const answer = createdUser(after, token);
         unit.answer(call, answer);

@@ -3,35 +3,56 @@ import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { MeSchema, UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
-import { retryConflict } from "../../store/retry-conflict.ts";
-import { newMetadata, nextMetadata } from "../../store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
-import { hashPurposes, type User } from "../credential/credential.ts";
+import { hashPurposes, type User, userKind } from "../credential/credential.ts";
 import { userOfSetupToken } from "../credential/token-text.ts";
 import { equalHash } from "../equal-hash.ts";
+import { signInSourcesKind } from "./known-sources.ts";
+import type { Presenter } from "./password-line.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
-import { roleScopes } from "../scopes.ts";
+import type { Membership } from "../organization/membership.ts";
 import { createdUser } from "./set-up.ts";
 import { requireFreeUsername } from "./username.ts";
 
-/** So many organizations are named to one who asks who they are. */
+/** Most organizations in the answer of GetMe. */
 const mostNamed = 200;
 
 /** The RPCs of people. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
   const { users, memberships, organizations, sealer, clock } = deps;
 
-  /** Whoever gets the token gets all that the person has: nothing that the caller lacks, and nothing elsewhere. */
+  const nobody = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+
+  /** An organization deletes only people that it made. */
+  function requireOurs(userId: string, call: Call): Stored<User> {
+    const user = users.get(userId);
+    if (user === undefined || user.object.metadata.organizationId !== organizationOf(call)) throw nobody();
+    if (user.object.spec.operator) throw new HoldfastError("NOT_POSSIBLE", `${userId} is a platform operator.`);
+    return user;
+  }
+
+  /** The person's memberships, at the person's revision or later, without those in deleted organizations. */
+  async function membershipsAt({ object, modRevision }: Stored<User>): Promise<Membership[]> {
+    await Promise.all([deps.membershipObjects, organizations].map((each) => each.reached(modRevision, 1_000)));
+    const theirs = memberships.of(object.metadata.id);
+    return theirs.filter(({ metadata }) => organizations.get(metadata.organizationId) !== undefined);
+  }
+
+  /**
+   * The token gives the caller all rights of the user: they must be within the caller's own, and in this organization
+   * only.
+   */
   function requireResettable(userId: string, call: Call): void {
     const organizationId = organizationOf(call);
     const user = users.get(userId)?.object;
     const theirs = memberships.of(userId);
     const isTheirs = user?.metadata.organizationId === organizationId;
     const here = theirs.find(({ metadata }) => metadata.organizationId === organizationId);
-    if (user === undefined || (!isTheirs && here === undefined))
-      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
-    if (here !== undefined) requireScopes(call, roleScopes[here.spec.role]);
+    if (user === undefined || (!isTheirs && here === undefined)) throw nobody();
+    if (here !== undefined) requireScopes(call, deps.rights.roleScopes[here.spec.role]);
     if (!isTheirs || user.spec.operator || theirs.some((each) => each !== here)) {
       const detail = `${userId} is not of this organization alone; a platform operator can do it.`;
       throw new HoldfastError("NOT_POSSIBLE", detail);
@@ -39,26 +60,28 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
   }
 
   const handlers: Handlers<typeof UserService> = {
-    createUser: async ({ username }, call) => {
-      const organizationId = organizationOf(call);
-      requireFreeUsername(username, users);
-      const now = clock.now();
-      const { setup, token } = deps.setUps.begin(username);
-      const user: User = {
-        metadata: newMetadata(username, now, { organizationId }),
-        spec: { passwordHash: null, operator: false, setup },
-        status: {},
-      };
-      const unit = deps.begin();
-      // The name of a user is its key; claimed as well, so that two at once get the proper answer.
-      unit.claimName("user", "", username, username);
-      unit.create("user", user);
-      unit.audit(auditOf(call, "user.create", "user", username));
-      const made = createdUser(user, token);
-      unit.answer(call, made);
-      await commitAndSee(call, unit, [users]);
-      return made;
-    },
+    createUser: ({ username }, call) =>
+      retryConflict(call.signal, async () => {
+        const organizationId = organizationOf(call);
+        requireFreeUsername(username, users);
+        const now = clock.now();
+        const { setup, token } = deps.setUps.begin(username);
+        const user: User = {
+          metadata: newMetadata(username, now, { organizationId }),
+          spec: { passwordHash: null, operator: false, setup },
+          status: {},
+        };
+        const unit = deps.begin();
+        // The name of a user is its key; claimed as well, so that two at once get the proper answer.
+        unit.claimName(userKind, "", username, username);
+        unit.create(userKind, user);
+        await deps.quotas.claim(unit, organizationId, { users: 1 });
+        unit.audit(auditOf(call, "user.create", "user", username));
+        const made = createdUser(user, token);
+        unit.answer(call, made);
+        await commitAndSee(call, unit, [users, organizations]);
+        return made;
+      }),
 
     resetUser: async ({ userId }, call) => {
       requireResettable(userId, call);
@@ -75,10 +98,30 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
           throw invalid({ field: "token", code: "invalid_token", detail: "is unknown, used or too old" });
         checkPassword(password, "password", before.object.metadata.id);
         const unit = deps.begin();
-        unit.update("user", before, withPassword(before.object, await deps.passwordHash.make(password), clock.now()));
+        unit.update(
+          userKind,
+          before,
+          withPassword(before.object, await deps.passwordHash.make(password, presenterOf(call)), clock.now()),
+        );
         const { organizationId } = before.object.metadata;
         unit.audit({ ...auditOf(call, "user.set-up", "user", before.object.metadata.id), organizationId });
         unit.answer(call, create(EmptySchema));
+        await commitAndSee(call, unit, [users]);
+        return create(EmptySchema);
+      }),
+
+    deleteUser: ({ userId }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = requireOurs(userId, call);
+        if ((await membershipsAt(before)).length > 0)
+          throw new HoldfastError("NOT_POSSIBLE", `${userId} is a member of an organization; end that first.`);
+        const unit = deps.begin();
+        unit.remove(userKind, before);
+        unit.releaseName(userKind, "", userId);
+        const sources = deps.signInSources.get(userId);
+        if (sources !== undefined) unit.remove(signInSourcesKind, sources);
+        else unit.onlyWhile({ key: keyOf(signInSourcesKind, userId), modRevision: 0n });
+        unit.audit(auditOf(call, "user.delete", "user", userId));
         await commitAndSee(call, unit, [users]);
         return create(EmptySchema);
       }),
@@ -94,9 +137,9 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
           throw invalid({ field: "current_password", code: "wrong", detail: "is not the current password" });
         const unit = deps.begin();
         unit.update(
-          "user",
+          userKind,
           before,
-          withPassword(before.object, await deps.passwordHash.make(newPassword), clock.now()),
+          withPassword(before.object, await deps.passwordHash.make(newPassword, presenterOf(call)), clock.now()),
         );
         unit.audit(auditOf(call, "user.change-password", "user", caller.id));
         unit.answer(call, create(EmptySchema));
@@ -135,7 +178,12 @@ function withPassword({ metadata, spec, status }: User, passwordHash: string, no
   return { metadata: nextMetadata(metadata, now), spec: { passwordHash, operator: spec.operator }, status };
 }
 
-/** Length is in the proto; a password that is the name, or one letter over and over, is none. */
+/** Setting a password takes a token or the old password, so the caller counts as known and goes first in the line. */
+function presenterOf({ source }: Call): Presenter {
+  return { source, isKnown: true };
+}
+
+/** The length is checked by the proto; a password must not contain the name or repeat one letter. */
 function checkPassword(password: string, field: string, userId: string): void {
   if (password.toLowerCase().includes(userId))
     throw invalid({ field, code: "too_weak", detail: "must not contain the user name" });

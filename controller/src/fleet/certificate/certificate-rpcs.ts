@@ -1,6 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { status as Code } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
+import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
 import {
   type CertificateResponse,
   CertificateResponseSchema,
@@ -8,24 +10,48 @@ import {
   type IssueServerCertificateRequest,
   type RenewCertificateRequest,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { requirePeer, unary } from "../../listener/rpc-handlers.ts";
-import type { Authority, IssuedCertificate } from "../../pki/authority.ts";
+import type { AnyCall } from "@holdfast/mtls/peer.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { sourcesOfPeer } from "@holdfast/mtls/source.ts";
+import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
+import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { MachineCertificates } from "./machine-certificates.ts";
 
 export interface CertificateRpcsDeps {
   readonly installationId: string;
   readonly authority: Authority;
   readonly certificates: MachineCertificates;
+  /** Certificates that one machine asks for: each is a signature and a write. */
+  readonly rates: TokenBuckets;
+  /** Enrollments of one source that come to nothing: each is a look at the store. */
+  readonly failures: TokenBuckets;
   readonly log: Log;
 }
 
 /** Enroll, RenewCertificate and IssueServerCertificate. */
-export function createCertificateRpcs({ installationId, authority, certificates, log }: CertificateRpcsDeps) {
+export function createCertificateRpcs({
+  installationId,
+  authority,
+  certificates,
+  rates,
+  failures,
+  log,
+}: CertificateRpcsDeps) {
   const answer = (issued: IssuedCertificate) => certificateMessage(issued, authority);
+  const requireMachine = (call: AnyCall) => {
+    const peer = requirePeer(call, installationId, "machine");
+    if (!rates.admits(peer.identity.id, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many certificates");
+    return peer;
+  };
   return {
     enroll: unary<EnrollRequest, CertificateResponse>("Enroll", log, async (request, call) => {
       const { machineId, token, certificateRequest } = request;
+      const sources = sourcesOfPeer(call.getPeer());
+      // Taken before it is judged, so that a thousand at once are not judged all.
+      if (!sources.every(({ name, factor }) => failures.admits(name, 1 / factor)))
+        throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many enrollments came to nothing");
       const issued = await certificates.enroll(machineId, request.installationId, token, certificateRequest);
+      for (const { name, factor } of sources) failures.giveBack(name, 1 / factor);
       log.info("machine enrolled", { machine: machineId, serial: issued.serial, address: call.getPeer() });
       return answer(issued);
     }),
@@ -33,7 +59,7 @@ export function createCertificateRpcs({ installationId, authority, certificates,
       "RenewCertificate",
       log,
       async (request, call) => {
-        const peer = requirePeer(call, installationId, "machine");
+        const peer = requireMachine(call);
         const issued = await certificates.renew(peer, request.certificateRequest);
         log.info("machine certificate renewed", { machine: peer.identity.id, serial: issued.serial });
         return answer(issued);
@@ -43,8 +69,8 @@ export function createCertificateRpcs({ installationId, authority, certificates,
       "IssueServerCertificate",
       log,
       async (request, call) => {
-        const peer = requirePeer(call, installationId, "machine");
-        return answer(await certificates.issueServer(peer, request.certificateRequest));
+        const peer = requireMachine(call);
+        return answer(await certificates.issueServer(peer, request.certificateRequest, request.forMembers));
       },
     ),
   };

@@ -1,14 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { enroll, helloOf, newKeys, openSession, renew } from "../../../../test/support/test-agent.ts";
+import { enroll, helloOf, newKeys, openSession, renew } from "../../../../test/support/machines/test-agent.ts";
 import {
   installationId,
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/test-fleet.ts";
-import { keyOf } from "../../store/resource.ts";
+} from "../../../../test/support/controller/test-fleet.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import { machineKind } from "../machine/machine.ts";
 
 let installation: TestInstallation;
 let controller: TestController;
@@ -38,25 +39,25 @@ test.each([
   ["a machine id that is a path", "../machine/known", undefined, {}],
 ])("%s buys nothing, and the answer does not say why", async (_what, machineId, token, over) => {
   const good = await controller.newMachine("known");
-  await expect(enrollWith(machineId, token ?? good, over)).rejects.toThrow("the enrolment is not good");
+  await expect(enrollWith(machineId, token ?? good, over)).rejects.toThrow("the enrollment is not good");
 });
 
 test("a token is good once and is not in the store", async () => {
   const token = await controller.newMachine("once");
-  const stored = await controller.store.get(keyOf("machine", "once"));
+  const stored = await controller.store.get(keyOf(machineKind, "once"));
   expect(stored?.value).not.toContain(token);
   await enrollWith("once", token);
-  await expect(enrollWith("once", token)).rejects.toThrow("the enrolment is not good");
+  await expect(enrollWith("once", token)).rejects.toThrow("the enrollment is not good");
 });
 
-test("an enrolment whose answer was lost is repeated by the same key alone, as long as the token is good", async () => {
+test("an enrollment whose answer was lost is repeated by the same key alone, as long as the token is good", async () => {
   const token = await controller.newMachine("lost");
   const { address, authority } = controller;
   const options = { address, trustBundle: authority.trustBundle, installationId, machineId: "lost", token };
   const keys = await newKeys();
   const unheard = await enroll(options, keys);
   const repeated = await enroll(options, keys);
-  await expect(enroll(options, await newKeys())).rejects.toThrow("the enrolment is not good");
+  await expect(enroll(options, await newKeys())).rejects.toThrow("the enrollment is not good");
   // The answer of before may have come all the same: both are good until the newer one is used.
   const first = openSession(controller.dial(unheard), helloOf("lost"));
   await first.expect("welcome");
@@ -68,7 +69,7 @@ test("an enrolment whose answer was lost is repeated by the same key alone, as l
   second.close();
 });
 
-test("a new enrolment cuts the stream of the older certificate", async () => {
+test("a new enrollment cuts the stream of the older certificate", async () => {
   const older = await controller.newAgent("twice");
   const client = controller.dial(older);
   const session = openSession(client, helloOf("twice"));
@@ -96,7 +97,7 @@ test("after a renewal both certificates are good until the new one is used", asy
 });
 
 test("a certificate that a restored store forgot is good while it may be behind; one that was superseded is not", async () => {
-  const key = keyOf("machine", "restored");
+  const key = keyOf(machineKind, "restored");
   const older = await controller.newAgent("restored");
   const snapshot = await controller.store.get(key);
   await delay(1_100);
@@ -120,7 +121,7 @@ test("the stream of a deleted machine is cut at once", async () => {
   const agent = await controller.newAgent("deleted");
   const session = openSession(controller.dial(agent), helloOf("deleted"));
   await session.expect("welcome");
-  await controller.store.commit({ conditions: [], puts: [], deletes: [keyOf("machine", "deleted")] });
+  await controller.store.commit({ conditions: [], puts: [], deletes: [keyOf(machineKind, "deleted")] });
   expect((await session.ended).details).toContain("machine deleted");
   expect(controller.fleet.session("deleted")).toBeUndefined();
 });

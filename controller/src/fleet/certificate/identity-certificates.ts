@@ -3,23 +3,23 @@ import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
-import type { Peer } from "../../listener/peer.ts";
-import { RpcFailure } from "../../listener/rpc-status.ts";
-import type { Authority, IssuedCertificate } from "../../pki/authority.ts";
-import { provenKey } from "../../pki/certificate-request.ts";
-import type { EnrolledStatus } from "../../pki/enrolled-status.ts";
-import { matchesEnrollment } from "../../pki/enrollment-token.ts";
-import type { Sealer } from "../../secrets/sealer.ts";
-import type { Collection } from "../../store/collection.ts";
-import { keyOf, type Resource, type Stored } from "../../store/resource.ts";
-import type { Store } from "../../store/store.ts";
+import type { Peer } from "@holdfast/mtls/peer.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import type { Authority, IssuedCertificate } from "@holdfast/mtls/authority.ts";
+import { provenKey } from "#kernel/pki/certificate-request.ts";
+import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
+import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Resource, type Stored } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
 
 export interface IdentityCertificatesDeps<R extends Resource<unknown, EnrolledStatus>> {
   readonly installationId: string;
   /** Of the objects, and of the identities in their certificates. */
   readonly kind: Identity["kind"] & ("machine" | "host");
   readonly objects: Pick<Collection<R>, "get" | "fresh">;
-  /** Is it to have no certificate any more? */
+  /** True for an object that must get no further certificate. */
   readonly isOut: (object: R) => boolean;
   readonly store: Store;
   readonly authority: Authority;
@@ -71,7 +71,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
       const status = edit(before.object);
       if (status === undefined) return;
       const after: R = { ...before.object, status: { ...before.object.status, ...status } };
-      const key = keyOf(kind, id);
+      const key = keyOf({ name: kind }, id);
       const done = await store.commit({
         conditions: [{ key, modRevision: before.modRevision }],
         puts: [{ key, value: JSON.stringify(after) }],
@@ -130,7 +130,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
           return { enrollment: { ...enrollment, spentBy }, certificate: recordOf(issued, "") };
         }
         if (enrollment.spentBy !== spentBy) throw refused();
-        // The answer of before may have come all the same.
+        // The earlier answer may have arrived all the same.
         return { certificate: recordOf(issued, certificate?.serial ?? "") };
       });
       return issued;
@@ -188,9 +188,9 @@ function isId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
-/** One answer for every reason, so that nobody learns what there is. */
+/** One answer for every reason, so that a caller cannot probe for objects. */
 function refused(): RpcFailure {
-  return new RpcFailure(Code.PERMISSION_DENIED, "the enrolment is not good");
+  return new RpcFailure(Code.PERMISSION_DENIED, "the enrollment is not good");
 }
 
 function revoked(): RpcFailure {

@@ -2,14 +2,15 @@ import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { status as Code, type ServerReadableStream, type ServerWritableStream } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
+import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
 import {
   type PayloadChunk,
   PayloadChunkSchema,
   type ReadPayloadRequest,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { logRefusal, requirePeer } from "../../listener/rpc-handlers.ts";
-import { RpcFailure } from "../../listener/rpc-status.ts";
+import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { MachineCertificates } from "../certificate/machine-certificates.ts";
 import type { Pace } from "./pace.ts";
 import type { PayloadStore } from "./payload-store.ts";
@@ -19,7 +20,11 @@ export interface PayloadRpcsDeps {
   readonly certificates: MachineCertificates;
   readonly payloads: PayloadStore;
   readonly payloadBytes: number;
-  /** Shared by all streams of the controller. */
+  /** What one machine's agent may have stored at a time, by number and bytes. */
+  readonly heldPayloads: { readonly count: number; readonly bytes: number };
+  /** Streams that one machine begins. */
+  readonly rates: TokenBuckets;
+  /** Shared by the machines of the controller. */
   readonly pace: Pace;
   readonly log: Log;
 }
@@ -31,13 +36,14 @@ const streamsPerMachine = 8;
 
 /** ReadPayload and WritePayload: bytes of a machine's own tasks, one chunk in memory and on the event loop at a time. */
 export function createPayloadRpcs(deps: PayloadRpcsDeps) {
-  const { installationId, certificates, payloads, payloadBytes, pace, log } = deps;
+  const { installationId, certificates, payloads, payloadBytes, heldPayloads, pace, rates, log } = deps;
   const running = new Map<string, number>();
 
   async function admitted<T>(call: AnyPayloadCall, work: (machineId: string, signal: AbortSignal) => Promise<T>) {
     const peer = requirePeer(call, installationId, "machine");
     const machineId = peer.identity.id;
     const count = running.get(machineId) ?? 0;
+    if (!rates.admits(machineId, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams");
     if (count >= streamsPerMachine) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
     running.set(machineId, count + 1);
     const gone = new AbortController();
@@ -60,7 +66,7 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
         if (bytes === undefined) throw new RpcFailure(Code.NOT_FOUND, "no such payload");
         for await (const block of bytes) {
           for (const data of chunksOf(block)) {
-            await pace.pass(data.byteLength, signal);
+            await pace.pass(machineId, data.byteLength, signal);
             if (!call.write(create(PayloadChunkSchema, { data }))) await once(call, "drain", { signal });
           }
         }
@@ -75,11 +81,11 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
       let ref: PayloadRef;
       try {
         ref = await admitted(call, async (machineId, signal) => {
-          const { id, sizeBytes, sha256 } = await payloads.write(
-            machineId,
-            dataOf(call, payloadBytes, pace, signal),
-            signal,
-          );
+          const held = await payloads.held(machineId, heldPayloads.count);
+          if (held.count >= heldPayloads.count || held.sizeBytes >= heldPayloads.bytes)
+            throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "this machine has too many payloads");
+          const bytes = dataOf(call, payloadBytes, (size) => pace.pass(machineId, size, signal), signal);
+          const { id, sizeBytes, sha256 } = await payloads.write(machineId, bytes, signal);
           return create(PayloadRefSchema, { id, sizeBytes: BigInt(sizeBytes), sha256 });
         });
       } catch (error) {
@@ -101,7 +107,7 @@ type AnyPayloadCall =
 async function* dataOf(
   call: ServerReadableStream<PayloadChunk, PayloadRef>,
   limitBytes: number,
-  pace: Pace,
+  pass: (bytes: number) => Promise<void>,
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   let sizeBytes = 0;
@@ -112,7 +118,7 @@ async function* dataOf(
       throw new RpcFailure(Code.RESOURCE_EXHAUSTED, `a payload has at most ${limitBytes} bytes`);
     }
     for (const data of chunksOf(chunk.data)) {
-      await pace.pass(data.byteLength, signal);
+      await pass(data.byteLength);
       yield data;
     }
   }

@@ -4,6 +4,8 @@ export interface PayloadStore {
   write(machineId: string, bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<StoredPayload>;
   /** Undefined when the machine has no such payload. */
   read(machineId: string, id: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** What the machine has, of `most` at the most. */
+  held(machineId: string, most: number): Promise<{ readonly count: number; readonly sizeBytes: number }>;
   remove(machineId: string, id: string, signal?: AbortSignal): Promise<void>;
   /** Removes what was written before this time. */
   sweep(before: number, signal?: AbortSignal): Promise<number>;

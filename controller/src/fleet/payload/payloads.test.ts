@@ -2,21 +2,21 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/task-request.ts";
+import { taskRequest } from "../../../../test/support/engines/task-request.ts";
 import {
   helloOf,
   openSession,
   readPayload,
   type TestSession,
   writePayload,
-} from "../../../../test/support/test-agent.ts";
+} from "../../../../test/support/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/test-fleet.ts";
-import { createDirectoryStore } from "../../objects/directory-store.ts";
+} from "../../../../test/support/controller/test-fleet.ts";
+import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 
 let installation: TestInstallation;
 let controller: TestController;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ObjectStore } from "../../objects/object-store.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { PayloadStore } from "./payload-store.ts";
 
 const prefix = "payloads/";
@@ -36,6 +36,10 @@ export function createPayloads(
       return { id, sizeBytes, sha256: hash.digest("hex") };
     },
     read: (machineId, id) => objects.get(sharedId.test(id) ? sharedKeyOf(id) : keyOf(machineId, id)),
+    async held(machineId, most) {
+      const { objects: found } = await objects.list(`${prefix}${machineId}/`, { limit: most });
+      return { count: found.length, sizeBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+    },
     remove: (machineId, id) => objects.delete(keyOf(machineId, id)),
     async sweep(before, signal) {
       let removed = 0;

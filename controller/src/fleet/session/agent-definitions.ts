@@ -1,5 +1,5 @@
 import { type DescService, fromBinary } from "@bufbuild/protobuf";
-import { type GrpcMethod, grpcService } from "@holdfast/common/grpc-service.ts";
+import { type GrpcMethod, grpcService } from "@holdfast/mtls/grpc-service.ts";
 import {
   type AgentFrame,
   AgentFrameSchema,

@@ -1,26 +1,37 @@
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, status as Code } from "@grpc/grpc-js";
-import { createLastCall, type LastCall } from "@holdfast/common/last-call.ts";
+import { createLastCall, type LastCall } from "@holdfast/mtls/last-call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { unaryCall } from "@holdfast/common/unary-call.ts";
+import { unaryCall } from "@holdfast/mtls/unary-call.ts";
 import {
   type GetStandingRequest,
   GetStandingRequestSchema,
   type GetStandingResponse,
   GetStandingResponseSchema,
+  type ListSilentRequest,
+  ListSilentRequestSchema,
+  type ListSilentResponse,
+  ListSilentResponseSchema,
   type RunTaskRequest,
   RunTaskRequestSchema,
   type RunTaskResponse,
+  RevokeRightRequestSchema,
+  type RevokeRightRequest,
+  type RevokeRightResponse,
+  RevokeRightResponseSchema,
   RunTaskResponseSchema,
 } from "@holdfast/proto/holdfast/control/v1/peer_pb.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
-import { requirePeer, unary } from "../../listener/rpc-handlers.ts";
-import { RpcFailure } from "../../listener/rpc-status.ts";
-import type { RenewedIdentity } from "../../pki/renewed-identity.ts";
+import { requirePeer, unary } from "@holdfast/mtls/rpc-handlers.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
+import { NotAsked } from "../not-asked.ts";
 import { type QuickTasks, tooManyWait } from "../task/quick-tasks.ts";
-import { unreachable } from "./session.ts";
+import type { Rights, Silence } from "./rights.ts";
+import { type Session, unreachable } from "./session.ts";
 
 export interface PeerCallsDeps {
   readonly installationId: string;
@@ -32,12 +43,19 @@ export interface PeerCallsDeps {
 /** Calls to the other controllers, over their agent listeners. */
 export interface PeerCalls {
   /**
-   * Throws MACHINE_UNREACHABLE when that controller does not hold the stream, or no answer came in time; RATE_LIMITED when it
-   * has too many tasks for the machine.
+   * Throws MACHINE_UNREACHABLE when the machine does not answer in time, and as NotAsked when that controller does not,
+   * or holds no stream; RATE_LIMITED when it has too many tasks for the machine.
    */
   run(address: string, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /** Whether the controller there has a lease; throws when it does not answer in time, or is of a release that cannot. */
   hasLease(address: string, timeoutMs: number): Promise<boolean>;
+  /**
+   * Has the controller there grant the machine nothing under this term; resolves with the milliseconds for which it has not. Throws when
+   * it does not answer in time, or is of a release that cannot.
+   */
+  revokeRight(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
+  /** The primaries that the controller there has reason to take for silent; throws as `revokeRight` does. */
+  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, Silence>>;
   close(): void;
 }
 
@@ -85,10 +103,11 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       } catch (error) {
         log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
         if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyWait();
+        throw new NotAsked("The controller that holds the machine's stream did not answer.");
       } finally {
         end();
       }
-      throw unreachable("The controller that holds the machine's stream did not answer.");
+      throw unreachable("The machine did not answer in time.");
     },
     async hasLease(address, timeoutMs) {
       const { client, calls } = clientOf(address);
@@ -96,6 +115,33 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       try {
         const request = create(GetStandingRequestSchema);
         return (await unaryCall(client, peerDefinition.getStanding, request, timeoutMs)).hasLease;
+      } finally {
+        end();
+      }
+    },
+    async revokeRight(address, machineId, term, timeoutMs) {
+      const { client, calls } = clientOf(address);
+      const end = calls.begin();
+      try {
+        const request = create(RevokeRightRequestSchema, { machineId, term });
+        const { ungrantedForMs } = await unaryCall(client, peerDefinition.revokeRight, request, timeoutMs);
+        return Number(ungrantedForMs);
+      } finally {
+        end();
+      }
+    },
+    async listSilent(address, timeoutMs) {
+      const { client, calls } = clientOf(address);
+      const end = calls.begin();
+      try {
+        const request = create(ListSilentRequestSchema);
+        const { machines } = await unaryCall(client, peerDefinition.listSilent, request, timeoutMs);
+        return new Map(
+          machines.map(({ machineId, askedAgoMs, engineSilent }) => [
+            machineId,
+            { askedAgoMs: Number(askedAgoMs), isEngineSilent: engineSilent },
+          ]),
+        );
       } finally {
         end();
       }
@@ -109,12 +155,38 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
 
 const longestMs = 600_000;
 
+export interface PeerRpcsDeps {
+  readonly installationId: string;
+  readonly log: Log;
+  readonly quickTasks: QuickTasks;
+  /** The stream of a machine, if it is here and may be used. */
+  readonly sessionOf: (machineId: string) => Session | undefined;
+  readonly hasLease: () => boolean;
+  readonly rights: Pick<Rights, "revoke" | "silent">;
+}
+
 /** PeerService: runs quick tasks for the other controllers on the streams that are here, and says whether it may. */
-export function createPeerRpcs(installationId: string, log: Log, quickTasks: QuickTasks, hasLease: () => boolean) {
+export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, hasLease, rights }: PeerRpcsDeps) {
   return {
     getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
       requirePeer(call, installationId, "controller");
       return create(GetStandingResponseSchema, { hasLease: hasLease() });
+    }),
+    revokeRight: unary<RevokeRightRequest, RevokeRightResponse>("RevokeRight", log, async (request, call) => {
+      requirePeer(call, installationId, "controller");
+      const ungrantedForMs = BigInt(Math.floor(rights.revoke(request.machineId, request.term)));
+      return create(RevokeRightResponseSchema, { ungrantedForMs });
+    }),
+    listSilent: unary<ListSilentRequest, ListSilentResponse>("ListSilent", log, async (_request, call) => {
+      requirePeer(call, installationId, "controller");
+      // Of a machine whose stream is elsewhere by now, that controller hears more.
+      const here = [...rights.silent()].filter(([machineId]) => sessionOf(machineId) !== undefined);
+      const machines = here.map(([machineId, { askedAgoMs, isEngineSilent }]) => ({
+        machineId,
+        askedAgoMs: BigInt(Math.floor(askedAgoMs)),
+        engineSilent: isEngineSilent,
+      }));
+      return create(ListSilentResponseSchema, { machines });
     }),
     runTask: unary<RunTaskRequest, RunTaskResponse>("RunTask", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
@@ -122,8 +194,15 @@ export function createPeerRpcs(installationId: string, log: Log, quickTasks: Qui
       if (task === undefined) throw new RpcFailure(Code.INVALID_ARGUMENT, "there is no task");
       const gone = new AbortController();
       call.on("cancelled", () => gone.abort());
-      const result = await quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), gone.signal);
-      return create(RunTaskResponseSchema, { result });
+      const running = quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), gone.signal);
+      const result = await running.catch((error: unknown) => {
+        log.debug("task not run for peer", { machine: machineId, error: String(error) });
+        // The machine was asked: the caller must not ask again as if it had not been.
+        if (error instanceof NotAsked || !(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE")
+          throw error;
+        return undefined;
+      });
+      return create(RunTaskResponseSchema, result && { result });
     }),
   };
 }

@@ -1,23 +1,23 @@
 import type { Log } from "@holdfast/common/log.ts";
-import type { Membership } from "../../runtime/membership.ts";
-import { root } from "../../store/resource.ts";
-import type { Lease, Store } from "../../store/store.ts";
+import type { Membership } from "#kernel/runtime/membership.ts";
+import { root } from "#kernel/store/resource.ts";
+import type { Lease, Store } from "#kernel/store/store.ts";
 import type { SessionFacts } from "./session-facts.ts";
 import type { Session } from "./session.ts";
 
 const prefix = `${root}/session/`;
 
-/** What a presence key says: who holds the machine's stream. */
+/** Value of a presence key: the holder of the machine's stream. */
 interface Entry {
   readonly facts: SessionFacts;
-  /** When the holder was started: a controller that was started anew under its name holds nothing of before. */
+  /** Start of the holder's process: a restarted controller of the same name holds none of its former streams. */
   readonly holderStartedAt: number;
   readonly modRevision: bigint;
 }
 
 type EntryJson = SessionFacts & { readonly holderStartedAt: number };
 
-/** Who holds which machine's stream, at every controller. The keys live under the holders' leases. */
+/** Holders of machines' streams, known to every controller. The keys live under the holders' leases. */
 export interface Presence {
   get(machineId: string): SessionFacts | undefined;
   entries(): IterableIterator<[machineId: string, facts: SessionFacts]>;
@@ -107,6 +107,7 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       agentVersion: hello?.agentVersion ?? "",
       agentDigest: hello?.agentDigest ?? "",
       keeperProtocol: hello?.keeperProtocol ?? 0,
+      rights: hello?.rights ?? 0,
       bootId: hello?.bootId ?? "",
     };
     const value: EntryJson = { ...facts, holderStartedAt: startedAt };

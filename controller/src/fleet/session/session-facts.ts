@@ -8,6 +8,8 @@ export interface SessionFacts {
   readonly agentDigest: string;
   /** Version of the machine's keeper; 0 when the agent told none. */
   readonly keeperProtocol: number;
+  /** 1: its engine ends with its right to be the primary. Absent: that is not sure. */
+  readonly rights?: number;
   /** Changes with each start of the machine. */
   readonly bootId: string;
 }

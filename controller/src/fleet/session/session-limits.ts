@@ -1,4 +1,4 @@
-import type { Rate } from "./token-bucket.ts";
+import type { Rate } from "@holdfast/common/token-bucket.ts";
 
 /** What one agent's stream may ask of a controller, and how long it may say nothing. */
 export interface SessionLimits {
@@ -18,6 +18,9 @@ export interface SessionLimits {
   readonly returnMs: number;
   /** A stream must say who it is within this time. */
   readonly helloMs: number;
+  /** Streams that one machine opens, and that it has at a time. */
+  readonly openings: Rate;
+  readonly streamsPerMachine: number;
   /** Frames that one agent sends unasked; a stream that sends more is cut. */
   readonly frames: Rate;
   readonly frameBytes: Rate;

@@ -7,7 +7,7 @@ import {
   type Hello,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Peer } from "../../listener/peer.ts";
+import type { Peer } from "@holdfast/mtls/peer.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
 
 export type SessionCall = ServerDuplexStream<ReceivedFrame, ControllerFrame>;
@@ -30,9 +30,11 @@ export interface Session {
   /** Durable tasks that went down this stream and are open; whether a result of theirs came is beside each. */
   readonly delivered: Map<string, { answered: boolean }>;
   readonly closed: boolean;
-  /** The newer stream of the same agent, which took this one's place; what still comes down this one belongs to it. */
+  /**
+   * The newer stream of the same agent, which replaced this one; frames that still arrive on this one are the heir's.
+   */
   readonly heir: Session | undefined;
-  /** Who waits for a quick task's result, by the task's id. */
+  /** Waiters for results of quick tasks, by the task's id. */
   readonly waiting: Map<string, Waiter>;
   /** Monotonic time at which it was ended here; its connection goes soon after, whatever the peer does. */
   readonly endedMs: number | undefined;
@@ -42,13 +44,13 @@ export interface Session {
   run(task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /** Whether this is a result that the agent was asked for by this stream: the first one of a task that is open. */
   takesAnswer(taskId: string): boolean;
-  /** Hands a result to whoever waits for it; false when nobody does. */
+  /** Hands a result to its waiter; false without one. */
   answer(result: TaskResult): boolean;
-  /** Gives way to a newer stream of the same agent: nobody who waits here notices, and the agent's last words are heard. */
+  /** Gives way to a newer stream of the same agent: waiters move to it, and the agent's last frames are read. */
   handOver(heir: Session, reason: string, goodbye: readonly string[]): void;
   /** Ends the stream with this status, after a Goodbye when that is given. */
   end(code: Code, reason: string, goodbye?: readonly string[]): void;
-  /** The peer is gone: whoever waits for a result is told. */
+  /** The peer is gone: waiters for results get an error. */
   gone(): void;
 }
 

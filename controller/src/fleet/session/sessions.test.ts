@@ -4,14 +4,14 @@ import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { CreateEngineDatabaseSchema, Lane } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/task-request.ts";
-import { dial, helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
+import { taskRequest } from "../../../../test/support/engines/task-request.ts";
+import { dial, helloOf, openSession, type TestSession } from "../../../../test/support/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/test-fleet.ts";
+} from "../../../../test/support/controller/test-fleet.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { usualLimits } from "../fleet-limits.ts";
 

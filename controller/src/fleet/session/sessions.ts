@@ -1,13 +1,23 @@
 import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { InstanceObservation, Samples, TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
+import type {
+  InstanceObservation,
+  RightRequest,
+  Samples,
+  TaskProgress,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Peer } from "../../listener/peer.ts";
+import type { Peer } from "@holdfast/mtls/peer.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import { helloFault } from "./bounded-frames.ts";
+import { createAdmissionTurns } from "./admission-turns.ts";
+import { createPenalties } from "./penalties.ts";
 import { createSession, type Session, type SessionCall } from "./session.ts";
-import { createTokenBucket } from "./token-bucket.ts";
+import { createStreamPlaces } from "./stream-places.ts";
+import { sendWelcome, type WelcomeDeps } from "./welcome.ts";
 
 /** What the streams' frames lead to. */
 export interface SessionEvents {
@@ -21,17 +31,14 @@ export interface SessionEvents {
   progress(session: Session, progress: TaskProgress): void;
   result(session: Session, result: TaskResult): void;
   samples(session: Session, samples: Samples): void;
+  right(session: Session, request: RightRequest): void;
   closed(session: Session): void;
 }
 
-export interface SessionsDeps {
-  readonly controllerId: string;
+export interface SessionsDeps extends WelcomeDeps {
   readonly limits: SessionLimits;
   readonly clock: Clock;
   readonly log: Log;
-  readonly controllers: () => readonly string[];
-  readonly authorityGeneration: () => number;
-  readonly hasLease: () => boolean;
   /** Ends the connection behind a stream. */
   readonly disconnect: (address: string) => void;
   readonly events: SessionEvents;
@@ -58,13 +65,14 @@ export interface Sessions {
 const lingerMs = 1_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
-  const { controllerId, limits, clock, log, controllers, disconnect, events } = deps;
+  const { limits, clock, log, controllers, disconnect, events } = deps;
   const all = new Set<Session>();
+  const places = createStreamPlaces(limits, clock);
   const open = new Map<string, Session>();
   const ended = new Set<Session>();
   /** Hellos of one machine are admitted one after the other, so that the last one's presence is written last. */
-  const admissions = new Map<string, Promise<void>>();
-  const penalties = new Map<string, number>();
+  const admissions = createAdmissionTurns();
+  const penalties = createPenalties(limits.penaltyMs, clock);
   let arrivals = 0;
   let tickedMs = clock.monotonicMs();
   // One timer for all streams, however many.
@@ -87,11 +95,15 @@ export function createSessions(deps: SessionsDeps): Sessions {
       ended.delete(session);
       disconnect(session.peer.address);
     }
-    for (const [machineId, until] of penalties) if (nowMs >= until) penalties.delete(machineId);
+    penalties.sweep();
   }
 
   function accept(call: SessionCall, peer: Peer): void {
     const nowMs = clock.monotonicMs();
+    if (!places.take(peer.identity.id)) {
+      call.emit("error", { code: Code.RESOURCE_EXHAUSTED, details: "too many streams of this machine" });
+      return;
+    }
     const session = createSession({
       call,
       peer,
@@ -124,7 +136,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
         cut(session, Code.RESOURCE_EXHAUSTED, "too many frames");
       } else receive(session, call, received);
     });
-    if ((penalties.get(session.machineId) ?? 0) > nowMs) release(session, "cut a moment ago");
+    if (penalties.has(session.machineId)) release(session, "cut a moment ago");
   }
 
   /** Reads nothing of the stream for so long. */
@@ -150,6 +162,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (value.machineId !== session.machineId) {
         return cut(session, Code.PERMISSION_DENIED, "hello for another machine");
       }
+      const fault = helloFault(value);
+      if (fault !== undefined) return cut(session, Code.INVALID_ARGUMENT, fault);
       session.hello = value;
       void (value.standby ? welcomeStandby(session) : welcome(session, call));
       return;
@@ -166,6 +180,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     } else if (kind === "taskProgress") events.progress(session, value);
     else if (kind === "taskResult") events.result(session, value);
     else if (kind === "samples") events.samples(session, value);
+    else if (kind === "rightRequest") events.right(session, value);
     // A frame of a kind that came later than this controller's version means nothing to it.
   }
 
@@ -177,7 +192,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       refuse(session, error);
       return;
     }
-    if (!session.closed) greet(session);
+    if (!session.closed) sendWelcome(session, deps);
   }
 
   function refuse(session: Session, error: unknown): void {
@@ -190,7 +205,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
     // What comes meanwhile waits in the connection's own window.
     call.pause();
     try {
-      await inTurn(session);
+      await admissions.run(session.machineId, async () => {
+        if (!session.closed) await events.admit(session);
+      });
     } catch (error) {
       refuse(session, error);
       return;
@@ -200,24 +217,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (older !== undefined && older.arrival > session.arrival) return release(session, "a newer stream is open");
     open.set(session.machineId, session);
     if (older !== undefined) giveWay(older, session);
-    greet(session);
+    sendWelcome(session, deps);
     log.info("agent stream open", { machine: session.machineId, address: session.peer.address });
     events.opened(session);
     call.resume();
-  }
-
-  function greet(session: Session): void {
-    const { heartbeatIntervalMs, sampleIntervalMs } = limits;
-    const authorityGeneration = BigInt(deps.authorityGeneration());
-    const value = {
-      controllerId,
-      heartbeatIntervalMs,
-      sampleIntervalMs,
-      controllers: [...controllers()],
-      authorityGeneration,
-      withoutLease: !deps.hasLease(),
-    };
-    session.send({ case: "welcome", value });
   }
 
   /**
@@ -236,29 +239,21 @@ export function createSessions(deps: SessionsDeps): Sessions {
       for (const { task } of newer.waiting.values()) newer.send({ case: "task", value: task });
     }
     ended.add(older);
-    if (all.delete(older)) forget(older);
-  }
-
-  async function inTurn(session: Session): Promise<void> {
-    const { machineId } = session;
-    const before = admissions.get(machineId);
-    const mine = Promise.withResolvers<void>();
-    admissions.set(machineId, mine.promise);
-    try {
-      await before;
-      if (!session.closed) await events.admit(session);
-    } finally {
-      mine.resolve();
-      if (admissions.get(machineId) === mine.promise) admissions.delete(machineId);
-    }
+    if (leave(older)) forget(older);
   }
 
   function gone(session: Session): void {
     session.gone();
     // The status has reached its connection; only one that misbehaved loses that as well.
     if (!penalties.has(session.machineId)) ended.delete(session);
-    if (!all.delete(session)) return;
+    if (!leave(session)) return;
     forget(session);
+  }
+
+  function leave(session: Session): boolean {
+    if (!all.delete(session)) return false;
+    places.leave(session.machineId);
+    return true;
   }
 
   function forget(session: Session): void {
@@ -270,14 +265,14 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (session.closed) return;
     ended.add(session);
     session.end(code, reason, goodbye);
-    if (all.delete(session)) forget(session);
+    if (leave(session)) forget(session);
   }
 
   function cut(session: Session, code: Code, reason: string): void {
     if (session.closed) return;
     log.warn("agent stream cut", { machine: session.machineId, address: session.peer.address, reason });
     const misbehaved = code === Code.INVALID_ARGUMENT || code === Code.RESOURCE_EXHAUSTED;
-    if (misbehaved) penalties.set(session.machineId, clock.monotonicMs() + limits.penaltyMs);
+    if (misbehaved) penalties.add(session.machineId);
     end(session, code, reason);
   }
 
@@ -296,7 +291,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     cut,
     release,
     greetAll() {
-      for (const session of open.values()) greet(session);
+      for (const session of open.values()) sendWelcome(session, deps);
     },
     releaseAll(reason) {
       log.info("all agent streams ended", { reason, count: all.size });

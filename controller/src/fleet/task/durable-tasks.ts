@@ -9,14 +9,14 @@ import {
   TaskResultSchema,
   TaskSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Collection } from "../../store/collection.ts";
-import { keyOf, newMetadata, type Stored } from "../../store/resource.ts";
-import type { Store } from "../../store/store.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
 import type { PayloadStore } from "../payload/payload-store.ts";
 import type { StoredMessages } from "./stored-messages.ts";
 import { type TaskEvent, taskLifecycle } from "./task-lifecycle.ts";
-import { failedResult, taskMessage } from "./task-message.ts";
-import { isOpen, type StoredMessage, type TaskObject } from "./task-object.ts";
+import { failedResult, sentNow, taskMessage } from "./task-message.ts";
+import { isOpen, type StoredMessage, taskKind, type TaskObject } from "./task-object.ts";
 import type { TaskRequest } from "./task.ts";
 
 export interface DurableTasksDeps {
@@ -120,7 +120,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     onlyWhile?: TaskRequest["onlyWhile"],
   ): Promise<boolean> {
     const { id } = task.metadata;
-    const key = keyOf("task", id);
+    const key = keyOf(taskKind, id);
     const conditions = [{ key, modRevision }, ...(onlyWhile === undefined ? [] : [onlyWhile])];
     const done = await store.commit({ conditions, puts: [{ key, value: JSON.stringify(task) }], deletes: [] }, signal);
     if (!done.committed) return false;
@@ -141,7 +141,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
   async function end(taskId: string, event: TaskEvent, code: string, message: string, signal?: AbortSignal) {
     const machineId = newest(taskId)?.object.spec.machineId ?? "";
     const result = failedResult(taskId, code, message);
-    const stored = await messages.store(TaskResultSchema, result, keyOf("task", taskId), machineId);
+    const stored = await messages.store(TaskResultSchema, result, keyOf(taskKind, taskId), machineId);
     const after = await change(taskId, (task) => moved(task, event, stored), signal);
     if (after !== undefined) log.info("task ended", { task: taskId, machine: machineId, event, code });
   }
@@ -163,7 +163,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
           term,
           lane,
           deadlineAt,
-          task: await messages.store(TaskSchema, message, keyOf("task", taskId), machineId),
+          task: await messages.store(TaskSchema, message, keyOf(taskKind, taskId), machineId),
         },
         status: { state: "pending", progress: null, result: null, finishedAt: null, cancelRequestedAt: null },
       };
@@ -181,7 +181,9 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     async message(task) {
       const { metadata, spec } = task;
       const known = submitted.get(task);
-      return known ?? messages.load(TaskSchema, spec.task, keyOf("task", metadata.id), spec.machineId);
+      const message =
+        known ?? (await messages.load(TaskSchema, spec.task, keyOf(taskKind, metadata.id), spec.machineId));
+      return sentNow(message, clock.now());
     },
     async started(taskId) {
       await change(taskId, (task) => {
@@ -201,7 +203,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       if (task === undefined) return "unknown";
       if (task.spec.machineId !== machineId) return "foreign";
       if (!isOpen(task)) return "stored";
-      const stored = await messages.store(TaskResultSchema, result, keyOf("task", taskId), machineId);
+      const stored = await messages.store(TaskResultSchema, result, keyOf(taskKind, taskId), machineId);
       await change(taskId, (now) => moved(now, result.failure === undefined ? "succeeded" : "failed", stored));
       return "stored";
     },
@@ -232,7 +234,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       for (const { object: task, modRevision } of tasks.values()) {
         const { finishedAt, result } = task.status;
         if (finishedAt === null || finishedAt >= before) continue;
-        const key = keyOf("task", task.metadata.id);
+        const key = keyOf(taskKind, task.metadata.id);
         await store.commit({ conditions: [{ key, modRevision }], puts: [], deletes: [key] });
         for (const message of [task.spec.task, result]) {
           if (message !== null && "payloadId" in message) await payloads.remove(task.spec.machineId, message.payloadId);

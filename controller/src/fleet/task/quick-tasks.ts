@@ -1,7 +1,8 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createLane, type Lane } from "@holdfast/common/lane.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type Session, unreachable } from "../session/session.ts";
+import { NotAsked } from "../not-asked.ts";
+import type { Session } from "../session/session.ts";
 
 export interface QuickTasksDeps {
   /** Of one machine and lane. */
@@ -16,8 +17,8 @@ export interface QuickTasksDeps {
  */
 export interface QuickTasks {
   /**
-   * Throws MACHINE_UNREACHABLE when the stream is not here, breaks, or does not bring the result in time, the wait for a turn
-   * included; RATE_LIMITED when too many wait.
+   * Throws MACHINE_UNREACHABLE when the stream breaks or does not bring the result in time, as NotAsked when the stream is not
+   * here or the turn did not come in time; RATE_LIMITED when too many wait.
    */
   run(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
 }
@@ -28,7 +29,7 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
   async function takeTurn(lane: Lane, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
     const begunMs = performance.now();
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(unreachable("The machine was too busy to begin in time.")), timeoutMs);
+    const timer = setTimeout(() => late.abort(new NotAsked("The machine was too busy to begin in time.")), timeoutMs);
     const work = () => {
       clearTimeout(timer);
       return send(machineId, task, timeoutMs - (performance.now() - begunMs), signal);
@@ -42,7 +43,7 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
 
   async function send(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult> {
     const session = sessionOf(machineId);
-    if (session === undefined) throw unreachable("The machine's stream is not open.");
+    if (session === undefined) throw new NotAsked("The machine's stream is not open.");
     return session.run(task, timeoutMs, signal);
   }
 

@@ -1,5 +1,5 @@
 import { type DescMessage, fromJsonString, type MessageShape, toJsonString } from "@bufbuild/protobuf";
-import type { Sealer } from "../../secrets/sealer.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { PayloadStore } from "../payload/payload-store.ts";
 import { createSensitiveFields } from "./sensitive-fields.ts";
 import type { StoredMessage } from "./task-object.ts";

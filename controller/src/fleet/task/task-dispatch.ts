@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { status as Code } from "@grpc/grpc-js";
 import type { Log } from "@holdfast/common/log.ts";
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Session } from "../session/session.ts";
@@ -22,7 +23,8 @@ export interface TaskDispatch {
   /** A stream that was kept is acted on again: what changed meanwhile goes down it. */
   resume(session: Session): void;
   changed(taskId: string, task: TaskObject | undefined): void;
-  progress(session: Session, progress: TaskProgress): void;
+  /** False for a task that is not an open one of the machine: then nothing is kept of it. */
+  progress(session: Session, progress: TaskProgress): boolean;
   result(session: Session, result: TaskResult): Promise<void>;
   close(): void;
 }
@@ -34,12 +36,15 @@ export const quickPrefix = "quick-";
 const startedAfterMs = 200;
 const progressWriteMs = 2_000;
 const retryMs = 500;
+/** An agent that was away for long has results of tasks that are not kept any more. */
+const unknownResults = { burst: 10_000, perSecond: 20 };
 
 export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchDeps): TaskDispatch {
   const begun = new Set<string>();
   /** The agent's word is here and on its way to the store: neither deliver the task again nor cancel it. */
-  const storing = new Set<string>();
+  const storing = new Map<string, Session>();
   const progressWrites = new Map<string, number>();
+  const unknown = createTokenBuckets(unknownResults, () => performance.now());
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -88,6 +93,10 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     }
   }
 
+  function foreign(session: Session): void {
+    cut(session, Code.PERMISSION_DENIED, "a result for another machine's task");
+  }
+
   function changed(taskId: string, task: TaskObject | undefined): void {
     if (task === undefined) {
       begun.delete(taskId);
@@ -118,13 +127,14 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     progress(session, progress) {
       const { taskId } = progress;
       const task = tasks.get(taskId);
-      if (task === undefined || task.spec.machineId !== session.machineId || !isOpen(task)) return;
+      if (task === undefined || task.spec.machineId !== session.machineId || !isOpen(task)) return false;
       const now = performance.now();
-      if (now - (progressWrites.get(taskId) ?? -progressWriteMs) < progressWriteMs) return;
+      if (now - (progressWrites.get(taskId) ?? -progressWriteMs) < progressWriteMs) return true;
       progressWrites.set(taskId, now);
       tasks
         .progressed(taskId, progress)
         .catch((error: unknown) => log.warn("task progress not stored", { task: taskId, error: String(error) }));
+      return true;
     },
     async result(session, result) {
       const { taskId } = result;
@@ -132,12 +142,19 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
         session.send({ case: "resultAck", value: { taskId } });
         return;
       }
+      const task = tasks.get(taskId);
+      if (task !== undefined && task.spec.machineId !== session.machineId) return foreign(session);
+      // A look at the store each, and no agent has so many that the store has forgotten.
+      if (task === undefined && !unknown.admits(session.machineId, 1))
+        return cut(session, Code.RESOURCE_EXHAUSTED, "too many results of unknown tasks");
+      // The same one again: its answer is under way.
+      if (storing.get(taskId) === session) return;
       begun.delete(taskId);
-      storing.add(taskId);
+      storing.set(taskId, session);
       while (!session.closed && !closed) {
         try {
           const outcome = await tasks.finish(taskId, session.machineId, result);
-          if (outcome === "foreign") cut(session, Code.PERMISSION_DENIED, "a result for another machine's task");
+          if (outcome === "foreign") foreign(session);
           else session.send({ case: "resultAck", value: { taskId } });
           break;
         } catch (error) {
@@ -145,7 +162,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
           await delay(retryMs, undefined, { ref: false });
         }
       }
-      storing.delete(taskId);
+      if (storing.get(taskId) === session) storing.delete(taskId);
     },
     close() {
       closed = true;

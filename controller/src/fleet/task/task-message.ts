@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   Lane,
   type Task,
@@ -10,7 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { TaskRequest } from "./task.ts";
 
-const lanes = { control: Lane.CONTROL, query: Lane.QUERY, bulk: Lane.BULK } as const;
+const lanes = { control: Lane.CONTROL, query: Lane.QUERY, bulk: Lane.BULK, queue: Lane.QUEUE } as const;
 
 /** The task as it goes to the agent. */
 export function taskMessage(id: string, request: TaskRequest, deadlineAt: number, taskClass: TaskClass): Task {
@@ -24,6 +24,13 @@ export function taskMessage(id: string, request: TaskRequest, deadlineAt: number
     class: taskClass,
     input: request.input,
   });
+}
+
+/** The task with the time that is left until its deadline by this clock, so that its agent's clock need not agree. */
+export function sentNow(task: Task, now: number): Task {
+  const deadlineAt = task.deadline === undefined ? now : timestampMs(task.deadline);
+  // 0 would say nothing: one whose time is over is refused by its agent.
+  return { ...task, withinMs: BigInt(Math.max(1, Math.ceil(deadlineAt - now))) };
 }
 
 /** The result of a task that ended without its agent's word. */

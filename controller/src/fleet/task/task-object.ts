@@ -1,8 +1,11 @@
-import type { Resource } from "../../store/resource.ts";
+import type { Resource } from "#kernel/store/resource.ts";
 import type { TaskStateName } from "./task-lifecycle.ts";
+import { defineKind } from "#kernel/store/kind.ts";
 
 /** A durable task as the store has it. */
 export type TaskObject = Resource<TaskSpecObject, TaskStatusObject>;
+
+export const taskKind = defineKind<TaskObject>("task");
 
 export interface TaskSpecObject {
   readonly machineId: string;
@@ -11,7 +14,7 @@ export interface TaskSpecObject {
   readonly ownerId: string;
   readonly generation: number;
   readonly term: number;
-  readonly lane: "control" | "query" | "bulk";
+  readonly lane: "control" | "query" | "bulk" | "queue";
   /** Milliseconds since 1970. */
   readonly deadlineAt: number;
   /** The holdfast.agent.v1.Task. */

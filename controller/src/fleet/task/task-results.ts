@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import type { Log } from "@holdfast/common/log.ts";
 import { type TaskProgress, TaskProgressSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { keyOf } from "../../store/resource.ts";
+import { keyOf } from "#kernel/store/resource.ts";
 import type { StoredMessages } from "./stored-messages.ts";
-import type { TaskObject } from "./task-object.ts";
+import { taskKind, type TaskObject } from "./task-object.ts";
 import type { TaskState } from "./task.ts";
 
 /** Tasks as the rest of the controller sees them, their results opened. */
@@ -28,7 +28,7 @@ export function createTaskResults(
   function resultOf(task: TaskObject): TaskResult | undefined {
     const { result } = task.status;
     if (result === null) return undefined;
-    const known = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf("task", task.metadata.id));
+    const known = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf(taskKind, task.metadata.id));
     if (known !== undefined) opened.set(task, known);
     else if (!loading.has(task)) void load(task);
     return known;
@@ -39,7 +39,7 @@ export function createTaskResults(
     if (result === null) return;
     loading.add(task);
     try {
-      const key = keyOf("task", task.metadata.id);
+      const key = keyOf(taskKind, task.metadata.id);
       opened.set(task, await messages.load(TaskResultSchema, result, key, task.spec.machineId));
       onLoaded(task);
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { MachineObject } from "../../machine/machine.ts";
-import type { Collection } from "../../store/collection.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 
 /** Ends the tasks that no agent will end any more, and forgets those that ended long ago. */

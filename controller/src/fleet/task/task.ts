@@ -9,7 +9,7 @@ export interface TaskRequest {
   readonly ownerId: string;
   readonly generation: number;
   readonly term: number;
-  readonly lane: "control" | "query" | "bulk";
+  readonly lane: "control" | "query" | "bulk" | "queue";
   readonly input: TaskInput;
   /** From when it is submitted. */
   readonly deadlineMs: number;

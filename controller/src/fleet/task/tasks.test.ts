@@ -4,16 +4,23 @@ import { create } from "@bufbuild/protobuf";
 import type { ControllerFrame } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { ConvergeInstanceSchema, PutEngineUserSchema, type Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { taskRequest } from "../../../../test/support/task-request.ts";
-import { type AgentIdentity, helloOf, openSession, type TestSession } from "../../../../test/support/test-agent.ts";
+import { taskRequest } from "../../../../test/support/engines/task-request.ts";
+import {
+  type AgentIdentity,
+  helloOf,
+  openSession,
+  type TestSession,
+} from "../../../../test/support/machines/test-agent.ts";
 import {
   newInstallation,
   startController,
   type TestController,
   type TestInstallation,
-} from "../../../../test/support/test-fleet.ts";
-import { keyOf } from "../../store/resource.ts";
+} from "../../../../test/support/controller/test-fleet.ts";
+import { keyOf } from "#kernel/store/resource.ts";
 import type { TaskInput, TaskRequest } from "./task.ts";
+import { machineKind } from "../machine/machine.ts";
+import { taskKind } from "./task-object.ts";
 
 let installation: TestInstallation;
 let one: TestController;
@@ -100,7 +107,7 @@ test("a durable task goes from pending over running to completed, and its result
   await expect.poll(() => two.fleet.task("t-durable")?.progress?.progressPct).toBe(40);
   session.say(usersOf(task));
   await session.expect("resultAck", ({ taskId }) => taskId === "t-durable");
-  expect((await one.store.get(keyOf("task", "t-durable")))?.value).toContain("app_user");
+  expect((await one.store.get(keyOf(taskKind, "t-durable")))?.value).toContain("app_user");
   expect(one.fleet.task("t-durable")).toMatchObject({ status: "completed" });
   await expect.poll(() => two.fleet.task("t-durable")?.result?.output.case).toBe("listEngineUsers");
   expect(session.received.filter(({ frame }) => frame.case === "task")).toHaveLength(1);
@@ -141,7 +148,7 @@ test("a failure of the agent, a cancel, a passed deadline and a deleted machine 
 
   await one.fleet.submit("ends", "t-orphan", request());
   await session.expect("task", ({ id }) => id === "t-orphan");
-  await one.store.commit({ conditions: [], puts: [], deletes: [keyOf("machine", "ends")] });
+  await one.store.commit({ conditions: [], puts: [], deletes: [keyOf(machineKind, "ends")] });
   await expect.poll(() => two.fleet.task("t-orphan")?.result?.failure?.code).toBe("machine_deleted");
   await session.ended;
 });
@@ -180,7 +187,7 @@ test("sensitive fields reach the agent and are readable neither in the store nor
   await one.fleet.submit("secret", "t-secret", request(input));
   const task = await session.expect("task");
   expect(task.input.value).toMatchObject({ user: { verifier } });
-  const stored = await one.store.get(keyOf("task", "t-secret"));
+  const stored = await one.store.get(keyOf(taskKind, "t-secret"));
   expect(stored?.value).toContain("app_user");
   expect(stored?.value).not.toContain(verifier);
   expect(JSON.stringify(one.logged)).not.toContain(verifier);
@@ -202,7 +209,7 @@ test("input and result over 64 KiB are in the object store, the task's object st
     value: { taskId: "t-long", output: { case: "convergeInstance", value: { rejected: parameters } } },
   });
   await session.expect("resultAck");
-  expect((await one.store.get(keyOf("task", "t-long")))?.value.length).toBeLessThan(2_000);
+  expect((await one.store.get(keyOf(taskKind, "t-long")))?.value.length).toBeLessThan(2_000);
   await expect.poll(() => two.fleet.task("t-long")?.result?.output.value).toMatchObject({ rejected: parameters });
   session.close();
 });

@@ -1,0 +1,62 @@
+import type { RefusedCall } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { expect, test } from "vitest";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import { gathered } from "#kernel/system-declaration.ts";
+import { systems } from "../../systems.ts";
+import { createRefusalAudit } from "./refusal-audit.ts";
+
+const principal = {
+  kind: "api_key",
+  id: "hfk_1",
+  name: "hfk_1",
+  organizationId: "org-1",
+  scopes: new Set([]),
+} as const;
+
+function setUp() {
+  const recorded: NewAudit[] = [];
+  const kinds = gathered(systems.map(({ audited = {} }) => audited));
+  const { refused: tell } = createRefusalAudit({ record: (entry) => recorded.push(entry), kinds });
+  const refuse = (more: Partial<RefusedCall> = {}) =>
+    tell({
+      method: ManagedServiceService.method.startManagedService,
+      principal,
+      source: "192.0.2.1",
+      requestId: "r",
+      error: new HoldfastError("INVALID_REQUEST", "It is not."),
+      ...more,
+    });
+  return { recorded, refuse };
+}
+
+test("a refused change says who asked for what, and why not", () => {
+  const { recorded, refuse } = setUp();
+  refuse({ input: { id: "service-1" } });
+  expect(recorded).toEqual([
+    {
+      organizationId: "org-1",
+      actor: "api_key:hfk_1",
+      source: "192.0.2.1",
+      action: "StartManagedService invalid_request",
+      objectKind: "managed-service",
+      objectId: "service-1",
+      result: "refused",
+      requestId: "r",
+    },
+  ]);
+});
+
+test.each([
+  [HostService.method.drainHost, { hostId: "second" }, "host", "second"],
+  [AgentRolloutService.method.retryAgentUpgrade, { machineId: "m-1" }, "agent-rollout", "m-1"],
+  [MaintenanceService.method.markImageUrgent, { image: "trixie-1" }, "node-image", "trixie-1"],
+])("a refused change of the fleet names its object: %o", (method, input, objectKind, objectId) => {
+  const { recorded, refuse } = setUp();
+  refuse({ method, input });
+  expect(recorded).toMatchObject([{ objectKind, objectId }]);
+});

@@ -1,0 +1,76 @@
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { Call, RefusedCall, ServedService } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+
+export interface RefusalAuditDeps {
+  /** How many of one caller are kept is for it to bound. */
+  readonly record: (entry: NewAudit) => void;
+  /** Kind of the objects of each RPC service that changes something, by its full name. */
+  readonly kinds: Readonly<Record<string, string>>;
+}
+
+/** Refused changes are in the audit log beside those that were carried out. */
+export interface RefusalAudit {
+  /** Records a change that was refused before it came to its method. */
+  refused(call: RefusedCall): void;
+  /** The service with each change that its methods refuse recorded. Throws for a service that changes objects of no kind. */
+  watch(served: ServedService): ServedService;
+}
+
+export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): RefusalAudit {
+  const kindOf = ({ parent }: DescMethod) => kinds[parent.typeName] ?? "";
+
+  return {
+    refused: ({ method, principal, source, requestId, error, input = {} }) =>
+      record(refusalOf(method, kindOf(method), { principal, source, requestId }, error, input)),
+    watch(served) {
+      const handlers: Record<string, (input: never, call: Call) => unknown> = {};
+      for (const method of served.service.methods) {
+        const handler = served.handlers[method.localName];
+        if (handler === undefined) throw new Error(`${served.service.typeName} has no ${method.localName}`);
+        if (getOption(method, rules).readOnly || method.methodKind !== "unary") {
+          handlers[method.localName] = handler;
+          continue;
+        }
+        const kind = kindOf(method);
+        if (kind === "") throw new Error(`no system says what kind of object ${method.parent.typeName} changes`);
+        handlers[method.localName] = async (input, call) => {
+          try {
+            return await handler(input, call);
+          } catch (error) {
+            record(refusalOf(method, kind, call, HoldfastError.from(error), input));
+            throw error;
+          }
+        };
+      }
+      return { ...served, handlers };
+    },
+  };
+}
+
+function refusalOf(
+  method: DescMethod,
+  objectKind: string,
+  { principal, source, requestId }: Pick<Call, "principal" | "source" | "requestId">,
+  error: HoldfastError,
+  input: object,
+): NewAudit {
+  return {
+    organizationId: principal?.organizationId ?? "",
+    actor: principal === undefined ? "anonymous" : `${principal.kind}:${principal.name}`,
+    source,
+    action: `${method.name} ${error.code}`,
+    objectKind,
+    objectId: objectIdOf(input as Readonly<Record<string, unknown>>),
+    result: "refused",
+    requestId,
+  };
+}
+
+function objectIdOf(input: Readonly<Record<string, unknown>>): string {
+  const { serviceId, id: own, userId, username, orgId, hostId, machineId, image } = input;
+  const id = serviceId ?? own ?? userId ?? username ?? orgId ?? hostId ?? machineId ?? image;
+  return typeof id === "string" ? id.slice(0, 64) : "";
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { auditOf, commitAndSee } from "../caller.ts";
+import { hashPurposes, type User, userKind } from "../credential/credential.ts";
+import type { Membership } from "../organization/membership.ts";
+import type { SetUps } from "../user/set-up.ts";
+import { requireFreeUsername } from "../user/username.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+
+export interface OperatorApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly users: Collection<User>;
+  readonly memberships: Collection<Membership>;
+  readonly setUps: SetUps;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+/** Operators make, renew and end the credentials of operators. */
+export function createOperatorApi(deps: OperatorApiDeps): ServedService {
+  const { users, memberships, sealer, cursors, clock } = deps;
+
+  function require(username: string): Stored<User> {
+    const found = users.get(username);
+    if (found?.object.spec.operator === true) return found;
+    throw new HoldfastError("OBJECT_NOT_FOUND", `There is no operator ${username}.`);
+  }
+
+  /** A random password is beyond guessing: its hash is fast, like that of an API key. */
+  function newPassword(): { password: string; passwordHash: string } {
+    const password = randomBytes(24).toString("base64url");
+    return { password, passwordHash: sealer.keyedHash(hashPurposes.password, password) };
+  }
+
+  const changed = ({ metadata, status }: User, spec: User["spec"]): User => ({
+    metadata: nextMetadata(metadata, clock.now()),
+    spec,
+    status,
+  });
+
+  const commit = (call: Call, unit: UnitOfWork, action: string, username: string) => {
+    unit.audit(auditOf(call, `operator.${action}`, "user", username));
+    return commitAndSee(call, unit, [users]);
+  };
+
+  const handlers: Handlers<typeof OperatorService> = {
+    createOperator: async ({ username }, call) => {
+      requireFreeUsername(username, users);
+      const now = clock.now();
+      const { password, passwordHash } = newPassword();
+      const user: User = {
+        metadata: newMetadata(username, now),
+        spec: { passwordHash, operator: true },
+        status: {},
+      };
+      const unit = deps.begin();
+      unit.claimName(userKind, "", username, username);
+      unit.create(userKind, user);
+      await commit(call, unit, "create", username);
+      return { username, password };
+    },
+
+    listOperators: async ({ page }, call) => {
+      const { items, ...next } = adminPage(users, ({ spec }) => spec.operator, page, call, cursors, "operators");
+      const operators = items.map(({ metadata }) => ({
+        username: metadata.id,
+        createdAt: timestampFromMs(metadata.createdAt),
+        updatedAt: timestampFromMs(metadata.updatedAt),
+      }));
+      return { operators, ...next };
+    },
+
+    rotateOperator: ({ username }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(username);
+        const { password, passwordHash } = newPassword();
+        const unit = deps.begin();
+        unit.update(userKind, before, changed(before.object, { passwordHash, operator: true }));
+        await commit(call, unit, "rotate", username);
+        return { username, password };
+      }),
+
+    revokeOperator: ({ username }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(username);
+        const other = [...users.values()].find(({ object }) => object.spec.operator && object !== before.object);
+        if (other === undefined) throw new HoldfastError("LAST_OPERATOR", `${username} is the only operator.`);
+        const unit = deps.begin();
+        // Two operators who revoke each other at once collide.
+        unit.onlyWhile({ key: keyOf(userKind, other.object.metadata.id), modRevision: other.modRevision });
+        if ([...memberships.values()].some(({ object }) => object.metadata.name === username)) {
+          unit.update(userKind, before, changed(before.object, { ...before.object.spec, operator: false }));
+        } else {
+          unit.remove(userKind, before);
+          unit.releaseName(userKind, "", username);
+        }
+        await commit(call, unit, "revoke", username);
+        return create(EmptySchema);
+      }),
+
+    resetUser: ({ userId }, call) => deps.setUps.reset(userId, call),
+  };
+  return serve(OperatorService, handlers);
+}

@@ -1,0 +1,189 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  type ApiKey as ApiKeyMessage,
+  ApiKeySchema,
+  type Organization as OrganizationMessage,
+  OrganizationSchema,
+  OrganizationService,
+  type UpdateQuotaRequest,
+  UpdateQuotaRequestSchema,
+} from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { auditOf } from "../caller.ts";
+import { newKeyPair } from "../credential/api-key-api.ts";
+import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
+import { type Organization, organizationKind } from "./organization.ts";
+import type { Quotas } from "./quotas.ts";
+import { quotaField } from "#kernel/store/quota.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
+import type { Rights } from "../scopes.ts";
+
+export interface OrganizationAdminApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly organizations: Collection<Organization>;
+  readonly apiKeys: Collection<ApiKey>;
+  readonly quotas: Pick<Quotas, "names" | "usage" | "limits">;
+  readonly rights: Rights;
+  readonly auditLog: AuditLog;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Operators make organizations and their first keys, and say how much each may have. */
+export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): ServedService {
+  const message = (organization: Organization): OrganizationMessage =>
+    create(OrganizationSchema, {
+      id: organization.metadata.id,
+      name: organization.metadata.name,
+      quota: deps.quotas.limits(organization),
+      usage: deps.quotas.usage(organization.metadata.id),
+      createdAt: timestampFromMs(organization.metadata.createdAt),
+    });
+
+  const given = (limits: Readonly<Record<string, unknown>>): Limits =>
+    Object.fromEntries(
+      deps.quotas.names().flatMap((name) => {
+        const limit = limits[name];
+        return typeof limit === "number" ? [[name, limit] as const] : [];
+      }),
+    );
+
+  /** The limits that the mask names as the request has them, and the others as they were. */
+  function withLimits(before: Limits, request: UpdateQuotaRequest): Limits {
+    const named = (request.updateMask?.paths ?? []).map((path) => {
+      const name = deps.quotas.names().find((each) => quotaField({ name: each }) === path);
+      // Operators do not set every quota.
+      if (name === undefined || !UpdateQuotaRequestSchema.fields.some((field) => field.name === path))
+        throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is no quota` });
+      return name;
+    });
+    const values: Readonly<Record<string, unknown>> = { ...request };
+    const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name)));
+    return { ...kept, ...given(Object.fromEntries(named.map((name) => [name, values[name]]))) };
+  }
+
+  const handlers: Handlers<typeof OrganizationService> = {
+    createOrganization: async ({ name, quota }, call) => {
+      const now = deps.clock.now();
+      const id = deps.newId();
+      const organization: Organization = {
+        metadata: newMetadata(id, now, { name }),
+        spec: { quota: given({ ...quota }) },
+        status: {},
+      };
+      const unit = deps.begin();
+      unit.claimName(organizationKind, "", name, id);
+      unit.create(organizationKind, organization);
+      unit.audit(auditOf(call, "organization.create", "organization", id));
+      await deps.organizations.reached(await unit.commit(call.signal), 1_000);
+      return message(organization);
+    },
+
+    updateQuota: (request, call) =>
+      retryConflict(call.signal, async () => {
+        const before = deps.organizations.get(request.organizationId);
+        if (before === undefined)
+          throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${request.organizationId}.`);
+        const { metadata, spec, status } = before.object;
+        const quota = withLimits(spec.quota, request);
+        const after: Organization = {
+          metadata: nextMetadata(metadata, deps.clock.now()),
+          spec: { ...spec, quota },
+          status,
+        };
+        const unit = deps.begin();
+        unit.update(organizationKind, before, after);
+        const audit = auditOf(call, "organization.update-quota", "organization", metadata.id);
+        unit.audit({ ...audit, organizationId: metadata.id });
+        await deps.organizations.reached(await unit.commit(call.signal), 1_000);
+        return message(after);
+      }),
+
+    listOrganizations: async ({ page }, call) => {
+      const { items, ...next } = adminPage(deps.organizations, () => true, page, call, deps.cursors, "organizations");
+      return { organizations: items.map(message), ...next };
+    },
+
+    createApiKey: async (request, call) => {
+      requireOrganization(deps, request.organizationId);
+      const now = deps.clock.now();
+      const expiresAt = request.expiresAt === undefined ? null : timestampMs(request.expiresAt);
+      if (expiresAt !== null && expiresAt <= now)
+        throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
+      const scopes = request.scopes.length === 0 ? [...deps.rights.roleScopes.owner] : request.scopes;
+      // Scopes of the host's operators cannot be granted by an organization.
+      if (scopes.some((scope) => scope.startsWith("platform:"))) {
+        throw invalid({ field: "scopes", code: "not_grantable", detail: "platform scopes belong to operators alone" });
+      }
+      deps.rights.check(scopes);
+      const { id, secret } = newKeyPair();
+      const key: ApiKey = {
+        metadata: newMetadata(id, now, { name: request.name, organizationId: request.organizationId }),
+        spec: { secretHash: deps.sealer.keyedHash(hashPurposes.apiKey, secret), scopes, expiresAt },
+        status: {},
+      };
+      const unit = deps.begin();
+      unit.create(apiKeyKind, key);
+      unit.audit({ ...auditOf(call, "api-key.create", "api-key", id), organizationId: request.organizationId });
+      await deps.apiKeys.reached(await unit.commit(call.signal), 1_000);
+      return { apiKey: apiKeyMessage(key), secret };
+    },
+
+    listApiKeys: async ({ page, organizationId }, call) => {
+      const accepts = ({ metadata }: ApiKey) => organizationId === "" || metadata.organizationId === organizationId;
+      const { items, ...next } = adminPage(
+        deps.apiKeys,
+        accepts,
+        page,
+        call,
+        deps.cursors,
+        `api-keys ${organizationId}`,
+      );
+      return { apiKeys: items.map(apiKeyMessage), ...next };
+    },
+
+    revokeApiKey: async ({ id }, call) => {
+      const key = deps.apiKeys.get(id);
+      if (key === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no key ${id}.`);
+      const unit = deps.begin();
+      unit.remove(apiKeyKind, key);
+      const { organizationId } = key.object.metadata;
+      unit.audit({ ...auditOf(call, "api-key.revoke", "api-key", id), organizationId });
+      await deps.apiKeys.reached(await unit.commit(call.signal), 1_000);
+      return {};
+    },
+
+    listAuditEntries: (request, call) => deps.auditLog.page(request, call),
+  };
+  return serve(OrganizationService, handlers);
+}
+
+function requireOrganization({ organizations }: OrganizationAdminApiDeps, id: string): void {
+  if (organizations.get(id) === undefined)
+    throw new HoldfastError("OBJECT_NOT_FOUND", `There is no organization ${id}.`);
+}
+
+type Limits = Organization["spec"]["quota"];
+
+function apiKeyMessage({ metadata, spec }: ApiKey): ApiKeyMessage {
+  return create(ApiKeySchema, {
+    id: metadata.id,
+    organizationId: metadata.organizationId,
+    name: metadata.name,
+    scopes: [...spec.scopes],
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(spec.expiresAt === null ? {} : { expiresAt: timestampFromMs(spec.expiresAt) }),
+  });
+}

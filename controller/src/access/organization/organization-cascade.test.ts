@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { keyOf, type Resource } from "#kernel/store/resource.ts";
+import type { AnyKind } from "#kernel/store/kind.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { organizationKind } from "./organization.ts";
+import { createOrganizationCascade } from "./organization-cascade.ts";
+
+let kept: TestStore;
+let store: Store;
+let collections: TestStore["collections"];
+
+beforeAll(async () => {
+  kept = await startTestStore();
+  ({ store, collections } = kept);
+});
+afterAll(() => kept?.close());
+
+const signal = new AbortController().signal;
+
+async function put(kind: string, id: string, organizationId: string): Promise<void> {
+  const metadata = { id, name: id, organizationId, generation: 1, createdAt: 0, updatedAt: 0 };
+  const object: Resource<object, object> = { metadata, spec: {}, status: {} };
+  const value = JSON.stringify(object);
+  await store.commit({ conditions: [], puts: [{ key: keyOf({ name: kind }, id), value }], deletes: [] });
+  await collections.reached(await store.revision(), 60_000);
+}
+
+async function keysLeft(): Promise<string[]> {
+  const { values } = await store.list("/holdfast/v1/", { limit: 500 });
+  return values.map(({ key }) => key.slice("/holdfast/v1/".length));
+}
+
+/** Reconciles each of its keys until there is none, as the runner would. */
+async function converge(): Promise<void> {
+  const { reconciler, keys } = createOrganizationCascade({ kinds: collections.set, store });
+  for (const key of keys()) {
+    while (!(await reconciler.reconcile(key, signal)).done) await collections.reached(await store.revision(), 60_000);
+  }
+}
+
+test("what an organization leaves behind goes, however much it is, and nothing of another", async () => {
+  await put("organization", "there", "");
+  for (const organization of ["there", "gone"]) {
+    await put("membership", `${organization}.anna`, organization);
+    await put("api-key", `hfk_${organization}`, organization);
+    await put("credential-use", `hfk_${organization}`, organization);
+    await put("webhook", `webhook-of-${organization}`, organization);
+  }
+  for (let i = 0; i < 120; i += 1) await put("token", `token-${String(i).padStart(3, "0")}`, "gone");
+  await converge();
+  expect((await keysLeft()).sort()).toEqual(
+    [
+      "api-key/hfk_there",
+      "credential-use/hfk_there",
+      "membership/there.anna",
+      "organization/there",
+      "webhook/webhook-of-there",
+    ].sort(),
+  );
+});
+
+test("an organization that the memory has not seen yet loses nothing", async () => {
+  await put("webhook", "early", "unseen");
+  const { set } = collections;
+  const open = ((kind: AnyKind) =>
+    kind.name === organizationKind.name
+      ? { ...set.open(kind), get: () => undefined }
+      : set.open(kind)) as typeof set.open;
+  await put("organization", "unseen", "");
+  const { reconciler } = createOrganizationCascade({ kinds: { ...set, open }, store });
+  expect(await reconciler.reconcile("unseen", signal)).toMatchObject({ done: false });
+  expect(await keysLeft()).toContain("webhook/early");
+});

@@ -1,0 +1,57 @@
+import { again, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { CollectionSet } from "#kernel/store/collection-set.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { organizationKind } from "./organization.ts";
+
+const batch = 100;
+
+/**
+ * Removes the objects of deleted organizations, of each kind that goes with its organization. They are void from the
+ * deletion on, so a crash at any line only leaves them for the next look.
+ */
+export function createOrganizationCascade(deps: {
+  readonly store: Store;
+  readonly kinds: Pick<CollectionSet, "all" | "open">;
+}): ControlLoop {
+  const { store } = deps;
+  const organizations = deps.kinds.open(organizationKind);
+  const holders = () => deps.kinds.all().filter(({ kind }) => kind.goesWithOrganization);
+
+  function* orphanOwners(): Generator<string> {
+    const seen = new Set<string>();
+    for (const { collection } of holders()) {
+      for (const { object } of collection.values()) {
+        const { organizationId } = object.metadata;
+        if (seen.has(organizationId) || organizations.get(organizationId) !== undefined) continue;
+        seen.add(organizationId);
+        yield organizationId;
+      }
+    }
+  }
+
+  return {
+    reconciler: {
+      name: "organization-cascade",
+      async reconcile(organizationId, signal) {
+        if (organizations.get(organizationId) !== undefined) return settled;
+        const left = holders().flatMap(({ kind, collection }) =>
+          collection
+            .page(() => true, { after: undefined, limit: batch, organizationId })
+            .items.map(({ object, modRevision }) => ({ key: keyOf(kind, object.metadata.id), modRevision })),
+        );
+        const some = left.slice(0, batch);
+        if (some.length === 0) return settled;
+        // The memory of organizations may be behind that of their objects: only the store proves that an organization
+        // is gone.
+        const gone = { key: keyOf(organizationKind, organizationId), modRevision: 0n };
+        const deletes = some.map(({ key }) => key);
+        await store.commit({ conditions: [gone, ...some], puts: [], deletes }, signal);
+        return again(100, "there may be more");
+      },
+    },
+    keys: orphanOwners,
+    subscribe: (onChange) => organizations.subscribe(onChange),
+  };
+}

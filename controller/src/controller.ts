@@ -1,0 +1,120 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { createLog, type Log } from "@holdfast/common/log.ts";
+import { createSourceGroups } from "@holdfast/common/source-groups.ts";
+import { uuidv7 } from "uuidv7";
+import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
+import { openKernel } from "#kernel/kernel.ts";
+import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
+import { timedReconciled } from "#kernel/metrics/timed-reconciled.ts";
+import { timedService } from "#kernel/metrics/timed-service.ts";
+import { openSystems } from "#kernel/open-systems.ts";
+import { createRunner } from "#kernel/runtime/runner.ts";
+import { gathered, type SystemDeclaration } from "#kernel/system-declaration.ts";
+import { startApi } from "./api.ts";
+import { readControllerConfig } from "./config.ts";
+import { eventTypesOf } from "./event-types.ts";
+import { rightsOf } from "./scopes.ts";
+import type { Below, Given } from "./systems.ts";
+
+/** A controller that serves. */
+export interface Controller {
+  readonly controllerId: string;
+  readonly log: Log;
+  /** What the process tells of itself. */
+  readonly metrics: ProcessMetrics;
+  /** Machines go on; the lease ends at once, so that nobody waits for it. */
+  stop(): Promise<void>;
+}
+
+/** Starts a controller of these systems, as its environment says. Resolves when it serves. */
+export async function startController(
+  declared: readonly SystemDeclaration<Below>[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Controller> {
+  const config = readControllerConfig(environment, declared);
+  const log = createLog("controller", config.logLevel);
+  const given: Given = {
+    environment,
+    baseUrl: config.baseUrl,
+    listeners: [...config.apiListen, config.historyUrl, ...config.etcd],
+    sources: createSourceGroups(config.balancers),
+    rights: rightsOf(declared),
+    eventTypes: eventTypesOf(declared),
+  };
+  const stopping = new AbortController();
+
+  const kernel = await openKernel({
+    settings: config,
+    async prepare(parts, signal) {
+      for (const { prepare } of declared) await prepare?.(parts, given as Below, config as never, signal);
+    },
+    clock: systemClock,
+    newId: uuidv7,
+    random: Math.random,
+    log,
+    signal: stopping.signal,
+  });
+  const { controllerId, membership, outbox, shards } = kernel;
+  const { systems, below } = await openSystems(kernel, declared, { given, settings: config });
+  kernel.planEntriesBy(systems.flatMap(({ planners = [] }) => planners));
+  await kernel.collections.ready();
+
+  const { metrics } = kernel;
+  const reconciles = metrics.times("reconcile_seconds", "Reconciles of keys", "reconciler");
+  const calls = metrics.times("rpc_seconds", "Calls of the API, without what the gateway does", "method");
+  const runner = createRunner({
+    ...kernel,
+    loops: systems.flatMap(({ work = [] }) => work).map((work) => timedReconciled(work, reconciles)),
+    ownership: shards,
+  });
+  runner.start();
+  for (const gauge of systems.flatMap((system) => system.metrics ?? [])) metrics.add(gauge);
+  for (const figure of systems.flatMap((system) => system.serviceFigures ?? [])) kernel.serviceFigures.add(figure);
+  metrics.add({
+    name: "reconcile_queue_keys",
+    help: "Keys that wait or are worked on",
+    read: () => ({ label: "reconciler", values: runner.sizes() }),
+  });
+  const kinds = gathered(declared.map(({ audited = {} }) => audited));
+  const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });
+  const api = await startApi({
+    ...kernel,
+    services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
+    pages: systems.flatMap(({ pages = [] }) => pages),
+    authenticator: below.authenticator,
+    admitGrowth() {
+      kernel.space.admitGrowth();
+      kernel.historySpace.admitGrowth();
+    },
+    refused: refusals.refused,
+    reached: kernel.collections.reached,
+    ready: () => membership.lease()?.live === true,
+    eventTypes: below.eventTypes,
+    config,
+  }).catch(giveUp);
+  for (const system of systems) system.start?.();
+  log.info("serving", { controller: controllerId, api: config.apiListen, agents: config.agentListen });
+
+  /** If the API cannot start, release the lease so that others take over at once. */
+  async function giveUp(error: unknown): Promise<never> {
+    await Promise.race([membership.leave(), delay(2_500)]).catch(() => undefined);
+    throw error;
+  }
+
+  return {
+    controllerId,
+    log,
+    metrics,
+    async stop() {
+      stopping.abort(new Error("the controller stops"));
+      await runner.stop();
+      await outbox.stop();
+      for (const system of systems.toReversed()) await system.close?.();
+      shards.close();
+      await membership.leave();
+      await api.close(500);
+      await kernel.close();
+    },
+  };
+}

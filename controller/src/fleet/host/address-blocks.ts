@@ -1,0 +1,44 @@
+import { root } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+
+/** Which host has which addresses: a key for each block, such as `127.77`, with the host's id in it. */
+export interface AddressBlocks {
+  /**
+   * From now on the block is the host's; undefined when it is, else the id of the host that has it. A host that is not there
+   * any more (`exists`) has none.
+   */
+  claim(block: string, hostId: string, exists: (hostId: string) => Promise<boolean>): Promise<string | undefined>;
+  /** Every block that was claimed, with whose it is. */
+  all(): Promise<ReadonlyMap<string, string>>;
+}
+
+const prefix = `${root}/host-block/`;
+const pageSize = 500;
+
+export function createAddressBlocks(store: Store): AddressBlocks {
+  return {
+    async claim(block, hostId, exists) {
+      const key = `${prefix}${block}`;
+      for (;;) {
+        const before = await store.get(key);
+        if (before?.value === hostId) return undefined;
+        if (before !== undefined && (await exists(before.value))) return before.value;
+        const done = await store.commit({
+          conditions: [{ key, modRevision: before?.modRevision ?? 0n }],
+          puts: [{ key, value: hostId }],
+          deletes: [],
+        });
+        if (done.committed) return undefined;
+      }
+    },
+    async all() {
+      const blocks = new Map<string, string>();
+      for (let after: string | undefined; ; ) {
+        const page = await store.list(prefix, { limit: pageSize, ...(after !== undefined && { after }) });
+        for (const { key, value } of page.values) blocks.set(key.slice(prefix.length), value);
+        after = page.values.at(-1)?.key;
+        if (!page.more || after === undefined) return blocks;
+      }
+    },
+  };
+}

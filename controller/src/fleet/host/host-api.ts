@@ -1,0 +1,141 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { dialledEndpointOf } from "@holdfast/common/endpoint.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import { hostRemovalRefusal } from "./host-removal.ts";
+import type { HostTrust } from "./host-trust.ts";
+import { hostKind, type HostObject, isOut, newHost, withHostSpec } from "./host.ts";
+import { hostOfMachine, type MachineObject } from "../machine/machine.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { hostMessage } from "./host-message.ts";
+
+export interface HostApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly hostTrust: Pick<HostTrust, "invite">;
+  /** Of a host that is added without any; null for without limit. */
+  readonly overcommit: { readonly memory: number | null; readonly disk: number | null };
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+/** Operators see the hosts, add them, take them out of service and remove them. */
+export function createHostApi(deps: HostApiDeps): ServedService {
+  const { hosts, machines, clock, begin } = deps;
+  const shown = (host: HostObject): MessageInitShape<typeof HostSchema> =>
+    hostMessage(
+      host,
+      Iterator.from(machines.values()).map(({ object }) => object),
+    );
+
+  async function require(id: string, signal: AbortSignal): Promise<Stored<HostObject>> {
+    const host = await hosts.fresh(id, signal);
+    if (host === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no host ${id}.`);
+    return host;
+  }
+
+  async function settle(unit: UnitOfWork, signal: AbortSignal): Promise<void> {
+    await hosts.reached(await unit.commit(signal), 1_000);
+  }
+
+  /** Changes the host's spec, with its audit entry; nothing but that when it is so already. */
+  const change = (action: string, id: string, call: Call, edit: (host: HostObject) => Partial<HostObject["spec"]>) =>
+    retryConflict(call.signal, async () => {
+      const stored = await require(id, call.signal);
+      if (isOut(stored.object)) throw new HoldfastError("WRONG_STATE", `Host ${id} was destroyed.`);
+      const after = withHostSpec(stored.object, edit(stored.object), clock.now());
+      const unit = begin();
+      if (JSON.stringify(after.spec) !== JSON.stringify(stored.object.spec)) unit.update(hostKind, stored, after);
+      unit.audit(auditOf(call, `host.${action}`, "host", id));
+      await settle(unit, call.signal);
+      return shown(after);
+    });
+
+  function expected(request: AddHostRequest, known: HostObject | undefined): HostObject {
+    const { hostId, zone, address } = request;
+    const factor = (asked: number | undefined, usual: number | null) =>
+      asked === undefined ? usual : asked === 0 ? null : asked;
+    const memoryOvercommit = factor(request.memoryOvercommit, deps.overcommit.memory);
+    const diskOvercommit = factor(request.diskOvercommit, deps.overcommit.disk);
+    if (known === undefined) return newHost(hostId, { zone, address, memoryOvercommit, diskOvercommit }, clock.now());
+    if (known.spec.zone === zone && known.spec.address === address && !isOut(known)) return known;
+    const there = known.spec.address === "" ? "the controllers' own" : `at ${known.spec.address} in ${known.spec.zone}`;
+    throw new HoldfastError("NAME_TAKEN", `Host ${hostId} is ${there}; remove it first, or choose another name.`);
+  }
+
+  const handlers: Handlers<typeof HostService> = {
+    listHosts: async ({ page }, call) => {
+      const { items, ...next } = adminPage(hosts, () => true, page, call, deps.cursors, "hosts");
+      return { hosts: items.map(shown), ...next };
+    },
+
+    getHost: async ({ hostId }, call) => shown((await require(hostId, call.signal)).object),
+
+    addHost: async (request, call) => {
+      requireEndpoint(request.address);
+      return retryConflict(call.signal, async () => {
+        const { hostId } = request;
+        const stored = await hosts.fresh(hostId, call.signal);
+        const host = expected(request, stored?.object);
+        const { enrollment, file } = await deps.hostTrust.invite(hostId, host.spec.address);
+        const after = { ...host, status: { ...host.status, enrollment } };
+        const unit = begin();
+        if (stored === undefined) unit.create(hostKind, after);
+        else unit.update(hostKind, stored, after);
+        unit.audit(auditOf(call, "host.add", "host", hostId));
+        await settle(unit, call.signal);
+        return { host: shown(after), joinFile: `${JSON.stringify(file)}\n` };
+      });
+    },
+
+    cordonHost: ({ hostId }, call) => change("cordon", hostId, call, () => ({ cordoned: true })),
+
+    uncordonHost: ({ hostId }, call) => change("uncordon", hostId, call, () => ({ cordoned: false, drain: null })),
+
+    drainHost: ({ hostId, stopSingleNodes }, call) =>
+      change("drain", hostId, call, ({ spec }) => ({
+        cordoned: true,
+        drain: { askedAt: spec.drain?.askedAt ?? clock.now(), stopSingleNodes },
+      })),
+
+    removeHost: ({ hostId, destroyed, lostServices }, call) =>
+      retryConflict(call.signal, async () => {
+        const stored = await require(hostId, call.signal);
+        // With the host as it is now, all that was placed on it until now is there to see.
+        await machines.reached(stored.modRevision, 5_000);
+        const here = machines.by(hostOfMachine, hostId).map(({ object }) => object);
+        const refusal = hostRemovalRefusal(stored.object, here, destroyed, lostServices);
+        if (refusal?.field !== undefined)
+          throw invalid({ field: refusal.field, code: "mismatch", detail: refusal.detail });
+        if (refusal !== undefined) throw new HoldfastError("WRONG_STATE", refusal.detail);
+        const unit = begin();
+        if (here.length === 0) unit.remove(hostKind, stored);
+        else unit.update(hostKind, stored, withHostSpec(stored.object, { destroyedAt: clock.now() }, clock.now()));
+        unit.audit(auditOf(call, destroyed ? "host.destroyed" : "host.remove", "host", hostId));
+        await settle(unit, call.signal);
+        return {};
+      }),
+  };
+  return serve(HostService, handlers);
+}
+
+function requireEndpoint(address: string): void {
+  try {
+    dialledEndpointOf(address);
+  } catch {
+    throw invalid({
+      field: "address",
+      code: "invalid",
+      detail: "must be host:port, with a name or an address that controllers can dial",
+    });
+  }
+}

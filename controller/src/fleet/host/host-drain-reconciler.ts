@@ -1,0 +1,78 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { next } from "@holdfast/common/machine.ts";
+import { hostOfMachine, type MachineObject } from "../machine/machine.ts";
+import { again, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { hostKind, type HostObject } from "./host.ts";
+import { planHostDrain } from "./host-drain-plan.ts";
+import { hostDrainLifecycle } from "./host-lifecycle.ts";
+
+export interface HostDrainDeps {
+  readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Which services have more machines than one? Nobody asks where nothing is drained. */
+function ownersOfSeveral({ spec }: HostObject, machines: Collection<MachineObject>): (serviceId: string) => boolean {
+  const seen = new Set<string>();
+  const several = new Set<string>();
+  for (const { object } of spec.drain === null ? [] : machines.values()) {
+    const id = object.spec.owner?.id;
+    if (id !== undefined) (seen.has(id) ? several : seen).add(id);
+  }
+  return (serviceId) => several.has(serviceId);
+}
+
+/** Writes how far each host's drain is. Key: host id. */
+export function createHostDrainWork({ hosts, machines, begin, clock, log }: HostDrainDeps): ControlLoop {
+  return {
+    reconciler: {
+      name: "host-drain",
+      async reconcile(id, signal) {
+        const stored = hosts.get(id);
+        if (stored === undefined) return settled;
+        const here = machines.by(hostOfMachine, id).map(({ object }) => object);
+        const { event, change } = planHostDrain(stored.object, here, ownersOfSeveral(stored.object, machines));
+        const { status } = stored.object;
+        const row = event && next(hostDrainLifecycle, status.drain.state, event);
+        const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
+        const drain = { ...status.drain, ...change, ...moved };
+        if (JSON.stringify(drain) === JSON.stringify(status.drain)) return settled;
+        const unit = begin();
+        unit.update(hostKind, stored, { ...stored.object, status: { ...status, drain } });
+        await hosts.reached(await unit.commit(signal), 1_000);
+        if (row === undefined) return settled;
+        const transition = { host: id, from: row[0], event: row[1], to: row[2], left: drain.left };
+        if (row[3] === "warn") log.warn("host drain moved", transition);
+        else log.info("host drain moved", transition);
+        return again(0, row[1]);
+      },
+    },
+    *keys() {
+      for (const { object } of hosts.values()) yield object.metadata.id;
+    },
+    subscribe(onChange) {
+      const watches = [
+        hosts.subscribe(onChange),
+        machines.subscribe((machineId) => {
+          const hostId = machines.get(machineId)?.object.spec.hostId;
+          // A machine that is gone does not say where it was.
+          for (const { object } of hosts.values())
+            if (object.spec.drain !== null && (hostId ?? object.metadata.id) === object.metadata.id)
+              onChange(object.metadata.id);
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { HostDrainSchema, HostSchema } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
+import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.ts";
+import { type HostObject, holdsServices } from "./host.ts";
+import type { MachineObject } from "../machine/machine.ts";
+
+/** So many paths are named. */
+const mostNamed = 100;
+
+/** A host as operators see it, with what of it is promised to these machines. */
+export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
+  const { metadata, spec, status } = host;
+  const here = Iterator.from(machines)
+    .filter((machine) => machine.spec.hostId === metadata.id)
+    .toArray();
+  const owned = here.filter((machine) => machine.spec.owner !== null);
+  const sum = (of: (machine: MachineObject) => number) => BigInt(owned.reduce((all, machine) => all + of(machine), 0));
+  const { facts, certificate, missingPaths: missing = [] } = status;
+  const named = missing.slice(0, mostNamed);
+  const pools = rootPoolsOf(facts);
+  const problems = [...pools, ...named].map(({ problem }) => problem).filter((problem) => problem !== "");
+  return {
+    id: metadata.id,
+    zone: spec.zone,
+    address: spec.address,
+    state: status.state,
+    since: timestampFromMs(status.since),
+    reason: status.reason || problems.join(" "),
+    cordoned: spec.cordoned,
+    drain: drainMessage(host),
+    ...(facts !== null && {
+      provider: facts.provider,
+      memoryTotalBytes: BigInt(facts.memoryTotalBytes),
+      memoryFreeBytes: BigInt(facts.memoryFreeBytes),
+      diskTotalBytes: BigInt(facts.diskTotalBytes),
+      diskFreeBytes: BigInt(facts.diskFreeBytes),
+      storageTiers: facts.tiers.map(({ name }) => name),
+      version: facts.version,
+      publicAddresses: facts.publicBlock,
+      publicAddressesTotal: facts.publicTotal,
+      publicAddressesFree: facts.publicFree,
+    }),
+    memoryPromisedBytes: sum((machine) => machine.spec.memoryBytes),
+    memoryOvercommit: spec.memoryOvercommit ?? 0,
+    diskPromisedBytes: sum((machine) => machine.spec.diskBytes),
+    diskOvercommit: spec.diskOvercommit ?? 0,
+    ...(pools.length > 0 && {
+      rootTotalBytes: BigInt(pools.reduce((all, { totalBytes }) => all + totalBytes, 0)),
+      rootFreeBytes: BigInt(pools.reduce((all, { freeBytes }) => all + freeBytes, 0)),
+      rootPromisedBytes: sum((machine) => machine.spec.rootBytes),
+    }),
+    engines: status.images
+      .filter(({ available, engine }) => available && engine !== guestLine.engine)
+      .map(({ engine, version }) => `${engine} ${version}`),
+    machines: owned.length,
+    waitingMachines: here.length - owned.length,
+    createdAt: timestampFromMs(metadata.createdAt),
+    missingPaths: named.map(({ hostId, problem }) => ({ hostId, reason: problem })),
+    missingPathCount: missing.length,
+    ...(certificate !== null && { certificateExpiresAt: timestampFromMs(certificate.expiresAt) }),
+  };
+}
+
+/** Each once, however many tiers have their roots there. */
+function rootPoolsOf(facts: HostFacts | null): RootStorage[] {
+  const pools = (facts?.tiers ?? []).flatMap(({ roots }) => roots ?? []);
+  return [...new Map(pools.map((pool) => [pool.fileSystem, pool])).values()];
+}
+
+/** A request counts at once: the progress reported before it, or for less consent, is void. */
+function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema> {
+  const { drain: asked } = host.spec;
+  const { drain } = host.status;
+  if (asked === null) return { state: "none" };
+  const { stopSingleNodes } = asked;
+  if (drain.state === "none") return { state: "draining", since: timestampFromMs(asked.askedAt), stopSingleNodes };
+  const { since, machines, left, waitsFor } = drain;
+  const isOfBefore = drain.state === "blocked" && holdsServices(host);
+  return {
+    state: isOfBefore ? "draining" : drain.state,
+    since: timestampFromMs(since),
+    stopSingleNodes,
+    machines,
+    left,
+    waitsFor: isOfBefore ? [] : [...waitsFor],
+  };
+}

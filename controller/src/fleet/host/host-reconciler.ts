@@ -1,0 +1,194 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { next } from "@holdfast/common/machine.ts";
+import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
+import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
+import { hostOfMachine, type MachineObject } from "../machine/machine.ts";
+import { again, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { hostKind, type HostObject, type HostStatus } from "./host.ts";
+import { sinceOf } from "./host-images.ts";
+import { type HostEvent, hostLifecycle } from "./host-lifecycle.ts";
+import type { HostLinks } from "./host-links.ts";
+
+export interface HostWorkDeps {
+  readonly hosts: Collection<HostObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly links: HostLinks;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How often hosts are asked; the times below when absent. */
+  readonly askEveryMs?: number;
+}
+
+const askEveryMs = 4_000;
+const askAgainMs = 1_000;
+const forgetAgainMs = 5_000;
+const answerWithinMs = 3_000;
+/** No answer for so long: what is shown of its machines within 15 s rests on this. */
+const silentAfterMs = 4_000;
+/** Free memory or disk counts as changed by this share of all. */
+const materialShare = 0.02;
+
+/** Asks each host what it has, and writes what is: its state, its facts, its images. Key: host id. */
+export function createHostWork(deps: HostWorkDeps): ControlLoop {
+  const { hosts, links, clock } = deps;
+  /** Since when a host has not answered this controller; gone with the controller, which then waits anew. */
+  const silentSince = new Map<string, number>();
+
+  return {
+    reconciler: {
+      name: "host",
+      async reconcile(id, signal) {
+        const host = hosts.get(id)?.object;
+        if (host === undefined) {
+          silentSince.delete(id);
+          return settled;
+        }
+        if (host.spec.destroyedAt !== null) {
+          await writeHostStatus(
+            id,
+            "destroyed",
+            () => ({ reason: "An operator said that it is gone for good." }),
+            deps,
+            signal,
+          );
+          return (await forgetEmpty(id, deps, signal)) ? settled : again(forgetAgainMs, "what was on it");
+        }
+        const everyMs = deps.askEveryMs ?? askEveryMs;
+        try {
+          const answer = await ask(links, id, signal);
+          silentSince.delete(id);
+          await writeHostStatus(id, "answered", (before) => heardStatus(before, answer, clock.now()), deps, signal);
+          return again(everyMs, "what it has");
+        } catch (error) {
+          if (signal.aborted) throw error;
+          const now = clock.monotonicMs();
+          const since = silentSince.get(id) ?? now;
+          silentSince.set(id, since);
+          if (now - since < silentAfterMs) return again(Math.min(askAgainMs, everyMs), "no answer");
+          const reason = error instanceof Error ? error.message : String(error);
+          await writeHostStatus(id, "fellSilent", () => ({ reason }), deps, signal);
+          return again(everyMs, reason);
+        }
+      },
+    },
+    *keys() {
+      for (const { object } of hosts.values()) yield object.metadata.id;
+    },
+    subscribe(onChange) {
+      // Its own writes are no news: a host is asked when its time comes, or when its link or its spec changed.
+      const seen = new Map<string, number>();
+      const changed = (id: string) => {
+        const generation = hosts.get(id)?.object.metadata.generation;
+        if (seen.get(id) === generation) return;
+        if (generation === undefined) seen.delete(id);
+        else seen.set(id, generation);
+        onChange(id);
+      };
+      const watches = [hosts.subscribe(changed), links.subscribe(onChange)];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+    concurrency: 32,
+  };
+}
+
+/** A destroyed host is forgotten with the last object of what was on it. True when it is. */
+async function forgetEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
+  const host = await hosts.fresh(id, signal);
+  if (host === undefined) return true;
+  await machines.reached(host.modRevision, 5_000);
+  if (machines.by(hostOfMachine, id).length > 0) return false;
+  const unit = begin();
+  unit.remove(hostKind, host);
+  await unit.commit(signal);
+  log.info("host forgotten", { host: id });
+  return true;
+}
+
+interface HostAnswer {
+  readonly facts: HostFacts;
+  readonly images: readonly ImageFacts[];
+}
+
+async function ask(links: HostLinks, id: string, signal: AbortSignal): Promise<HostAnswer> {
+  const link = links.all().get(id);
+  if (link === undefined) throw new Error("No controller has a way to it.");
+  const within = AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]);
+  const [facts, images] = await Promise.all([link.facts(within), link.images(within)]);
+  return { facts, images };
+}
+
+/**
+ * Pure: the status after an answer. Figures that hardly moved stay as they are, so that watchers are not woken for
+ * them.
+ */
+export function heardStatus(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
+  const isNew = before.facts === null || isMaterial(before.facts, facts);
+  const sameImages = JSON.stringify(before.images) === JSON.stringify(images);
+  return {
+    reason: "",
+    ...(isNew && { facts }),
+    ...(!sameImages && { images, imageSince: sinceOf(before, images, now) }),
+  };
+}
+
+function isMaterial(before: HostFacts, after: HostFacts): boolean {
+  if (fixedPart(before) !== fixedPart(after)) return true;
+  const moved = (from: number, to: number, total: number) => Math.abs(to - from) > total * materialShare;
+  return (
+    moved(before.memoryFreeBytes, after.memoryFreeBytes, after.memoryTotalBytes) ||
+    moved(before.diskFreeBytes, after.diskFreeBytes, after.diskTotalBytes) ||
+    after.tiers.some(({ freeBytes, totalBytes, roots }, index) => {
+      const was = before.tiers[index];
+      if (moved(was?.freeBytes ?? 0, freeBytes, totalBytes)) return true;
+      return roots !== undefined && moved(was?.roots?.freeBytes ?? 0, roots.freeBytes, roots.totalBytes);
+    })
+  );
+}
+
+/** All but what is free. */
+function fixedPart(facts: HostFacts): string {
+  const tiers = facts.tiers.map(({ roots, ...tier }) => ({
+    ...tier,
+    freeBytes: 0,
+    ...(roots !== undefined && { roots: { ...roots, freeBytes: 0 } }),
+  }));
+  return JSON.stringify({ ...facts, tiers, memoryFreeBytes: 0, diskFreeBytes: 0 });
+}
+
+/** Writes the event's state and what else changed, by compare-and-set; nothing when nothing changes. */
+async function writeHostStatus(
+  id: string,
+  event: HostEvent,
+  change: (before: HostStatus) => Partial<HostStatus>,
+  { hosts, begin, clock, log }: HostWorkDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  await retryConflict(signal, async () => {
+    const before = await hosts.fresh(id, signal);
+    if (before === undefined) return;
+    const { status } = before.object;
+    const row = next(hostLifecycle, status.state, event);
+    const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
+    // A host that has never connected is not lost: it is awaited.
+    const changed = row === undefined && event === "fellSilent" ? {} : change(status);
+    const after: HostStatus = { ...status, ...changed, ...moved };
+    if (JSON.stringify(after) === JSON.stringify(status)) return;
+    const unit = begin();
+    unit.update(hostKind, before, { ...before.object, status: after });
+    await unit.commit(signal);
+    if (row === undefined) return;
+    const transition = { host: id, from: row[0], event: row[1], to: row[2] };
+    if (row[3] === "warn") log.warn("host changed", { ...transition, reason: after.reason });
+    else log.info("host changed", transition);
+  });
+}

@@ -1,0 +1,43 @@
+import type { Member } from "#kernel/runtime/membership.ts";
+import { expect, test } from "vitest";
+import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import { createOutdatedCertificates, type OutdatedCertificatesDeps } from "./outdated-certificates.ts";
+
+const generation = 7;
+const issued = (authorityGeneration: number, previousSerial = "") =>
+  ({ certificate: { authorityGeneration, previousSerial } }) as never;
+const machine = (id: string, status: object) =>
+  ({ metadata: { id }, spec: {}, status: { state: "running", ...status } }) as MachineObject;
+
+function behind(members: readonly Member[], machines: readonly MachineObject[] = [], hosts = [readyHost("a")]) {
+  const collection = <T>(objects: readonly T[]) => ({ values: () => objects.map((object) => ({ object })) });
+  const deps = {
+    machines: collection(machines),
+    hosts: collection(hosts),
+    fleet: { observation: () => undefined },
+    authority: { record: { generation } },
+    membership: { members: () => members },
+  } as unknown as OutdatedCertificatesDeps;
+  return createOutdatedCertificates(deps).behind();
+}
+
+const member = (id: string, told: Partial<Member> = {}) => ({ id, ...told }) as Member;
+
+test("a controller whose host's DNS server was not given what is new is waited for", () => {
+  const members = [member("c-1", { authorityGeneration: generation }), member("c-2", { authorityGeneration: 6 })];
+  expect(behind(members)).toEqual(["controller/c-2"]);
+  // One of an earlier version tells none, and has nothing that it could tell of.
+  expect(behind([member("c-3")])).toEqual([]);
+});
+
+test("machines and hosts are waited for until they use what is new; a machine that is off is not", () => {
+  const machines = [
+    machine("new", issued(generation)),
+    machine("old", issued(6)),
+    machine("unproven", issued(generation, "before")),
+    machine("off", { ...(issued(6) as object), state: "stopped" }),
+  ];
+  const hosts = [readyHost("a", {}, {}, issued(6)), readyHost("b", {}, {}, issued(generation))];
+  expect(behind([], machines, hosts)).toEqual(["host/a", "old", "unproven"]);
+});

@@ -1,0 +1,223 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineObject } from "../../../../test/support/machines/machine-object.ts";
+import { testMachineSpec } from "../../../../test/support/machines/machine-spec.ts";
+import { type HostsController, startTwoHosts, type TwoHosts } from "../../../../test/support/platform/two-hosts.ts";
+import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
+import type { SessionFacts } from "../session/session-facts.ts";
+import { createOrphanSweep } from "../machine/orphan-sweep.ts";
+import { claimedMachine, createWaitingMachines, type WaitingMachines } from "../waiting-machine/waiting-machines.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { hostKind } from "./host.ts";
+import { machineKind } from "../machine/machine.ts";
+
+const gib = 1024 ** 3;
+const signal = new AbortController().signal;
+const { isolation, reason } = await detectAbilities();
+
+const connected: SessionFacts = {
+  controllerId: "c",
+  connectedAt: 0,
+  agentVersion: "",
+  agentDigest: "",
+  keeperProtocol: 0,
+  bootId: "",
+};
+
+describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
+  let two: TwoHosts;
+  beforeAll(async () => {
+    two = await startTwoHosts();
+  });
+  afterAll(() => two?.close());
+
+  const sweep = () =>
+    createOrphanSweep({
+      provider: two.one.provider,
+      machines: two.one.machines,
+      store: two.store,
+      objectsReady: two.one.machines.ready,
+      holds: { list: () => [] },
+      clock: systemClock,
+      log: silentLog,
+    }).sweep({ dryRun: false }, signal);
+
+  it("puts members of a service on different hosts, and each machine only where its object says", async () => {
+    const owner = { kind: "managed-service", id: "pair" };
+    const first = await two.newMachine({ owner });
+    await two.becomes(first, "running");
+    const second = await two.newMachine({ owner });
+    await two.becomes(second, "running");
+    const [x, y] = [two.object(first)?.spec.hostId, two.object(second)?.spec.hostId];
+    expect([x, y].sort()).toEqual(["a", "b"]);
+    expect(await two.one.provider.on(x as string).get(first, signal)).toMatchObject({ state: "running" });
+    expect(await two.one.provider.on(y as string).get(first, signal)).toBeUndefined();
+    for (const id of [first, second]) await two.remove(id);
+    for (const id of [first, second]) await two.becomes(id, undefined);
+  });
+
+  it("says what is short when no host can take a machine, and makes it when one can", async () => {
+    await two.editHost("a", { cordoned: true });
+    await two.editHost("b", { cordoned: true });
+    const id = await two.newMachine();
+    await two.becomes(id, "failed");
+    expect(two.object(id)?.status.reason).toBe(
+      "No host of zone local can take it. a: it is cordoned. b: it is cordoned.",
+    );
+    expect(two.object(id)?.spec.hostId).toBeNull();
+    await two.editHost("a", { cordoned: false });
+    await two.becomes(id, "running");
+    expect(two.object(id)?.spec.hostId).toBe("a");
+    await two.editHost("b", { cordoned: false });
+    await two.remove(id);
+    await two.becomes(id, undefined);
+  });
+
+  it("never promises a host more than it may, whichever controllers place at once", async () => {
+    const other = await two.openController();
+    // Room for five machines on each.
+    for (const id of ["a", "b"]) await two.editHost(id, { memoryOvercommit: 5 / 64 });
+    const objects = Array.from({ length: 14 }, () => machineObject());
+    // Not seen by the reconcilers: those who place here are the two that are asked.
+    await two.one.runner.stop();
+    for (const each of objects) {
+      const unit = two.begin();
+      unit.create(machineKind, each);
+      await unit.commit();
+    }
+    const placed = await Promise.allSettled(
+      objects.map(({ metadata }, index) => (index % 2 === 0 ? two.one : other).placement.place(metadata.id, signal)),
+    );
+    const results = await Promise.all(objects.map(({ metadata }) => two.one.machines.fresh(metadata.id)));
+    const on = (hostId: string | null) => results.filter((stored) => stored?.object.spec.hostId === hostId).length;
+    expect([on("a"), on("b"), on(null)]).toEqual([5, 5, 4]);
+    const refused = placed.filter((each) => each.status === "rejected").map((each) => String(each.reason));
+    expect(refused).toHaveLength(4);
+    for (const each of refused) expect(each).toMatch(/1\.0 GiB of memory were asked for, and 5\.0 GiB of 64\.0 GiB/);
+    await two.forgetAll(objects);
+
+    // Nor by claims: of eight that wait on one host, it has room for five of the size that is wanted.
+    const ahead = Array.from({ length: 8 }, () =>
+      machineObject({ owner: null, hostId: "a", memoryBytes: gib / 8, image: "i" }),
+    ).map((each) => ({ ...each, status: { ...each.status, state: "waiting" as const, address: "127.97.0.9" } }));
+    for (const each of ahead) {
+      const unit = two.begin();
+      unit.create(machineKind, each);
+      const revision = await unit.commit();
+      await Promise.all([two.one, other].map(({ machines }) => machines.reached(revision, 60_000)));
+    }
+    // Each controller knows others of them to be free, so that only the host's room is what they both want.
+    const knownTo = ({ machines, hosts }: HostsController, parity: number) => {
+      const mine = new Set(ahead.filter((_, index) => index % 2 === parity).map(({ metadata }) => metadata.id));
+      const session = (id: string) => (mine.has(id) ? connected : undefined);
+      const fleet = { session, observation: () => undefined };
+      return createWaitingMachines({ machines, hosts, fleet, held: () => false, now: systemClock.now });
+    };
+    const [evens, odds] = [knownTo(two.one, 0), knownTo(other, 1)];
+    const claim = (waiting: WaitingMachines, id: string) =>
+      retryConflict(signal, async () => {
+        const { spec } = machineObject({ owner: { kind: "managed-service", id } });
+        const taken = await waiting.take(spec, signal);
+        if (taken === undefined) return undefined;
+        const unit = two.begin();
+        const owner = { organizationId: "o", name: id, spec };
+        unit.update(machineKind, taken.machine, claimedMachine(taken.machine.object, owner, systemClock.now()));
+        if (taken.promise !== undefined) unit.update(hostKind, taken.promise.of, taken.promise.after);
+        await unit.commit().finally(taken.giveBack);
+        return taken.machine.object.metadata.id;
+      });
+    const claimed = await Promise.all(ahead.map((_, index) => claim(index % 2 === 0 ? evens : odds, `c-${index}`)));
+    expect(new Set(claimed.filter((id) => id !== undefined)).size).toBe(5);
+    expect(claimed.filter((id) => id === undefined)).toHaveLength(3);
+    await two.forgetAll(ahead);
+    for (const id of ["a", "b"]) await two.editHost(id, { memoryOvercommit: 2 });
+    two.one = await two.openController();
+    two.one.runner.start();
+  });
+
+  it("finds a machine where it is when the store was set back to before it was placed", async () => {
+    const id = await two.newMachine({ zone: "local" });
+    await two.becomes(id, "running");
+    const generation = two.object(id)?.metadata.generation ?? 0;
+    const hostId = two.object(id)?.spec.hostId;
+    two.storeMayBeBehind = true;
+    // The other host is the emptier one now, and would be chosen.
+    await two.editHost(hostId as string, { memoryOvercommit: 1 });
+    await two.changeMachine(id, (before) => ({
+      ...before,
+      spec: { ...before.spec, hostId: null },
+      status: { ...before.status, state: "pending", address: "" },
+    }));
+    // The memory may not have seen the reset yet; a placement raises the generation.
+    await expect.poll(() => two.object(id)?.metadata.generation).toBeGreaterThan(generation);
+    await two.becomes(id, "running");
+    expect(two.object(id)?.spec.hostId).toBe(hostId);
+    expect(await two.one.provider.get(id, signal)).toMatchObject({ starts: 1 });
+    two.storeMayBeBehind = false;
+    await two.remove(id);
+    await two.becomes(id, undefined);
+  });
+
+  it("shows the machines of a lost host as unreachable, and adopts them as they run when it is back", async () => {
+    await two.editHost("a", { cordoned: true });
+    const [stays, goes, heard] = [await two.newMachine(), await two.newMachine(), await two.newMachine()];
+    for (const id of [stays, goes, heard]) await two.becomes(id, "running");
+    two.sessions.set(heard, connected);
+    await two.editHost("a", { cordoned: false });
+
+    two.cut = true;
+    await two.hostBecomes("b", "unreachable");
+    await two.becomes(stays, "unreachable");
+    expect(two.object(stays)?.status.reason).toMatch(/^Host b does not answer/);
+    // Its agent is heard: the machine runs, whatever its host does not say.
+    expect(two.object(heard)?.status.state).toBe("running");
+    await two.remove(goes);
+    await two.becomes(goes, "destroying");
+    await expect.poll(() => two.object(goes)?.status.reason).toMatch(/^Host b does not answer/);
+
+    expect((await sweep()).orphans).toEqual([]);
+    const elsewhere = await two.newMachine();
+    await two.becomes(elsewhere, "running");
+    expect(two.object(elsewhere)?.spec.hostId).toBe("a");
+    expect(await two.a.provider.get(stays, signal)).toBeUndefined();
+    expect(await two.b.provider.get(goes, signal)).toBeDefined();
+
+    two.cut = false;
+    await two.hostBecomes("b", "ready");
+    await two.becomes(stays, "running");
+    await two.becomes(goes, undefined);
+    expect(two.object(stays)?.status.reason).toBe("");
+    expect(await two.b.provider.get(stays, signal)).toMatchObject({ starts: 1 });
+    expect(await two.b.provider.get(goes, signal)).toBeUndefined();
+    for (const id of [stays, heard, elsewhere]) await two.remove(id);
+    for (const id of [stays, heard, elsewhere]) await two.becomes(id, undefined);
+  });
+
+  it("takes a twin on another host than its object's for an orphan", async () => {
+    const id = await two.newMachine();
+    await two.becomes(id, "running");
+    const other = two.object(id)?.spec.hostId === "a" ? "b" : "a";
+    await two.one.provider.on(other).create(testMachineSpec({ id, installationId: "i" }), signal);
+    const { orphans: swept } = await sweep();
+    expect(swept).toMatchObject([{ machineId: id, hostId: other, action: "destroyed" }]);
+    expect(await two.one.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
+    await two.remove(id);
+    await two.becomes(id, undefined);
+  });
+
+  it("keeps only the object of what was on a destroyed host, until its owner deletes it", async () => {
+    await two.editHost("a", { cordoned: true });
+    const [owned, free] = [await two.newMachine(), await two.newMachine()];
+    for (const id of [owned, free]) await two.becomes(id, "running");
+    await two.changeMachine(free, (before) => ({ ...before, spec: { ...before.spec, owner: null } }));
+    two.cut = true;
+    await two.editHost("b", { destroyedAt: 1 });
+    await two.becomes(owned, "failed");
+    expect(two.object(owned)?.status.reason).toMatch(/Host b was destroyed, and what was on it is lost/);
+    await two.becomes(free, undefined);
+    await two.remove(owned);
+    await two.becomes(owned, undefined);
+    await expect.poll(() => two.one.hosts.get("b")).toBeUndefined();
+  });
+});

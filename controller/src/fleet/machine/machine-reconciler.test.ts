@@ -1,0 +1,276 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readFile, realpath, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { machineObject } from "../../../../test/support/machines/machine-object.ts";
+import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { startTestMachines, type TestMachines } from "../../../../test/support/machines/process-machines.ts";
+import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
+import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
+import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
+import { createHostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
+import { hostKind, type HostObject } from "../host/host.ts";
+import { createMachinePlacement } from "../placement/machine-placement.ts";
+import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
+import { createRunner, type Runner } from "#kernel/runtime/runner.ts";
+import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { type Collection, createCollection } from "#kernel/store/collection.ts";
+import { createEtcdStore } from "#kernel/store/etcd-store.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { machineKind, type MachineObject, type MachineSpecObject } from "./machine.ts";
+import { createMachineWork } from "./machine-reconciler.ts";
+
+const gib = 1024 ** 3;
+const signal = new AbortController().signal;
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const { isolation, reason } = await detectAbilities();
+
+describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
+  let etcd: TestEtcd;
+  let store: Store;
+  let hosts: TestMachines;
+  let machines: Collection<MachineObject>;
+  let objects: Collection<HostObject>;
+  let runner: Runner;
+  let now = 0;
+  const clock = { now: () => Date.now() + now, monotonicMs: systemClock.monotonicMs };
+  const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+
+  beforeAll(async () => {
+    [etcd, hosts] = await Promise.all([startTestEtcd(), startTestMachines()]);
+    store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+    const unit = begin();
+    unit.create(hostKind, readyHost("local"));
+    await unit.commit();
+    watchMachines();
+    await Promise.all([machines.ready, objects.ready]);
+    runner.start();
+  });
+  afterAll(async () => {
+    await runner?.stop();
+    machines?.close();
+    objects?.close();
+    await store?.close();
+    await hosts?.close();
+    await etcd?.stop();
+  });
+
+  /** Kernels that the host has machines boot from. Containers have none: that is told here for some of them. */
+  const kernels = new Map<string, string>();
+  /** The answer to the next order for another kernel is lost, though it worked. */
+  let losesAnswer = false;
+  const ofGuests = (provider: ComputeProvider): ComputeProvider => ({
+    ...provider,
+    async get(id, of) {
+      const [facts, guestKernel] = [await provider.get(id, of), kernels.get(id)];
+      return facts && { ...facts, ...(guestKernel !== undefined && { guestKernel }) };
+    },
+    guestKernels: {
+      async replace(id, kernel, of) {
+        expect((await provider.get(id, of))?.state).toBe("stopped");
+        kernels.set(id, kernel);
+        if (losesAnswer) {
+          losesAnswer = false;
+          throw new ComputeFailure("The answer was lost.");
+        }
+      },
+    },
+  });
+
+  function watchMachines(): void {
+    machines = createCollection(store, machineKind);
+    objects = createCollection(store, hostKind);
+    const provider = createHostsProvider({
+      hosts: () => new Map([["local", ofGuests(hosts.provider)]]),
+      hostOf: (id) => machines.get(id)?.object.spec.hostId,
+    });
+    const work = createMachineWork({
+      provider,
+      hosts: objects,
+      placement: createMachinePlacement({
+        hosts: objects,
+        machines,
+        provider,
+        begin,
+        clock,
+        storeMayBeBehind: () => false,
+      }),
+      machines,
+      begin,
+      sealer,
+      clock,
+      log: silentLog,
+      installationId: "i",
+      caFingerprint: () => "ff",
+      controllers: () => ["127.0.0.1:7001"],
+      session: () => undefined,
+      onSession: () => ({ close() {} }),
+    });
+    runner = createRunner({ loops: [work], ownership: soleOwner, clock, log: silentLog, random: Math.random });
+  }
+
+  async function newMachine(spec: Partial<MachineSpecObject> = {}): Promise<string> {
+    const machine = machineObject({
+      owner: { kind: "managed-service", id: "s" },
+      hostId: "local",
+      rootBytes: gib,
+      ...spec,
+    });
+    const { id } = machine.metadata;
+    const unit = begin();
+    unit.create(machineKind, machine);
+    await unit.commit();
+    return id;
+  }
+
+  async function change(id: string, edit: (machine: MachineObject) => MachineObject): Promise<void> {
+    await retryConflict(signal, async () => {
+      const before = await machines.fresh(id);
+      if (before === undefined) throw new Error("it is there");
+      const unit = begin();
+      unit.update(machineKind, before, edit(before.object));
+      // What a test waits for next is not what was before.
+      await machines.reached(await unit.commit(), 60_000);
+    });
+  }
+
+  const power = (id: string, to: "on" | "off") => change(id, (m) => ({ ...m, spec: { ...m.spec, power: to } }));
+  const status = (id: string) => machines.get(id)?.object.status;
+  const becomes = (id: string, state: string | undefined) =>
+    expect.poll(() => status(id)?.state, { interval: 10 }).toBe(state);
+
+  it("makes a machine run, with an enrollment that only its object and its own file know", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    const path = join(hosts.layout.machine(id).state, "enrollment.json");
+    const file = JSON.parse(await readFile(path, "utf8")) as { token: string };
+    expect(file).toMatchObject({
+      installation_id: "i",
+      machine_id: id,
+      controllers: ["127.0.0.1:7001"],
+      ca_fingerprint: "ff",
+    });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(matchesEnrollment(status(id)?.enrollment ?? null, file.token, sealer, clock)).toBe(true);
+    expect(JSON.stringify(machines.get(id)?.object)).not.toContain(file.token);
+    const facts = await hosts.provider.get(id, signal);
+    expect(facts).toMatchObject({ state: "running", starts: 1, address: status(id)?.address });
+  });
+
+  it("stops it, starts it on the same address with another enrollment, and removes it with its records", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    const first = status(id);
+    await power(id, "off");
+    await becomes(id, "stopped");
+    expect(status(id)?.enrollment).toBeNull();
+    await power(id, "on");
+    await becomes(id, "running");
+    expect(status(id)?.address).toBe(first?.address);
+    expect(status(id)?.enrollment?.tokenHash).not.toBe(first?.enrollment?.tokenHash);
+    await change(id, (m) => ({ ...m, metadata: { ...m.metadata, deletionRequestedAt: 1 } }));
+    await becomes(id, undefined);
+    expect(await hosts.provider.get(id, signal)).toBeUndefined();
+    expect((await store.list(`/holdfast/v1/machine/${id}`, { limit: 1 })).values).toEqual([]);
+  });
+
+  it("starts a machine again that died", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    await hosts.crash(id);
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.starts).toBe(2);
+    await becomes(id, "running");
+  });
+
+  it("starts one again that died twice, also when the clock is put back by an hour before that", async () => {
+    const id = await newMachine();
+    const starts = async () => (await hosts.provider.get(id, signal))?.starts;
+    await becomes(id, "running");
+    await hosts.crash(id);
+    await expect.poll(starts).toBe(2);
+    await becomes(id, "running");
+    await hosts.crash(id);
+    // That it is dead was seen; it may be back between two looks.
+    await expect.poll(async () => status(id)?.state === "starting" || (await starts()) === 3).toBe(true);
+    now = -3_600_000;
+    await expect.poll(starts).toBe(3);
+    now = 0;
+  });
+
+  it("says why a machine cannot be, and makes it once it can", async () => {
+    const id = await newMachine({ engine: "postgresql", version: "9" });
+    await becomes(id, "failed");
+    expect(status(id)?.reason).toMatch(/postgresql 9/);
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, version: "17" } }));
+    await becomes(id, "running");
+    expect(status(id)?.reason).toBe("");
+    const large = await newMachine({ diskBytes: 1e6 * gib });
+    await becomes(large, "failed");
+    expect(status(large)?.reason).toMatch(/1000000.0 GiB were asked for/);
+  });
+
+  it("grows the disk of a running machine without a restart", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, diskBytes: 2 * gib } }));
+    await expect.poll(async () => (await hosts.provider.get(id, signal))?.diskBytes).toBe(2 * gib);
+    expect((await hosts.provider.get(id, signal))?.starts).toBe(1);
+  });
+
+  it("pins the kernel that a guest booted from, and has it boot from another once it is off, though the answer to that is lost", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    kernels.set(id, "guest-1");
+    const pinned = () => machines.get(id)?.object.spec.guestKernel;
+    const touch = () =>
+      change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
+    await touch();
+    await expect.poll(pinned).toBe("guest-1");
+    await change(id, (m) => ({ ...m, spec: { ...m.spec, guestKernel: "guest-2", power: "off" } }));
+    await becomes(id, "stopped");
+    expect(kernels.get(id)).toBe("guest-1");
+    losesAnswer = true;
+    await power(id, "on");
+    await becomes(id, "running");
+    expect([losesAnswer, kernels.get(id), pinned()]).toEqual([false, "guest-2", "guest-2"]);
+    expect((await hosts.provider.get(id, signal))?.starts).toBe(2);
+  });
+
+  it("runs with a snapshot that cannot be removed, says why, tries again later, and forgets it once it is gone", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    // A directory in the place of a file: the host's own word is that it is one.
+    const snapshot = `${await realpath(hosts.layout.machine(id).diskFile)}.snapshot-op-1`;
+    await mkdir(snapshot);
+    await power(id, "off");
+    await power(id, "on");
+    const left = () => status(id)?.leftSnapshots;
+    await expect.poll(left).toMatchObject([{ name: "op-1", tries: 1, reason: "The host could not remove it." }]);
+    await becomes(id, "running");
+    await rm(snapshot, { recursive: true });
+    now += 15_000;
+    await change(id, (m) => ({ ...m, metadata: { ...m.metadata, generation: m.metadata.generation + 1 } }));
+    await expect.poll(left).toEqual([]);
+    now = 0;
+  });
+
+  it("takes machines over as they run when the store was rebuilt", async () => {
+    const id = await newMachine();
+    await becomes(id, "running");
+    await change(id, (m) => ({
+      ...m,
+      status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
+    }));
+    await becomes(id, "running");
+    const facts = await hosts.provider.get(id, signal);
+    expect(status(id)?.address).toBe(facts?.address);
+    expect(facts?.starts).toBe(1);
+  });
+});

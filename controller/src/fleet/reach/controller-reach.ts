@@ -1,0 +1,28 @@
+import { isIP } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import type { Member, Membership } from "#kernel/runtime/membership.ts";
+import type { ReachOwner } from "./reach-owner.ts";
+
+/** Opens every host to the controllers. */
+export function createControllerReach(membership: Pick<Membership, "members" | "subscribe">): ReachOwner {
+  return {
+    rulesOn: () => controllerRulesOf(membership.members()),
+    subscribe: (onChange) => membership.subscribe(() => onChange()),
+  };
+}
+
+/**
+ * Pure: every machine may call every controller that listens, wherever that is, also one that drains. One that is known by
+ * a name is reached where it is the host's own.
+ */
+export function controllerRulesOf(members: readonly Member[]): ReachRule[] {
+  return members.flatMap(({ id, address }) => {
+    if (address === "") return [];
+    const { host: to, port } = endpointOf(address);
+    const family = isIP(to);
+    return family === 0
+      ? []
+      : [{ owner: { kind: "controller", id }, to, port, from: [family === 4 ? "0.0.0.0/0" : "::/0"] }];
+  });
+}

@@ -1,0 +1,44 @@
+import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import { expect, test } from "vitest";
+import type { ReachOwner } from "./reach-owner.ts";
+import { createReachWork } from "./reach-reconciler.ts";
+
+const rule = (hostId: string): ReachRule => ({
+  owner: { kind: "managed-service", id: hostId },
+  to: "10.1.0.1",
+  port: 5432,
+  from: ["0.0.0.0/0"],
+});
+
+test("a change of one service has the rules of its own hosts rendered, and of no other", async () => {
+  const applied = new Map<string, number>();
+  const edgeOf = (hostId: string) => ({
+    apply: async (rules: readonly ReachRule[]) => {
+      expect(rules).toEqual([rule(hostId)]);
+      applied.set(hostId, (applied.get(hostId) ?? 0) + 1);
+    },
+  });
+  const edges = new Map(Array.from({ length: 100 }, (_, n) => [`host-${n}`, edgeOf(`host-${n}`)] as const));
+  let tell: Parameters<ReachOwner["subscribe"]>[0] = () => undefined;
+  const owner: ReachOwner = {
+    rulesOn: (hostId) => [rule(hostId)],
+    subscribe(onChange) {
+      tell = onChange;
+      return { close() {} };
+    },
+  };
+  const { reconciler, subscribe } = createReachWork({ edges: () => edges, owners: [owner] });
+  const queued: string[] = [];
+  const watch = subscribe?.((hostId) => queued.push(hostId));
+  tell(new Set(["host-7", "host-41"]));
+  const { signal } = new AbortController();
+  for (const hostId of queued) await reconciler.reconcile(hostId, signal);
+  expect([...applied]).toEqual([
+    ["host-7", 1],
+    ["host-41", 1],
+  ]);
+  queued.length = 0;
+  tell();
+  expect(queued).toHaveLength(100);
+  watch?.close();
+});

@@ -1,0 +1,146 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type AgentRolloutSchema, AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Fleet } from "../fleet.ts";
+import type { MachineObject } from "../machine/machine.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { agentFactsOf, allAgentFacts } from "./agent-facts.ts";
+import { type AgentRollout, agentRolloutKind, rolloutId, withEvent } from "./agent-rollout.ts";
+import { stateOf } from "./agent-rollout-plan.ts";
+
+export interface AgentRolloutApiDeps {
+  readonly rollouts: Collection<AgentRollout>;
+  readonly machines: Collection<MachineObject>;
+  readonly fleet: Pick<Fleet, "session" | "observation" | "task">;
+  readonly begin: () => UnitOfWork;
+  readonly cursors: Cursors;
+  readonly clock: { now(): number };
+  /** Makes this controller's own release the one that agents are brought to. */
+  readonly offerOwn: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
+}
+
+/** So many versions are named. */
+const mostNamed = 100;
+
+/** Operators see which agents run, and steer how they are brought to the newest release. */
+export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService {
+  const { rollouts, machines, fleet, cursors, clock } = deps;
+
+  function known(): AgentRollout {
+    const stored = rollouts.get(rolloutId);
+    if (stored === undefined) throw notOffered();
+    return stored.object;
+  }
+
+  function shown(): MessageInitShape<typeof AgentRolloutSchema> {
+    const rollout = known();
+    const { spec, status } = rollout;
+    const counts: Record<string, number> = {};
+    const versions = new Map<string, { release: string; digest: string; machines: number }>();
+    for (const agent of allAgentFacts(rollout, deps)) {
+      const state = stateOf(rollout, agent);
+      counts[state] = (counts[state] ?? 0) + 1;
+      if (!agent.online) continue;
+      const release = fleet.session(agent.machineId)?.agentVersion ?? "";
+      const version = versions.get(`${release} ${agent.digest}`) ?? { release, digest: agent.digest, machines: 0 };
+      version.machines += 1;
+      versions.set(`${release} ${agent.digest}`, version);
+    }
+    return {
+      release: spec.release,
+      digest: spec.digest,
+      state: status.state,
+      reason: status.reason,
+      stage: status.stage,
+      ...(status.soakingSince === null ? {} : { soakingSince: timestampFromMs(status.soakingSince) }),
+      current: counts["current"] ?? 0,
+      behind: counts["behind"] ?? 0,
+      upgrading: counts["upgrading"] ?? 0,
+      failed: counts["failed"] ?? 0,
+      needsStart: counts["needs_start"] ?? 0,
+      unreachable: counts["unreachable"] ?? 0,
+      versions: [...versions.values()].sort((a, b) => b.machines - a.machines).slice(0, mostNamed),
+    };
+  }
+
+  async function change(
+    call: Call,
+    audit: NewAudit,
+    edit: (stored: Stored<AgentRollout>) => AgentRollout,
+  ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
+    await retryConflict(call.signal, async () => {
+      known();
+      const stored = await rollouts.fresh(rolloutId, call.signal);
+      if (stored === undefined) throw notOffered();
+      const unit = deps.begin();
+      unit.update(agentRolloutKind, stored, edit(stored));
+      unit.audit(audit);
+      await rollouts.reached(await unit.commit(call.signal), 10_000);
+    });
+    return shown();
+  }
+
+  const move = (event: "pauseRequested" | "resumeRequested", otherwise: string) => (stored: Stored<AgentRollout>) => {
+    const after = withEvent(stored.object, event, clock.now());
+    if (after === undefined)
+      throw new HoldfastError("WRONG_STATE", `It is ${stored.object.status.state}: ${otherwise}`);
+    return after;
+  };
+
+  const handlers: Handlers<typeof AgentRolloutService> = {
+    getAgentRollout: async () => shown(),
+    listAgents: async ({ page, state }, call) => {
+      const rollout = known();
+      const factsOf = (machine: MachineObject) => agentFactsOf(rollout, machine, deps);
+      const accepts = (machine: MachineObject) => state === "" || stateOf(rollout, factsOf(machine)) === state;
+      const { items, ...next } = adminPage(machines, accepts, page, call, cursors, `agents ${state}`);
+      const agents = items.map((machine) => {
+        const { machineId, digest } = factsOf(machine);
+        const now = stateOf(rollout, factsOf(machine));
+        const { agentVersion: release = "", keeperProtocol = 0 } = fleet.session(machineId) ?? {};
+        const trouble = now === "current" ? undefined : rollout.status.troubles[machineId];
+        const { attempts = 0, reason = "" } = trouble ?? {};
+        return { machineId, release, digest, keeperProtocol, state: now, attempts, reason };
+      });
+      return { agents, ...next };
+    },
+    pauseAgentRollout: (_, call) =>
+      change(call, audited(call, "pause"), move("pauseRequested", "there is nothing to pause.")),
+    resumeAgentRollout: (_, call) =>
+      change(call, audited(call, "resume"), move("resumeRequested", "only one that is paused or halted goes on.")),
+    retryAgentUpgrade: ({ machineId }, call) =>
+      change(call, auditOf(call, "agent-rollout.retry", "machine", machineId), ({ object }) => {
+        const trouble = object.status.troubles[machineId];
+        if (trouble === undefined) {
+          throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
+        }
+        const troubles = { ...object.status.troubles, [machineId]: { ...trouble, retryAt: clock.now() } };
+        return { ...object, status: { ...object.status, troubles } };
+      }),
+    offerAgentRelease: async (_, call) => {
+      const record = (unit: UnitOfWork) => unit.audit(audited(call, "offer"));
+      await deps.offerOwn(record, call.signal);
+      return shown();
+    },
+  };
+  return serve(AgentRolloutService, handlers);
+}
+
+function audited(call: Call, action: string): NewAudit {
+  return auditOf(call, `agent-rollout.${action}`, "agent-rollout", rolloutId);
+}
+
+function notOffered(): HoldfastError {
+  const why =
+    "No controller has offered its agents: one that just started does so in a moment, and none where that is off.";
+  return new HoldfastError("WRONG_STATE", why);
+}

@@ -1,0 +1,65 @@
+import type { Redirect } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type AgentIdentity, dial, helloOf, openSession } from "../../../../test/support/machines/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestInstallation,
+} from "../../../../test/support/controller/test-fleet.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { excessStreams } from "./rebalancer.ts";
+
+let installation: TestInstallation;
+
+beforeAll(async () => {
+  installation = await newInstallation();
+});
+afterAll(() => installation?.close());
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  [    0,     0, 1, "before",    0],
+  [1_000, 1_000, 1, "before",    0],
+  [1_000, 1_000, 2, "before",  500],
+  [  500, 1_000, 2, "before",    0],
+  [  600, 1_000, 2, "before",    0],
+  [  600, 1_000, 2, "begun",   100],
+  [  500, 1_000, 2, "begun",     0],
+  [  634, 1_000, 2, "before",  134],
+  [   10,    12, 2, "before",    0],
+  [    6,    11, 2, "begun",     0],
+  [9_000, 9_000, 3, "before", 6_000],
+])("of %i held here, of %i in all at %i controllers, %s: %i are too many", (held, all, controllers, when, surplus) => {
+  expect(excessStreams(held, all, controllers, when === "begun")).toBe(surplus);
+});
+
+test("agents are sent on to a controller that comes, until each has its share and all streams count once", async () => {
+  // These agents say nothing, however long it takes until all of them are there.
+  const limits = { silenceMs: 600_000, rebalance: { everyMs: 100, atOnce: 4 } };
+  const first = await startController(installation, "c-1", { limits });
+  const identities = new Map<string, AgentIdentity>();
+  const open = async (machineId: string, address: string) => {
+    const identity = identities.get(machineId) ?? (await first.newAgent(machineId));
+    identities.set(machineId, identity);
+    const session = openSession(dial({ address, trustBundle: identity.trustBundle, identity }), helloOf(machineId));
+    await session.expect("welcome");
+    const goOn = ({ controller }: Redirect) => open(machineId, controller);
+    // As the test ends, so do streams that were on their way.
+    session
+      .expect("redirect")
+      .then(goOn)
+      .catch(() => undefined);
+  };
+  for (let n = 0; n < 40; n += 1) await open(`m-${n}`, first.address);
+  const second = await startController(installation, "c-2", { limits });
+  await waitUntil("each has its share", () => second.fleet.held >= 20, {
+    describe: () => `${first.fleet.held} and ${second.fleet.held}`,
+  });
+  await waitUntil("the streams of before have ended", () => first.fleet.held + second.fleet.held === 40);
+  const ofFirst = () => [...first.fleet.sessions()].filter(([, { controllerId }]) => controllerId === "c-1").length;
+  await waitUntil("all know who holds which", () => ofFirst() === first.fleet.held, {
+    describe: () => `${ofFirst()} are known of ${first.fleet.held}`,
+  });
+  await second.close();
+  await first.close();
+});

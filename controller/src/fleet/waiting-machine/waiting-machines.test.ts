@@ -1,0 +1,159 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { describe, expect, it } from "vitest";
+import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import type { Fleet } from "../fleet.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import { claimedMachine, createWaitingMachines, isFree } from "./waiting-machines.ts";
+
+const now = 1_000_000;
+const gib = 1024 ** 3;
+const kind = { engine: "postgresql", version: "17", zone: "local", storageTier: "maxiops", image: "trixie-2" };
+const owner = { kind: "managed-service", id: "s" };
+
+function waiting(id = "m", spec: Partial<MachineObject["spec"]> = {}, deleted = false): MachineObject {
+  const metadata = { id, name: id, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 };
+  return {
+    metadata: { ...metadata, ...(deleted && { deletionRequestedAt: 1 }) },
+    spec: {
+      owner: null,
+      ...kind,
+      vcpu: 1,
+      memoryBytes: 1,
+      rootBytes: 1,
+      diskBytes: 10,
+      hostId: "local",
+      apart: "preferred",
+      power: "on",
+      serverNames: [],
+      ...spec,
+    },
+    status: {
+      state: "waiting",
+      reason: "",
+      address: "127.99.0.1",
+      publicAddress: "127.99.0.1",
+      enrollment: null,
+      certificate: null,
+    },
+  };
+}
+
+function fleet(sinceMs: number | undefined, holds = false): Pick<Fleet, "session" | "observation"> {
+  const facts = { controllerId: "c", agentVersion: "1", agentDigest: "", keeperProtocol: 0, bootId: "b" };
+  const instance = create(InstanceObservationSchema, { state: "stopped" });
+  return {
+    session: () => (sinceMs === undefined ? undefined : { ...facts, connectedAt: now - sinceMs }),
+    observation: () => (holds ? { instance, observedAt: now, bootId: "b" } : undefined),
+  };
+}
+const there = fleet(60_000);
+const inState = (state: MachineObject["status"]["state"]) => {
+  const machine = waiting();
+  return { ...machine, status: { ...machine.status, state } };
+};
+
+describe("a machine is free", () => {
+  // biome-ignore format: a table
+  it.each([
+    ["when it waits and its agent holds nothing",               waiting(),                 there,                true],
+    ["but not when somebody owns it",                           waiting("m", { owner }),   there,                false],
+    ["nor on its way out",                                      waiting("m", {}, true),    there,                false],
+    ["nor while it is made",                                    inState("running"),        there,                false],
+    ["nor when it was claimed",                                 inState("claimed"),        there,                false],
+    ["nor without its agent",                                   waiting(),                 fleet(undefined),     false],
+    ["nor before its agent had time to tell",                   waiting(),                 fleet(100),           false],
+    ["nor when its agent holds an instance, whatever is stored", waiting(),                fleet(60_000, true),  false],
+  ] as const)("%s", (_, machine, world, free) => {
+    expect(isFree(machine, world, now)).toBe(free);
+  });
+});
+
+describe("taking a waiting machine", () => {
+  const stored = (objects: readonly MachineObject[]) => ({
+    values: () => objects.map((object) => ({ object, modRevision: 1n }))[Symbol.iterator](),
+    reached: async () => undefined,
+  });
+  const open = (objects: readonly MachineObject[], held = false, hosts = [readyHost("local")]) => {
+    const get = (id: string) =>
+      hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0];
+    return createWaitingMachines({
+      machines: stored(objects),
+      hosts: { get, fresh: async (id) => get(id) },
+      fleet: there,
+      held: () => held,
+      now: () => now,
+    });
+  };
+  const wanted = (more: Partial<MachineSpecObject> = {}): MachineSpecObject => ({
+    ...waiting().spec,
+    hostId: null,
+    image: "",
+    owner,
+    diskBytes: 20,
+    ...more,
+  });
+  const idOf = async (taken: ReturnType<ReturnType<typeof open>["take"]>) => (await taken)?.machine.object.metadata.id;
+
+  it("gives each to one caller, and again to another when it was given back", async () => {
+    const machines = open([waiting("a"), waiting("b")]);
+    const callers = [1, 2, 3].map(() => machines.take(wanted()));
+    expect(await Promise.all(callers.map(idOf))).toEqual(["a", "b", undefined]);
+    (await callers[0])?.giveBack();
+    expect(await idOf(machines.take(wanted()))).toBe("a");
+  });
+
+  // biome-ignore format: a table
+  it.each([
+    ["of another engine",                  { engine: "valkey" }],
+    ["of another version",                 { version: "18" }],
+    ["in another zone",                    { zone: "elsewhere" }],
+    ["with another kind of disk",          { storageTier: "standard" }],
+    ["of another image",                   { image: "trixie-1" }],
+    ["with a larger disk than is wanted",  { diskBytes: 5 }],
+    ["to whom its host has no memory for", { memoryBytes: 129 * gib }],
+  ])("gives none %s", async (_, more) => {
+    expect(await open([waiting()]).take(wanted(more))).toBeUndefined();
+  });
+
+  it.each([
+    ["is cordoned", readyHost("local", { cordoned: true })],
+    ["is unreachable", readyHost("local", {}, {}, { state: "unreachable" })],
+    ["nobody knows", readyHost("another")],
+  ])("gives none of a host that %s", async (_, host) => {
+    expect(await open([waiting()], false, [host]).take(wanted())).toBeUndefined();
+  });
+
+  it("gives one that is on another host than the service's own machines, if there is one", async () => {
+    const hosts = [readyHost("local"), readyHost("far")];
+    const peer = { ...waiting("peer", { owner }), status: inState("running").status };
+    const [near, far] = [waiting("near"), waiting("far", { hostId: "far" })];
+    expect(await idOf(open([peer, near, far], false, hosts).take(wanted()))).toBe("far");
+    expect(await idOf(open([peer, near], false, hosts).take(wanted()))).toBe("near");
+    expect(await open([peer, near], false, hosts).take(wanted({ apart: "required" }))).toBeUndefined();
+  });
+
+  it("gives any image to whoever has chosen none", async () => {
+    expect(await idOf(open([waiting()]).take(wanted({ image: "" })))).toBe("m");
+  });
+
+  it("promises it on its host where there is an end to promises, and leaves the host alone where there is none", async () => {
+    const bounded = (await open([waiting()]).take(wanted()))?.promise;
+    expect(bounded?.after.status.placements).toBe((bounded?.of.object.status.placements ?? 0) + 1);
+    const unbounded = [readyHost("local", { memoryOvercommit: null, diskOvercommit: null })];
+    expect((await open([waiting()], false, unbounded).take(wanted()))?.promise).toBeUndefined();
+  });
+
+  it("gives none while what is stored is in doubt", async () => {
+    expect(await open([waiting()], true).take(wanted())).toBeUndefined();
+  });
+
+  it("makes it the owner's in all but id, host, address, image and identity", () => {
+    const before = waiting();
+    const spec = { ...before.spec, hostId: null, image: "", owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
+    const after = claimedMachine(before, { organizationId: "o", name: "n", spec }, now);
+    expect(after.spec).toEqual({ ...spec, hostId: "local", image: "trixie-2" });
+    expect(after.metadata).toMatchObject({ id: "m", organizationId: "o", name: "n", generation: 2 });
+    expect(after.status).toEqual({ ...before.status, state: "claimed" });
+  });
+});

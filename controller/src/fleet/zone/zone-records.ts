@@ -1,0 +1,96 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
+import { dnsRecordKind, type DnsRecordObject, type DnsRecordSpec } from "./dns-record.ts";
+
+/** One name with its addresses, as a service wants it. */
+export interface WantedRecord {
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly ttlS: number;
+}
+
+type Owner = DnsRecordSpec["owner"];
+
+/** The names of each owner, changed with whatever else the owner changes. */
+export interface ZoneRecords {
+  /** Makes the owner's names exactly these, in the unit of work. Answers whether that changes anything. */
+  put(work: UnitOfWork, owner: Owner, wanted: readonly WantedRecord[]): boolean;
+  /** Removes every name of the owner, in the unit of work. */
+  remove(work: UnitOfWork, owner: Owner): boolean;
+  of(owner: Owner): DnsRecordObject[];
+  close(): void;
+}
+
+export function createZoneRecords(records: Collection<DnsRecordObject>, clock: Clock): ZoneRecords {
+  const names = new Map<string, Set<string>>();
+  const owners = new Map<string, string>();
+  const subscription = records.subscribe(index);
+  for (const { object } of records.values()) index(object.metadata.id);
+
+  function index(name: string): void {
+    const record = records.get(name)?.object;
+    const after = record && keyOf(record.spec.owner);
+    const before = owners.get(name);
+    if (before === after) return;
+    if (before !== undefined) drop(before, name);
+    if (after === undefined) owners.delete(name);
+    else {
+      owners.set(name, after);
+      names.set(after, (names.get(after) ?? new Set()).add(name));
+    }
+  }
+
+  function drop(owner: string, name: string): void {
+    const left = names.get(owner);
+    left?.delete(name);
+    if (left?.size === 0) names.delete(owner);
+  }
+
+  function put(work: UnitOfWork, owner: Owner, wanted: readonly WantedRecord[]): boolean {
+    let changed = false;
+    for (const { name, addresses, ttlS } of wanted) {
+      const spec: DnsRecordSpec = { addresses: [...addresses].sort(), ttlS, owner };
+      const before = records.get(name);
+      if (before !== undefined && isSame(before.object.spec, spec)) continue;
+      changed = true;
+      const now = clock.now();
+      if (before === undefined) {
+        const metadata = newMetadata(name, now);
+        work.create(dnsRecordKind, { metadata, spec, status: {} });
+      } else {
+        if (keyOf(before.object.spec.owner) !== keyOf(owner)) throw new Error(`${name} belongs to another owner`);
+        const { metadata } = before.object;
+        const next = nextMetadata(metadata, now);
+        work.update(dnsRecordKind, before, { ...before.object, metadata: next, spec });
+      }
+    }
+    const kept = new Set(wanted.map(({ name }) => name));
+    for (const name of names.get(keyOf(owner)) ?? []) {
+      const before = records.get(name);
+      if (kept.has(name) || before === undefined) continue;
+      changed = true;
+      work.remove(dnsRecordKind, before);
+    }
+    return changed;
+  }
+
+  return {
+    put,
+    remove: (work, owner) => put(work, owner, []),
+    of(owner) {
+      const found = [...(names.get(keyOf(owner)) ?? [])].map((name) => records.get(name)?.object);
+      return found.filter((record): record is DnsRecordObject => record !== undefined);
+    },
+    close: () => subscription.close(),
+  };
+}
+
+function keyOf({ kind, id }: Owner): string {
+  return `${kind}/${id}`;
+}
+
+function isSame(a: DnsRecordSpec, b: DnsRecordSpec): boolean {
+  return a.ttlS === b.ttlS && keyOf(a.owner) === keyOf(b.owner) && a.addresses.join() === b.addresses.join();
+}

@@ -1,0 +1,130 @@
+import { once } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import {
+  type FollowRequest,
+  type ZoneBatch,
+  ZoneBatchSchema,
+  ZoneService,
+} from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
+import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import type { Membership } from "#kernel/runtime/membership.ts";
+import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
+
+export interface ZoneServiceDeps {
+  readonly installationId: string;
+  readonly feed: ZoneFeed;
+  /** Such as "local.holdfast.test". */
+  readonly origin: string;
+  /** Whom servers may follow besides this controller. */
+  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly log: Log;
+}
+
+/** ZoneService for DNS servers, with what they say they serve. */
+export interface ServedZone {
+  readonly definition: ReturnType<typeof grpcService<typeof ZoneService>>;
+  readonly implementation: { follow(call: FollowCall): void };
+  /** Calls back when a server acknowledged a revision here. */
+  onAcknowledged(listener: (server: string, revision: bigint) => void): { close(): void };
+}
+
+type FollowCall = ServerDuplexStream<FollowRequest, ZoneBatch>;
+
+interface News {
+  readonly entries: readonly ZoneEntry[];
+  readonly controllers: string[];
+  readonly reset: boolean;
+}
+
+const batchEntries = 500;
+
+export function createZoneService(deps: ZoneServiceDeps): ServedZone {
+  const { installationId, feed, origin, membership, log } = deps;
+  const listeners = new Set<(server: string, revision: bigint) => void>();
+
+  async function follow(call: FollowCall): Promise<void> {
+    const server = requirePeer(call, installationId, "dns").identity.id;
+    const over = new AbortController();
+    const end = () => over.abort();
+    call.on("cancelled", end).on("end", end);
+    call.on("data", ({ servedRevision }: FollowRequest) => {
+      for (const listener of listeners) listener(server, servedRevision);
+    });
+    log.info("dns server follows", { server });
+    await feed.ready;
+    // What changes while a slow server reads waits here as names: never more than the zone, and told once.
+    const pending = new Set<string>();
+    let wake = Promise.withResolvers<void>();
+    const subscription = feed.subscribe((names) => {
+      for (const name of names) pending.add(name);
+      wake.resolve();
+    });
+    let told = addressesOf(membership);
+    const arrivals = membership.subscribe(() => {
+      if (addressesOf(membership).some((address) => !told.includes(address))) wake.resolve();
+    });
+    over.signal.addEventListener("abort", () => wake.resolve(), { once: true });
+    try {
+      await send(call, { entries: feed.entries(), controllers: told, reset: true }, over.signal);
+      while (!over.signal.aborted) {
+        await wake.promise;
+        wake = Promise.withResolvers();
+        if (over.signal.aborted) break;
+        const names = [...pending];
+        pending.clear();
+        told = addressesOf(membership);
+        await send(call, { entries: names.map(feed.entry), controllers: told, reset: false }, over.signal);
+      }
+    } finally {
+      subscription.close();
+      arrivals.close();
+      log.info("dns server gone", { server });
+    }
+    call.end();
+  }
+
+  async function send(call: FollowCall, { entries, controllers, reset }: News, signal: AbortSignal): Promise<void> {
+    const { revision } = feed;
+    for (let at = 0; at === 0 || at < entries.length; at += batchEntries) {
+      const batch = create(ZoneBatchSchema, {
+        revision,
+        origin,
+        reset: reset && at === 0,
+        controllers: at === 0 ? controllers : [],
+        synced: at + batchEntries >= entries.length,
+        records: entries.slice(at, at + batchEntries).map(({ name, addresses, ttlS }) => ({
+          name,
+          addresses: [...addresses],
+          ttlS,
+        })),
+      });
+      if (!call.write(batch)) await once(call, "drain", { signal });
+    }
+  }
+
+  return {
+    definition: grpcService(ZoneService),
+    implementation: {
+      follow(call) {
+        call.on("error", () => undefined);
+        follow(call).catch((error: unknown) => {
+          if (call.cancelled) return;
+          logRefusal(log, "Follow", call, error);
+          call.emit(
+            "error",
+            error instanceof RpcFailure ? error.status : new RpcFailure(Code.UNAVAILABLE, "ended").status,
+          );
+        });
+      },
+    },
+    onAcknowledged(listener) {
+      listeners.add(listener);
+      return { close: () => void listeners.delete(listener) };
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { stateOfSpace } from "../space/store-space.ts";
+import { createDatabase, type Database } from "./database.ts";
+import { createHistorySpace } from "./history-space.ts";
+
+let postgresql: TestPostgresql;
+let database: Database;
+
+beforeAll(async () => {
+  postgresql = await startTestPostgresql();
+  database = createDatabase({ url: postgresql.url, log: silentLog });
+});
+afterAll(async () => {
+  await database?.close();
+  await postgresql?.stop();
+});
+
+test("users may add nothing while the history has most of its space, and what must go on still writes", async () => {
+  const { usedBytes: emptyBytes = 0 } = await createdWith(1).look();
+  // The database as it is has half of it.
+  const space = createdWith(emptyBytes * 2);
+  const empty = await space.look();
+  expect(stateOfSpace(empty).state).toBe("ok");
+  space.admitGrowth();
+  const rows = Math.ceil((emptyBytes * 0.7) / 1_000);
+  await database.query("CREATE TABLE filler (text text)");
+  await database.query("ALTER TABLE filler ALTER text SET STORAGE PLAIN");
+  await database.query("INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, $1)", [rows]);
+  expect(stateOfSpace(await space.look())).toMatchObject({ state: "full", reason: expect.stringContaining("80%") });
+  expect(() => space.admitGrowth()).toThrow("history has used");
+  await database.query("INSERT INTO filler VALUES ('goes on')");
+  await database.query("DROP TABLE filler");
+  await space.look();
+  space.admitGrowth();
+  space.close();
+});
+
+test("a history that does not answer is told of, and refuses nobody", async () => {
+  const nobody = createDatabase({ url: "postgres://nobody@127.0.0.1:1/none", log: silentLog });
+  const space = createHistorySpace({ database: nobody, quotaBytes: 1, log: silentLog });
+  expect(stateOfSpace(await space.look()).state).toBe("unknown");
+  space.admitGrowth();
+  space.close();
+  await nobody.close();
+});
+
+function createdWith(quotaBytes: number) {
+  const space = createHistorySpace({ database, quotaBytes, log: silentLog });
+  space.close();
+  return space;
+}

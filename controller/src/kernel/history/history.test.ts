@@ -1,0 +1,175 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
+import { scramSha256Verifier } from "../secrets/passwords.ts";
+import { createHistory, type History } from "./history.ts";
+
+let postgresql: TestPostgresql;
+let history: History;
+const now = Date.parse("2026-03-15T12:00:00.123Z");
+
+beforeAll(async () => {
+  postgresql = await startTestPostgresql();
+  // Together, so that they would collide in the migrations if they did not wait for each other.
+  const all = [open(), open(), open()];
+  await Promise.all(all.map(({ ready }) => ready));
+  const [first, ...others] = all;
+  if (first !== undefined) history = first;
+  await Promise.all(others.map((other) => other.close()));
+});
+afterAll(async () => {
+  await history?.close();
+  await postgresql?.stop();
+});
+
+function open(): History {
+  return createHistory({ url: postgresql.url, log: silentLog, now: () => now });
+}
+
+function event(objectId: string, type = "service.created", occurredAt = now): EventEntry {
+  const data = { name: "ä", deep: { list: [1, null] } };
+  return {
+    entry: "event",
+    id: uuidv7(),
+    occurredAt,
+    type,
+    organizationId: "o1",
+    objectKind: "managed-service",
+    objectId,
+    data,
+  };
+}
+
+function audit(organizationId: string, action: string): AuditEntry {
+  return {
+    entry: "audit",
+    id: uuidv7(),
+    occurredAt: now,
+    organizationId,
+    actor: "anna",
+    source: "127.0.0.1",
+    action,
+    objectKind: "managed-service",
+    objectId: "s1",
+    result: "ok",
+    requestId: "r1",
+  };
+}
+
+const first = { after: undefined, limit: 10, order: "oldest first" } as const;
+
+test("what was inserted is read as it was, once, in the order it came", async () => {
+  const entries = [event("a", "one"), audit("o1", "managed-service.create"), event("a", "two"), event("b", "three")];
+  await history.insert(entries);
+  await history.insert(entries);
+  expect((await history.events({ organizationId: "o1" }, first)).items).toEqual([entries[0], entries[2], entries[3]]);
+  expect((await history.audit({ organizationId: "o1" }, first)).items).toEqual([entries[1]]);
+  expect((await history.events({ organizationId: "o1", objectId: "a", type: "two" }, first)).items).toEqual([
+    entries[2],
+  ]);
+  expect((await history.events({ organizationId: "o2" }, first)).items).toEqual([]);
+  expect((await history.events({ since: now + 1 }, first)).items).toEqual([]);
+  expect((await history.events({ since: now, until: now + 1 }, first)).items).toHaveLength(3);
+});
+
+test("pages follow each other in both directions", async () => {
+  const made = Array.from({ length: 7 }, (_, i) => audit("pages", String(i)));
+  await history.insert(made);
+  for (const order of ["oldest first", "newest first"] as const) {
+    const actions: string[] = [];
+    let after: string | undefined;
+    for (let more = true; more; ) {
+      const page = await history.audit({ organizationId: "pages" }, { after, limit: 3, order });
+      actions.push(...page.items.map(({ action }) => action));
+      after = page.next;
+      more = page.more;
+    }
+    const oldestFirst = ["0", "1", "2", "3", "4", "5", "6"];
+    expect(actions).toEqual(order === "oldest first" ? oldestFirst : oldestFirst.toReversed());
+  }
+});
+
+test("a page ends at 1 MiB, and the next one goes on from there", async () => {
+  const large = (objectId: string, length: number) => ({ ...event(objectId), data: { text: "x".repeat(length) } });
+  const made = [large("first", 1_200_000), ...Array.from({ length: 5 }, (_, n) => large(`l${n}`, 400_000))];
+  await history.insert(made.map((each) => ({ ...each, organizationId: "large" })));
+  for (const [order, lengths] of [
+    ["oldest first", [1, 2, 2, 1]],
+    ["newest first", [2, 2, 1, 1]],
+  ] as const) {
+    const pages: string[][] = [];
+    let after: string | undefined;
+    for (let more = true; more; ) {
+      const page = await history.events({ organizationId: "large" }, { after, limit: 10, order });
+      pages.push(page.items.map(({ objectId }) => objectId));
+      ({ next: after, more } = page);
+    }
+    expect(pages.map(({ length }) => length)).toEqual(lengths);
+    const ids = made.map(({ objectId }) => objectId);
+    expect(pages.flat()).toEqual(order === "oldest first" ? ids : ids.toReversed());
+  }
+});
+
+test("several controllers that started together migrated once", async () => {
+  const steps = await history.database.query<{ step: string }>("select step from schema_version");
+  expect(steps.map(({ step }) => step)).toEqual([
+    "0001-events-audit-task-log.sql",
+    "0002-webhook-deliveries.sql",
+    "0003-deliveries-with-their-events.sql",
+    "0004-samples.sql",
+    "0005-samples-of-five-minutes.sql",
+    "0006-mail-digests.sql",
+    "0007-audit-detail.sql",
+  ]);
+});
+
+test("rows go to their month, whatever clock wrote them, and old months go as a whole", async () => {
+  const old = Date.parse("2025-01-05T00:00:00Z");
+  await history.prepare(old);
+  await history.insert([event("old", "old", old), event("odd", "odd", Date.parse("2031-01-01T00:00:00Z"))]);
+  expect((await history.events({ objectId: "odd" }, first)).items).toHaveLength(1);
+  const dropped = await history.forget(now);
+  expect(dropped).toContain("event_2025_01");
+  expect(dropped).not.toContain("audit_2025_03");
+  expect((await history.events({ objectId: "old" }, first)).items).toEqual([]);
+  expect((await history.events({ objectId: "a" }, first)).items).toHaveLength(2);
+});
+
+test("while the database is away calls fail soon; then they work again", async () => {
+  await postgresql.kill();
+  const begun = Date.now();
+  await expect(history.insert([event("away")])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  expect(Date.now() - begun).toBeLessThan(60_000);
+  const late = open();
+  await expect(late.events({}, first)).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  await postgresql.start();
+  await late.ready;
+  await late.insert([event("back")]);
+  await history.insert([event("back")]);
+  expect((await history.events({ objectId: "back" }, first)).items).toHaveLength(2);
+  await late.close();
+});
+
+test("the password comes from its file, also when it changed there", async () => {
+  const { database } = history;
+  await database.query(`create role controller superuser login password '${scramSha256Verifier("first")}'`);
+  const [file] = await database.query<{ hba_file: string }>("show hba_file");
+  await database.query(`copy (select 'host all controller all scram-sha-256') to '${file?.hba_file}'`);
+  await database.query("select pg_reload_conf()");
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-history-"));
+  const passwordFile = join(directory, "password");
+  await writeFile(passwordFile, "wrong\n");
+  const url = postgresql.url.replace("postgres@", "controller@");
+  const guarded = createHistory({ url, passwordFile, log: silentLog, now: () => now });
+  await expect(Promise.race([guarded.ready, delay(300).then(() => "refused")])).resolves.toBe("refused");
+  await writeFile(passwordFile, "first\n");
+  await guarded.ready;
+  await guarded.close();
+  await rm(directory, { recursive: true });
+});

@@ -1,0 +1,178 @@
+import type { AuditEntry, EventEntry } from "../store/outbox-entry.ts";
+import type { Database } from "./database.ts";
+import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
+import type { PlannedRows } from "./planned-rows.ts";
+import { millisecondsOf, timeOf } from "./times.ts";
+
+/**
+ * Inserts events with the rows that systems plan for them, in one statement, so that no row is missed or made twice: an
+ * existing event brings none. Resolves to the ids of the rows that were made.
+ */
+export async function insertEvents(
+  database: Database,
+  events: readonly EventEntry[],
+  planned: readonly PlannedRows[],
+): Promise<string[]> {
+  const plans = planned.filter(({ rows }) => rows.length > 0);
+  const steps = plans.map(({ insertSql }, index) => `, plan_${index} as (${insertSql(`$${index + 2}::jsonb`)})`);
+  const made = plans.map((_, index) => `select id from plan_${index}`).join(" union all ");
+  const rows = await database.query<{ id: string }>(
+    `with added as (
+     insert into event (id, occurred_at, organization_id, type, object_kind, object_id, data)
+     select e.id, ${timeOf("e.occurred_at")}, e.organization_id, e.type, e.object_kind, e.object_id, e.data
+     from rows from (jsonb_to_recordset($1::jsonb) as (
+       "id" uuid, "occurredAt" bigint, "organizationId" text, "type" text, "objectKind" text, "objectId" text, "data" jsonb
+     )) with ordinality as e (id, occurred_at, organization_id, type, object_kind, object_id, data, place)
+     order by e.place
+     on conflict do nothing
+     returning id, occurred_at)${steps.join("")}
+     ${made || "select id from added where false"}`,
+    [events, ...plans.map((plan) => plan.rows)].map((each) => JSON.stringify(each)),
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Entries that are there already stay as they are. */
+export async function insertAudit(database: Database, entries: readonly AuditEntry[]): Promise<void> {
+  await database.query(
+    `insert into audit (id, occurred_at, organization_id, actor, source, action, object_kind, object_id, result, request_id, detail)
+     select e.id, ${timeOf("e.occurred_at")}, e.organization_id, e.actor, e.source, e.action, e.object_kind, e.object_id,
+       e.result, e.request_id, e.detail
+     from rows from (jsonb_to_recordset($1::jsonb) as (
+       "id" uuid, "occurredAt" bigint, "organizationId" text, "actor" text, "source" text, "action" text,
+       "objectKind" text, "objectId" text, "result" text, "requestId" text, "detail" text
+     )) with ordinality as e (id, occurred_at, organization_id, actor, source, action, object_kind, object_id, result,
+       request_id, detail, place)
+     order by e.place
+     on conflict do nothing`,
+    [JSON.stringify(entries)],
+  );
+}
+
+interface Row {
+  readonly sequence: string;
+  readonly id: string;
+  readonly occurred_at: string;
+  readonly organization_id: string;
+  readonly object_id: string;
+  readonly found: string;
+}
+
+type EventRow = Row & { type: string; object_kind: EventEntry["objectKind"]; data: EventEntry["data"] };
+
+type AuditRow = Row & {
+  actor: string;
+  source: string;
+  action: string;
+  object_kind: AuditEntry["objectKind"];
+  result: AuditEntry["result"];
+  request_id: string;
+  detail: string | null;
+};
+
+/** A page of events by the order in which they were recorded. */
+export async function listEvents(
+  database: Database,
+  filter: HistoryFilter,
+  page: HistoryPage,
+): Promise<HistoryResult<EventEntry>> {
+  const columns = "type, object_kind, data";
+  const rows = await list<EventRow>(database, { table: "event", columns, type: "type" }, filter, page);
+  return pageOf(rows, page, (row) => ({
+    entry: "event",
+    ...common(row),
+    type: row.type,
+    objectKind: row.object_kind,
+    data: row.data,
+  }));
+}
+
+/**
+ * The organizations of at most `limit` events behind a position, and the newest position of these; none without a
+ * position.
+ */
+export async function eventsBehind(
+  database: Database,
+  behind: string | undefined,
+  limit: number,
+): Promise<{ newest: string; organizationIds: string[] }> {
+  if (behind === undefined) {
+    const [row] = await database.read<{ newest: string }>("select coalesce(max(sequence), 0) as newest from event");
+    return { newest: row?.newest ?? "0", organizationIds: [] };
+  }
+  const rows = await database.read<{ sequence: string; organization_id: string }>(
+    "select sequence, organization_id from event where sequence > $1 order by sequence limit $2",
+    [behind, limit],
+  );
+  return { newest: rows.at(-1)?.sequence ?? behind, organizationIds: rows.map((row) => row.organization_id) };
+}
+
+/** A page of audit entries by the order in which they were recorded. */
+export async function listAudit(
+  database: Database,
+  filter: HistoryFilter,
+  page: HistoryPage,
+): Promise<HistoryResult<AuditEntry>> {
+  const columns = "actor, source, action, object_kind, result, request_id, detail";
+  const rows = await list<AuditRow>(database, { table: "audit", columns, type: "action" }, filter, page);
+  return pageOf(rows, page, (row) => ({
+    entry: "audit",
+    ...common(row),
+    actor: row.actor,
+    source: row.source,
+    action: row.action,
+    objectKind: row.object_kind,
+    result: row.result,
+    requestId: row.request_id,
+    ...(row.detail !== null && { detail: row.detail }),
+  }));
+}
+
+/** A page ends where its rows have this much text; it has one row at least. */
+const pageBytesMax = 1024 * 1024;
+
+/**
+ * The rows of a page, and in `found` the number of rows read: one more than the page holds means that there are more.
+ */
+async function list<R extends Row>(
+  database: Database,
+  { table, columns, type }: { table: string; columns: string; type: string },
+  filter: HistoryFilter,
+  { after, limit, order }: HistoryPage,
+): Promise<R[]> {
+  const newest = order === "newest first";
+  const conditions: readonly (readonly [string, unknown])[] = [
+    ["organization_id =", filter.organizationId],
+    ["object_id =", filter.objectId],
+    ["actor =", filter.actor],
+    [`${type} =`, filter.type],
+    [`${type} = any`, filter.types],
+    ["occurred_at >=", filter.since === undefined ? undefined : new Date(filter.since)],
+    ["occurred_at <", filter.until === undefined ? undefined : new Date(filter.until)],
+    [`sequence ${newest ? "<" : ">"}`, after],
+  ];
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const where = given.map(([condition], index) => `${condition} ($${index + 1})`).join(" and ") || "true";
+  const direction = newest ? "desc" : "asc";
+  return database.read<R>(
+    `with page as materialized (
+       select sequence, id, ${millisecondsOf("occurred_at")} as occurred_at, organization_id, object_id, ${columns}
+       from ${table} where ${where} order by sequence ${direction} limit ${Math.trunc(limit) + 1}),
+     measured as (
+       select page.*, count(*) over () as found, row_number() over until_here as place,
+         sum(octet_length(page::text)) over until_here as bytes
+       from page window until_here as (order by sequence ${direction}))
+     select * from measured where bytes <= ${pageBytesMax} or place = 1 order by place`,
+    given.map(([, value]) => value),
+  );
+}
+
+function common({ id, occurred_at, organization_id, object_id }: Row) {
+  return { id, occurredAt: Number(occurred_at), organizationId: organization_id, objectId: object_id };
+}
+
+function pageOf<R extends Row, T>(rows: readonly R[], { after, limit }: HistoryPage, read: (row: R) => T) {
+  const shown = rows.slice(0, limit);
+  const more = Number(rows[0]?.found ?? 0) > shown.length;
+  return { items: shown.map(read), next: shown.at(-1)?.sequence ?? after, more };
+}

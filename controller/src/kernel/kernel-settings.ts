@@ -1,0 +1,83 @@
+import { integer, list, type Setting, text, type ValuesOf } from "@holdfast/common/config.ts";
+import { type DataPlaneName, dataPlaneNames, identityDirectorySetting } from "@holdfast/common/data-planes.ts";
+
+type IdentityDirectories = Record<`${DataPlaneName}IdentityDir`, Setting<string>>;
+
+/** One for each data plane that may run beside the controller. */
+const identityDirectories = Object.fromEntries(
+  dataPlaneNames.map((name) => [
+    `${name}IdentityDir`,
+    text(
+      identityDirectorySetting(name),
+      `Directory to write the identity of the process \`${name}\` to; empty for none`,
+      "",
+    ),
+  ]),
+) as IdentityDirectories;
+
+/** What every controller needs before it does anything. */
+export const kernelSettings = {
+  installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation; it is in every certificate"),
+  controllerId: text("HOLDFAST_CONTROLLER_ID", "Id of this controller among the others; empty makes a random one", ""),
+  etcd: list("HOLDFAST_ETCD", "URLs of the etcd members", "http://127.0.0.1:2379"),
+  etcdCa: text("HOLDFAST_ETCD_CA", "File with the authority of etcd's certificates; empty for plain HTTP", ""),
+  etcdCert: text("HOLDFAST_ETCD_CERT", "File with the client certificate for etcd", ""),
+  etcdKey: text("HOLDFAST_ETCD_KEY", "File with the key of the client certificate for etcd", ""),
+  etcdQuota: integer(
+    "HOLDFAST_ETCD_QUOTA_BYTES",
+    "Bytes that etcd may use, as its --quota-backend-bytes says; users add nothing more from 80% of it on",
+    2 ** 31,
+  ),
+  writtenBytes: integer(
+    "HOLDFAST_RATE_BYTES",
+    "Bytes an hour that a credential may have etcd write; an organization has three times that for all of them; 0 for no limit",
+    2 ** 26,
+  ),
+  historyUrl: text("HOLDFAST_HISTORY_URL", "URL of the PostgreSQL that keeps events and audit, without a password"),
+  historyPasswordFile: text("HOLDFAST_HISTORY_PASSWORD_FILE", "File with the password of the history database"),
+  historyCa: text(
+    "HOLDFAST_HISTORY_CA",
+    "File with the authority of the history database's certificate; empty for none",
+    "",
+  ),
+  historyQuota: integer(
+    "HOLDFAST_HISTORY_QUOTA_BYTES",
+    "Bytes that the history database may have on its disk; users add nothing more from 80% of it on",
+    2 ** 36,
+  ),
+  masterKeyFile: text("HOLDFAST_MASTER_KEY_FILE", "File with the key-encryption keys of the installation"),
+  objects: text(
+    "HOLDFAST_OBJECTS",
+    "Where payloads, snapshots and backups are: file:// URL of a directory, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION",
+  ),
+  objectsKeyFile: text(
+    "HOLDFAST_OBJECTS_KEY_FILE",
+    "File with the credential of an S3 store, JSON with id and secret, or with the secret that is shared with the process that serves a directory",
+    "",
+  ),
+  objectsEndpoint: text(
+    "HOLDFAST_OBJECTS_ENDPOINT",
+    "host:port where machines reach the process that serves a directory; empty: there are no backups with it",
+    "",
+  ),
+  objectsCa: text(
+    "HOLDFAST_OBJECTS_CA",
+    "File with the authorities of an S3 store's certificate; empty for those that everybody trusts",
+    "",
+  ),
+  objectsEncryption: text(
+    "HOLDFAST_OBJECTS_ENCRYPTION",
+    "What an S3 store is asked to encrypt with besides: AES256, or none where it has no keys",
+    "AES256",
+  ),
+  leaseS: integer("HOLDFAST_CONTROLLER_LEASE_S", "Seconds after which another controller takes over", 5),
+  machineCertificateS: integer(
+    "HOLDFAST_MACHINE_CERTIFICATE_S",
+    "Life of a machine's certificates in seconds",
+    30 * 86_400,
+  ),
+  caFile: text("HOLDFAST_CA_FILE", "File to write the trusted authorities to; empty for none", ""),
+  ...identityDirectories,
+} as const;
+
+export type KernelSettings = ValuesOf<typeof kernelSettings>;

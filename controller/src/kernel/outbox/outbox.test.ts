@@ -1,0 +1,173 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { until } from "../../../../test/support/wait-until.ts";
+import { createHistory, type History } from "../history/history.ts";
+import { soleOwner } from "../runtime/sole-owner.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import type { Store, WatchHandler } from "../store/store.ts";
+import { createUnitOfWork } from "../store/unit-of-work.ts";
+import type { NewAudit } from "../store/outbox-entry.ts";
+import { createOutbox, type Outbox } from "./outbox.ts";
+import { type OutboxEntry, outboxPrefix } from "../store/outbox-entry.ts";
+
+let etcd: TestEtcd;
+let postgresql: TestPostgresql;
+let store: Store;
+let history: History;
+
+beforeAll(async () => {
+  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
+  await history.ready;
+});
+afterAll(async () => {
+  await history?.close();
+  await store?.close();
+  await Promise.all([etcd?.stop(), postgresql?.stop()]);
+});
+
+function open(
+  overrides: {
+    ownership?: typeof soleOwner;
+    store?: Store;
+    history?: { insert(entries: readonly OutboxEntry[]): Promise<unknown> };
+  } = {},
+): Outbox {
+  const deps = {
+    store,
+    history: { insert: (entries: readonly OutboxEntry[]) => history.insert(entries) },
+    ownership: soleOwner,
+    clock: systemClock,
+    ids: uuidv7,
+    random: () => 0,
+    log: silentLog,
+  };
+  const outbox = createOutbox({ ...deps, ...overrides });
+  onTestFinished(() => outbox.stop());
+  return outbox;
+}
+
+const sealer = {
+  seal: (text: string) => text,
+  sealAlike: (text: string) => text,
+  open: (text: string) => text,
+  keyedHash: (_: string, text: string) => text,
+};
+
+/** A change with one event. */
+async function change(organizationId: string, type: string): Promise<void> {
+  const unit = createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
+  unit.event({ type, organizationId, objectKind: "managed-service", objectId: "s", data: {} });
+  await unit.commit();
+}
+
+const audit = (organizationId: string): NewAudit => ({
+  organizationId,
+  actor: "anna",
+  source: "127.0.0.1",
+  action: "database-user.reveal-password",
+  objectKind: "database-user",
+  objectId: "u",
+  result: "ok",
+  requestId: "r",
+});
+
+async function types(organizationId: string): Promise<string[]> {
+  const all = { after: undefined, limit: 200, order: "oldest first" } as const;
+  return (await history.events({ organizationId }, all)).items.map(({ type }) => type);
+}
+
+async function waitingKeys(): Promise<number> {
+  return (await store.list(outboxPrefix, { limit: 500 })).values.length;
+}
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i));
+
+test("what waited and what comes goes to the history in the order of the changes, and out of the store", async () => {
+  for (const n of numbers(0, 5)) await change("moved", n);
+  const outbox = open();
+  for (const n of numbers(5, 150)) await change("moved", n);
+  await until(async () => (await waitingKeys()) === 0);
+  expect(await types("moved")).toEqual(numbers(0, 150));
+  await until(() => outbox.waiting === 0);
+});
+
+test("only the owner moves", async () => {
+  open({ ownership: { ...soleOwner, owns: () => false, begin: () => undefined } });
+  await change("owned", "x");
+  await delay(200);
+  expect(await types("owned")).toEqual([]);
+  open();
+  await until(async () => (await types("owned")).length === 1);
+  await until(async () => (await waitingKeys()) === 0);
+});
+
+test("a mover that died between insert and delete is followed by one that inserts nothing twice", async () => {
+  await change("died", "x");
+  const dying: Store = { ...store, commit: () => Promise.reject(new Error("killed")) };
+  const first = open({ store: dying });
+  await until(async () => (await types("died")).length === 1);
+  await first.stop();
+  expect(await waitingKeys()).toBe(1);
+  open();
+  await until(async () => (await waitingKeys()) === 0);
+  expect(await types("died")).toEqual(["x"]);
+});
+
+test("with the history away entries wait, reveals are refused, and all goes on when it is back", async () => {
+  const outbox = open();
+  await outbox.auditNow(audit("away"));
+  await postgresql.kill();
+  for (const n of numbers(0, 20)) await change("away", n);
+  await expect(outbox.auditNow(audit("away"))).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  outbox.auditSoon(audit("soon"));
+  await until(() => outbox.waiting >= 20);
+  await postgresql.start();
+  await until(async () => (await types("away").catch(() => [])).length === 20);
+  await until(async () => (await waitingKeys()) === 0);
+  const all = { after: undefined, limit: 10, order: "oldest first" } as const;
+  const audited = async (organizationId: string) => (await history.audit({ organizationId }, all)).items.length;
+  // A batch that was on its way when this one came is not behind it.
+  await until(async () => (await audited("soon")) === 1);
+  expect(await audited("away")).toBe(1);
+});
+
+test("refused calls survive a controller that is killed while the history is away", async () => {
+  const away = { insert: () => Promise.reject(new Error("the history is away")) };
+  const killed = open({ history: away });
+  killed.auditSoon(audit("refused"));
+  await until(async () => (await waitingKeys()) === 1);
+  open();
+  const all = { after: undefined, limit: 10, order: "oldest first" } as const;
+  const audited = async () => (await history.audit({ organizationId: "refused" }, all)).items.length;
+  await until(async () => (await audited()) === 1);
+  await until(async () => (await waitingKeys()) === 0);
+  expect(await audited()).toBe(1);
+});
+
+test("when too much waits users' changes are refused, the platform's own later", async () => {
+  let handler: WatchHandler | undefined;
+  const watched: Store = {
+    ...store,
+    watch(_prefix, given) {
+      handler = given;
+      return { close() {}, requestProgress() {} };
+    },
+  };
+  const outbox = open({ store: watched, ownership: { ...soleOwner, owns: () => false } });
+  const put = (n: number) =>
+    handler?.put({ key: String(n), value: "{}", modRevision: 1n, createRevision: 1n, leased: false });
+  for (let n = 0; n < 19_999; n += 1) put(n);
+  outbox.admit("user");
+  put(19_999);
+  expect(() => outbox.admit("user")).toThrow("STORE_UNAVAILABLE");
+  outbox.admit("platform");
+  for (let n = 20_000; n < 40_000; n += 1) put(n);
+  expect(() => outbox.admit("platform")).toThrow("STORE_UNAVAILABLE");
+});

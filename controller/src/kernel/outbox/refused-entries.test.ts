@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
+import { createRefusedEntries, type RefusedEntries } from "./refused-entries.ts";
+
+const entry = (actor: string, objectId = "", source = "192.0.2.1"): NewAudit => ({
+  organizationId: actor === "anonymous" ? "" : "org",
+  actor,
+  source,
+  action: "StartManagedService scope_missing",
+  objectKind: "managed-service",
+  objectId,
+  result: "refused",
+  requestId: "r",
+});
+
+/** The oldest ones, which the history has then. */
+function take(entries: RefusedEntries, count: number): OutboxEntry[] {
+  const taken = entries.oldest(count);
+  entries.remove(taken);
+  return taken;
+}
+
+function open() {
+  const clock = { nowMs: 0, now: () => 0, monotonicMs: () => clock.nowMs };
+  let id = 0;
+  return { clock, entries: createRefusedEntries(clock, () => String((id += 1))) };
+}
+
+test("a flood leaves out its own entries, and the next minute tells how many", () => {
+  const { clock, entries } = open();
+  entries.add(entry("api_key:honest", "first"));
+  for (let n = 0; n < 5_000; n += 1) entries.add(entry("api_key:flood"));
+  entries.add(entry("api_key:honest", "second"));
+  const taken = take(entries, 1_000);
+  expect(taken.filter(({ objectId }) => objectId !== "").map(({ objectId }) => objectId)).toEqual(["first", "second"]);
+  expect(taken).toHaveLength(102);
+  clock.nowMs = 60_000;
+  expect(take(entries, 10)).toMatchObject([{ actor: "api_key:flood", action: "4900 more refused calls" }]);
+});
+
+test("callers without a credential are told apart by their source, and are bounded in all", () => {
+  const { entries } = open();
+  for (let n = 0; n < 300; n += 1) entries.add(entry("anonymous", "", "192.0.2.1"));
+  expect(entries.add(entry("anonymous", "other", "192.0.2.2"))).toBe(true);
+  for (let n = 0; n < 5_000; n += 1) entries.add(entry("anonymous", "", `10.0.${n >> 8}.${n & 255}`));
+  expect(entries.size).toBe(500);
+  expect(entries.add(entry("api_key:honest"))).toBe(true);
+});
+
+test("what could not be written stays first, and nothing that came meanwhile is lost", () => {
+  const { entries } = open();
+  for (const id of ["1", "2"]) entries.add(entry("api_key:a", id));
+  const failed = entries.oldest(10);
+  entries.add(entry("api_key:a", "3"));
+  expect(failed).toHaveLength(2);
+  expect(entries.oldest(10).map(({ objectId }) => objectId)).toEqual(["1", "2", "3"]);
+});
+
+test("floods of many minutes push out their own entries, in the store too, while the history is away", () => {
+  const { clock, entries } = open();
+  entries.add(entry("api_key:honest", "first"));
+  for (let minute = 0; minute < 60; minute += 1) {
+    clock.nowMs = minute * 60_000;
+    for (let n = 0; n < 200; n += 1) entries.add(entry("api_key:flood"));
+    entries.kept(entries.unkept(0, 10_000));
+  }
+  for (let n = 0; n < 50; n += 1) expect(entries.add(entry("api_key:honest", `later ${n}`))).toBe(true);
+  expect(entries.size).toBeLessThanOrEqual(2_000);
+  expect(entries.takePushedOut().length).toBeGreaterThan(0);
+  expect(entries.takePushedOut()).toEqual([]);
+  const honest = entries.oldest(10_000).filter((each) => each.entry === "audit" && each.actor === "api_key:honest");
+  expect(honest).toHaveLength(51);
+  entries.remove(entries.oldest(10_000));
+  clock.nowMs = 60 * 60_000;
+  expect(entries.oldest(10)).toMatchObject([
+    { actor: "api_key:flood", action: expect.stringMatching(/^\d{4,5} more refused calls$/) },
+  ]);
+});
+
+test("what has waited is given to the store once", () => {
+  const { clock, entries } = open();
+  entries.add(entry("api_key:a", "1"));
+  expect(entries.unkept(250, 10)).toEqual([]);
+  clock.nowMs = 250;
+  const batch = entries.unkept(250, 10);
+  expect(batch).toHaveLength(1);
+  entries.kept(batch);
+  expect(entries.unkept(250, 10)).toEqual([]);
+  expect(entries.size).toBe(1);
+});

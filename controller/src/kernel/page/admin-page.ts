@@ -1,0 +1,33 @@
+import type { Call } from "@holdfast/common/call.ts";
+import type { Page } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import type { Collection } from "../store/collection.ts";
+import type { Cursors } from "./cursor.ts";
+import { pageByName } from "./page-by-name.ts";
+
+/** One page of a collection for an operator; without `nextCursor` the list ends. */
+export function adminPage<R>(
+  collection: Collection<R>,
+  accepts: (object: R) => boolean,
+  asked: Page | undefined,
+  call: Call,
+  cursors: Cursors,
+  list: string,
+): { items: R[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, asked);
+  const { items, next } = collection.page(accepts, page);
+  return { items: items.map(({ object }) => object), ...page.next(next) };
+}
+
+/** The same for collections that are whole in memory and have no order but that of their names. */
+export function adminPageByName<T>(
+  all: Iterable<T>,
+  nameOf: (item: T) => string,
+  asked: Page | undefined,
+  call: Call,
+  cursors: Cursors,
+  list: string,
+): { items: T[]; nextCursor?: string } {
+  const page = cursors.open(call, list, null, asked);
+  const { items, next } = pageByName(all, nameOf, page);
+  return { items, ...page.next(next) };
+}

@@ -1,0 +1,21 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Sealer } from "../secrets/sealer.ts";
+import type { Enrollment } from "./enrolled-status.ts";
+
+const lifetimeMs = 600_000;
+const purpose = "machine-enrollment";
+
+/** A one-time token of 256 bits for a machine's start, and its record for the object. Good for ten minutes. */
+export function mintEnrollment(sealer: Sealer, clock: Clock): { token: string; enrollment: Enrollment } {
+  const token = randomBytes(32).toString("base64url");
+  return { token, enrollment: { tokenHash: sealer.keyedHash(purpose, token), expiresAt: clock.now() + lifetimeMs } };
+}
+
+/** Is this the token, still good? Compares in constant time. */
+export function matchesEnrollment(enrollment: Enrollment | null, token: string, sealer: Sealer, clock: Clock): boolean {
+  if (enrollment === null || clock.now() >= enrollment.expiresAt) return false;
+  const expected = Buffer.from(enrollment.tokenHash, "utf8");
+  const presented = Buffer.from(sealer.keyedHash(purpose, token), "utf8");
+  return expected.length === presented.length && timingSafeEqual(expected, presented);
+}

@@ -1,0 +1,63 @@
+import { X509Certificate, randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { eachDataPlane } from "@holdfast/common/data-planes.ts";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { createSealer } from "../secrets/sealer.ts";
+import { createAuthority, type InstallationAuthority } from "./create-authority.ts";
+import { keepLocalIdentities } from "./local-identities.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "local-identities-"));
+const caFile = join(directory, "ca.pem");
+const dns = join(directory, "dns");
+let world: TestStore;
+let authority: InstallationAuthority;
+beforeAll(async () => {
+  world = await startTestStore();
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+  const parts = { store: world.store, sealer, clock: systemClock, log: silentLog };
+  authority = await createAuthority({ ...parts, installationId: "i" });
+});
+afterAll(async () => {
+  authority?.close();
+  await world?.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test("tells a generation once all files are of it, though one could not be written at first", async () => {
+  const told: number[] = [];
+  const kept = await keepLocalIdentities({
+    authority,
+    caFile,
+    directories: { ...eachDataPlane(() => ""), dns },
+    onWritten: (generation) => told.push(generation),
+    clock: systemClock,
+    log: silentLog,
+  });
+  const first = authority.generation;
+  expect(told).toEqual([first]);
+  await authority.beginRotation(0);
+  await waitUntil("two are trusted", () => told.at(-1) === authority.generation);
+  expect(read(join(dns, "ca.pem")).match(/BEGIN/g)).toHaveLength(2);
+
+  rmSync(dns, { recursive: true });
+  writeFileSync(dns, "in its way");
+  await authority.rotate("trusted");
+  await waitUntil("one file is written", () => read(caFile) === authority.trustBundle);
+  expect(told.at(-1)).toBe(first + 1);
+  rmSync(dns);
+  await waitUntil("all are written", () => told.at(-1) === authority.generation);
+  const [, signer = ""] = read(join(dns, "cert.pem")).split(/(?<=END CERTIFICATE-----\n)/);
+  expect(fingerprintOf(new X509Certificate(signer).raw)).toBe(authority.fingerprint);
+  kept.close();
+});
+
+function read(file: string): string {
+  return readFileSync(file, "utf8");
+}

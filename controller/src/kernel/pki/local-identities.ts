@@ -1,0 +1,127 @@
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type DataPlaneName, dataPlaneNames, dataPlanes } from "@holdfast/common/data-planes.ts";
+import type { Identity } from "@holdfast/common/identity.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { InstallationAuthority } from "./create-authority.ts";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+
+/** Writes a file whole or not at all, readable by its owner only. */
+async function writePrivately(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${process.pid}.new`;
+  await writeFile(temporary, text, { mode: 0o600 });
+  await rename(temporary, file);
+}
+
+export interface LocalIdentitiesDeps {
+  readonly authority: InstallationAuthority;
+  /** Empty for none, like the directories. */
+  readonly caFile: string;
+  readonly directories: Readonly<Record<DataPlaneName, string>>;
+  /** Told the generation of the authorities that all files have. */
+  readonly onWritten: (generation: number) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Files of one reader. */
+interface Files {
+  /** Answers which generation of the authorities they are of now. */
+  write(): Promise<number>;
+  /** Calls back when there is something new to write. */
+  subscribe(onChange: () => void): { close(): void };
+  close(): void;
+}
+
+/** A full disk or a directory that went is tried again after so long. */
+const retryMs = 5_000;
+
+/**
+ * Trust and identities for programs on this machine: the authorities, and in local mode the identities of the data
+ * planes beside the controller. Files are written again whenever their content changes. Rejects when the first write
+ * fails.
+ */
+export async function keepLocalIdentities(deps: LocalIdentitiesDeps): Promise<{ close(): void }> {
+  const { authority, caFile, directories, onWritten, log } = deps;
+  const all: Files[] = [authoritiesFile(authority, caFile)];
+  for (const kind of dataPlaneNames) {
+    const directory = directories[kind];
+    if (directory !== "") all.push(await identityFiles(deps, kind, directory));
+  }
+  let isClosed = false;
+  let isOutdated = false;
+  let writing: Promise<void> | undefined;
+  let retry: NodeJS.Timeout | undefined;
+
+  async function write(): Promise<void> {
+    const generations: number[] = [];
+    for (const files of all) generations.push(await files.write());
+    onWritten(Math.min(...generations));
+  }
+
+  async function writeAll(): Promise<void> {
+    while (isOutdated && !isClosed) {
+      isOutdated = false;
+      await write();
+    }
+  }
+
+  function changed(): void {
+    isOutdated = true;
+    clearTimeout(retry);
+    writing ??= writeAll()
+      .catch((error: unknown) => {
+        log.error("identities not written", { error });
+        if (!isClosed) retry = setTimeout(changed, retryMs).unref();
+      })
+      .finally(() => {
+        writing = undefined;
+      });
+  }
+
+  const watches = all.map((files) => files.subscribe(changed));
+  await write();
+  return {
+    close() {
+      isClosed = true;
+      clearTimeout(retry);
+      for (const part of [...watches, ...all]) part.close();
+    },
+  };
+}
+
+function authoritiesFile(authority: InstallationAuthority, path: string): Files {
+  return {
+    async write() {
+      const { generation, trustBundle } = authority;
+      if (path !== "") await writePrivately(path, trustBundle);
+      return generation;
+    },
+    subscribe: (onChange) => authority.subscribe(onChange),
+    close() {},
+  };
+}
+
+async function identityFiles(
+  { authority, clock, log }: LocalIdentitiesDeps,
+  kind: DataPlaneName,
+  directory: string,
+): Promise<Files> {
+  const identity: Identity = { kind, id: `${kind}-1` };
+  const names = dataPlanes[kind].certificateNames;
+  const renewed = await createRenewedIdentity({ authority, identity, names, addresses: ["127.0.0.1"], clock, log });
+  return {
+    async write() {
+      const { privateKey, certificate, generation } = renewed.current;
+      await writePrivately(join(directory, "ca.pem"), authority.trustBundle);
+      await writePrivately(join(directory, "key.pem"), privateKey);
+      // The certificate comes last, so that a reader that finds it finds all.
+      await writePrivately(join(directory, "cert.pem"), certificate);
+      return generation;
+    },
+    subscribe: (onChange) => renewed.subscribe(onChange),
+    close: () => renewed.close(),
+  };
+}

@@ -1,0 +1,17 @@
+/** Runs work under one key one after the other, and under different keys at once. */
+export type KeyedMutex = <T>(key: string, run: () => Promise<T>) => Promise<T>;
+
+export function createKeyedMutex(): KeyedMutex {
+  const tails = new Map<string, Promise<unknown>>();
+  return async (key, run) => {
+    const before = tails.get(key) ?? Promise.resolve();
+    const mine = before.then(run, run);
+    const tail = mine.catch(() => undefined);
+    tails.set(key, tail);
+    try {
+      return await mine;
+    } finally {
+      if (tails.get(key) === tail) tails.delete(key);
+    }
+  };
+}

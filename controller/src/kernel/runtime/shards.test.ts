@@ -1,0 +1,231 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTcpProxy } from "../../../../test/support/network/tcp-proxy.ts";
+import { until } from "../../../../test/support/wait-until.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { type Collection, createCollection } from "../store/collection.ts";
+import { keyOf, type Resource, root } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import { createMembership, type Membership } from "./membership.ts";
+import { ownerOf, shardCount, shardOf } from "./ownership.ts";
+import { createShards, type Shards } from "./shards.ts";
+import { defineKind } from "../store/kind.ts";
+
+const counterKind = defineKind("machine");
+
+let etcd: TestEtcd;
+const running: Controller[] = [];
+/** What each controller believes to own is compared all the time: this must stay empty. */
+const twice: string[] = [];
+let checking: NodeJS.Timeout;
+
+interface Controller {
+  readonly id: string;
+  readonly membership: Membership;
+  readonly shards: Shards;
+  readonly memory: Collection<Resource<unknown, unknown>>;
+  /** Nothing of it reaches etcd any more, as if it were killed or cut off; what it believes goes on. */
+  cut(): void;
+  heal(): void;
+  stop(): Promise<void>;
+}
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  checking = setInterval(() => {
+    for (const key of keys) {
+      const owners = running.filter(({ shards }) => shards.owns(key)).map(({ id }) => id);
+      if (owners.length > 1) twice.push(`${key}: ${owners.join()}`);
+    }
+  }, 2);
+});
+afterAll(async () => {
+  clearInterval(checking);
+  await Promise.all(running.map((controller) => controller.stop()));
+  await etcd?.stop();
+});
+
+/** One key of each shard. */
+const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
+  (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
+);
+
+/** `deaf`: what comes of its first claim is not told to it. `memoryPort`: where its memory reads etcd. */
+async function startController(
+  id: string,
+  { listens = true, deaf = false, memoryPort = etcd.port } = {},
+): Promise<Controller> {
+  const proxy = await startTcpProxy(etcd.port);
+  const read = createEtcdStore({ hosts: [`http://127.0.0.1:${memoryPort}`], log: silentLog });
+  const memory = createCollection(read, counterKind);
+  const whole = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  let loses = deaf;
+  const store: Store = {
+    ...whole,
+    async commit(transaction, signal) {
+      const done = await whole.commit(transaction, signal);
+      if (!loses || !transaction.puts.some(({ key }) => key.includes("/shard/"))) return done;
+      loses = false;
+      throw new Error("the answer was lost");
+    },
+  };
+  const deps = { store, log: silentLog, clock: systemClock };
+  const membership = createMembership({ ...deps, id, leaseS: 4 });
+  if (listens) await membership.announce(`${id}:1`);
+  const shards = createShards({ ...deps, membership, memory });
+  const controller = {
+    id,
+    membership,
+    shards,
+    memory,
+    cut: proxy.cut,
+    heal: proxy.heal,
+    async stop() {
+      running.splice(running.indexOf(controller), 1);
+      shards.close();
+      await membership.leave().catch(() => undefined);
+      await Promise.all([store.close(), read.close()]);
+      proxy.close();
+    },
+  };
+  running.push(controller);
+  return controller;
+}
+
+const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
+/** Nothing is on its way from one to another any more. */
+/** Each shard has a key. */
+const held = (shards: Shards) => keys.filter((key) => shards.owns(key)).length;
+const allAtTheirPlace = () => {
+  const ids = running.map(({ id }) => id);
+  return keys.every((key) => {
+    const owner = ownerOf(shardOf(key), ids);
+    return running.some(({ id, shards }) => id === owner && shards.owns(key));
+  });
+};
+
+test("every shard has a key in these tests, and members share them about evenly", () => {
+  expect(keys).toHaveLength(shardCount);
+  const members = ["a", "b", "c"];
+  const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, members));
+  for (const member of members) expect(owners.filter((owner) => owner === member).length).toBeGreaterThan(4);
+  const without = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, ["a", "b"]));
+  expect(without.every((owner, shard) => owners[shard] === "c" || owner === owners[shard])).toBe(true);
+  expect(ownerOf(1, [])).toBeUndefined();
+});
+
+test("three controllers share the keys; each key always has at most one owner", async () => {
+  const first = await startController("1");
+  await until(() => held(first.shards) === shardCount);
+  const right = first.shards.begin(keys[0] ?? "");
+  expect(right?.claim?.modRevision).toBeGreaterThan(0n);
+  right?.end();
+  const others = [await startController("2"), await startController("3")];
+  await until(() => everyKeyIsOwned() && others.every(({ shards }) => held(shards) > 4));
+  expect(
+    first.membership
+      .members()
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(["1", "2", "3"]);
+  expect(twice).toEqual([]);
+});
+
+test("a controller that does not listen yet has no share, and leaves nobody else's without an owner", async () => {
+  await until(allAtTheirPlace);
+  const starting = await startController("starting", { listens: false });
+  await until(() => running.every(({ membership }) => membership.member("starting") !== undefined));
+  const owned = keys.map((key) => running.find(({ shards }) => shards.owns(key))?.id);
+  await starting.membership.announce("starting:1");
+  await until(() => everyKeyIsOwned() && held(starting.shards) > 4);
+  expect(owned).not.toContain("starting");
+  expect(owned).not.toContain(undefined);
+  await starting.stop();
+  await until(everyKeyIsOwned);
+});
+
+test("a claim that etcd took, and whose answer was lost, is held all the same", async () => {
+  const deaf = await startController("deaf", { deaf: true });
+  await until(() => everyKeyIsOwned() && held(deaf.shards) > 4);
+  expect(twice).toEqual([]);
+  await deaf.stop();
+  await until(everyKeyIsOwned);
+});
+
+test("nobody works on a shard before its new owner's memory has what was written until then", async () => {
+  const line = await startTcpProxy(etcd.port);
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const write = async (name: string) => {
+    const metadata = { id: "m", name, organizationId: "", generation: 1, createdAt: 0, updatedAt: 0 };
+    const value = JSON.stringify({ metadata, spec: {}, status: {} });
+    await store.commit({ conditions: [], puts: [{ key: keyOf(counterKind, "m"), value }], deletes: [] });
+  };
+  await write("as it was");
+  const behind = await startController("behind", { listens: false, memoryPort: line.port });
+  await behind.memory.ready;
+  line.cut();
+  await write("as it is");
+  const known = () => behind.memory.get("m")?.object.metadata.name;
+  const early: string[] = [];
+  const looking = setInterval(() => {
+    if (held(behind.shards) > 0 && known() !== "as it is") early.push(`${held(behind.shards)} with ${known()}`);
+  }, 2);
+  await behind.membership.announce("behind:1");
+  await until(async () => {
+    const { values } = await store.list(`${root}/shard/`, { limit: 100 });
+    return values.filter(({ value }) => (JSON.parse(value) as { owner: string }).owner === "behind").length > 4;
+  });
+  line.heal();
+  await until(() => everyKeyIsOwned() && held(behind.shards) > 4);
+  clearInterval(looking);
+  expect(early).toEqual([]);
+  expect(twice).toEqual([]);
+  await behind.stop();
+  await store.close();
+  line.close();
+  await until(everyKeyIsOwned);
+});
+
+test("a shard goes to another only when the work on it has ended", async () => {
+  const first = running[0];
+  if (first === undefined) throw new Error("it runs");
+  const key = keys.find((candidate) => first.shards.owns(candidate)) ?? "";
+  const right = first.shards.begin(key);
+  await first.membership.drain();
+  await until(() => right?.signal.aborted === true);
+  await delay(300);
+  expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
+  right?.end();
+  await until(everyKeyIsOwned);
+  expect(held(first.shards)).toBe(0);
+  expect(twice).toEqual([]);
+  await first.stop();
+});
+
+test("a controller that is cut off stops by itself before another takes over, and comes back with a new lease", async () => {
+  const victim = running[0];
+  if (victim === undefined) throw new Error("it runs");
+  const key = keys.find((candidate) => victim.shards.owns(candidate)) ?? "";
+  const right = victim.shards.begin(key);
+  const before = victim.membership.lease()?.id;
+  victim.cut();
+  await until(() => right?.signal.aborted === true);
+  expect(held(victim.shards)).toBe(0);
+  right?.end();
+  await until(everyKeyIsOwned);
+  victim.heal();
+  await until(() => held(victim.shards) > 4);
+  expect(victim.membership.lease()?.id).not.toBe(before);
+  expect(twice).toEqual([]);
+});
+
+test("after an outage of etcd longer than the lease every key has an owner again", async () => {
+  await etcd.kill();
+  await until(() => running.every(({ shards }) => held(shards) === 0));
+  await etcd.start();
+  await until(everyKeyIsOwned);
+  expect(twice).toEqual([]);
+});

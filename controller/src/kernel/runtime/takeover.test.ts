@@ -1,0 +1,160 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTcpProxy } from "../../../../test/support/network/tcp-proxy.ts";
+import { createCollection } from "../store/collection.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { keyOf, type Resource } from "../store/resource.ts";
+import { Conflict, createUnitOfWork } from "../store/unit-of-work.ts";
+import { createMembership } from "./membership.ts";
+import { again, type Reconciler, settled } from "./reconciler.ts";
+import { createRunner } from "./runner.ts";
+import { createShards } from "./shards.ts";
+import { defineKind } from "../store/kind.ts";
+
+/** Something to count up, one at a time, by whoever owns it. */
+type Counter = Resource<{ target: number }, { count: number }>;
+const counterKind = defineKind<Counter>("machine");
+
+let etcd: TestEtcd;
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+});
+afterAll(() => etcd?.stop());
+
+/** Keys that a controller works on with a right that has not ended; two at once would be a fault. */
+const working = new Map<string, AbortSignal>();
+const overlaps: string[] = [];
+const same = (text: string) => text;
+const sealer = { seal: same, sealAlike: same, open: same, keyedHash: () => "" };
+
+async function startController(id: string) {
+  const proxy = await startTcpProxy(etcd.port);
+  const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const deps = { store, clock: systemClock, log: silentLog };
+  const counters = createCollection(store, counterKind);
+  const membership = createMembership({ ...deps, id, leaseS: 2 });
+  await membership.announce(`${id}:1`);
+  const shards = createShards({ ...deps, membership, memory: counters });
+  const reconciler: Reconciler = {
+    name: "counter",
+    async reconcile(key, signal) {
+      if (working.get(key)?.aborted === false) overlaps.push(key);
+      working.set(key, signal);
+      try {
+        const counter = counters.get(key);
+        if (counter === undefined || counter.object.status.count >= counter.object.spec.target) return settled;
+        await delay(5, undefined, { signal });
+        const unit = createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 });
+        const count = counter.object.status.count + 1;
+        unit.update(counterKind, counter, { ...counter.object, status: { count } });
+        await unit.commit(signal);
+        return again(10, "counting");
+      } finally {
+        if (working.get(key) === signal) working.delete(key);
+      }
+    },
+  };
+  await counters.ready;
+  const runner = createRunner({
+    loops: [
+      {
+        reconciler,
+        keys: () => [...counters.values()].map(({ object }) => object.metadata.id),
+        subscribe: counters.subscribe,
+        inputs: (key) => counters.get(key)?.modRevision ?? 0n,
+      },
+    ],
+    ownership: shards,
+    clock: systemClock,
+    log: silentLog,
+    random: Math.random,
+  });
+  runner.start();
+  return {
+    membership,
+    shards,
+    counters,
+    cut: proxy.cut,
+    async stop() {
+      await runner.stop();
+      shards.close();
+      counters.close();
+      await membership.leave().catch(() => undefined);
+      await store.close();
+      proxy.close();
+    },
+  };
+}
+
+test("while controllers join, drain, are cut off and etcd restarts, each object converges under one owner at a time", async () => {
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const ids = Array.from({ length: 24 }, () => uuidv7());
+  for (const id of ids) {
+    const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
+    const counter: Counter = { metadata, spec: { target: 60 }, status: { count: 0 } };
+    const puts = [{ key: keyOf(counterKind, id), value: JSON.stringify(counter) }];
+    await store.commit({ conditions: [], puts, deletes: [] });
+  }
+  const first = await startController("1");
+  await delay(300);
+  const [second, third] = [await startController("2"), await startController("3")];
+  await delay(500);
+  await first.membership.drain();
+  await expect.poll(() => ids.filter((id) => first.shards.owns(id))).toEqual([]);
+  await first.stop();
+  second.cut();
+  await delay(300);
+  await etcd.kill();
+  await etcd.start();
+  const counts = () => ids.map((id) => third.counters.get(id)?.object.status.count);
+  await expect.poll(counts, { timeout: 120_000 }).toEqual(ids.map(() => 60));
+  expect(overlaps).toEqual([]);
+  await Promise.all([second.stop(), third.stop(), store.close()]);
+});
+
+test("a change that a suspend interrupted is not written after another controller's", async () => {
+  let suspendedMs = 0;
+  const sleeper = createEtcdStore({
+    hosts: [etcd.url],
+    log: silentLog,
+    bootMs: () => performance.now() + suspendedMs,
+  });
+  const other = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const outbox = { admit() {} };
+  const unitOf = (store: typeof other) => createUnitOfWork(store, { outbox, sealer, clock: systemClock, ids: uuidv7 });
+  const id = uuidv7();
+  const metadata = { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 };
+  const counter: Counter = { metadata, spec: { target: 2 }, status: { count: 0 } };
+  await other.commit({
+    conditions: [],
+    puts: [{ key: keyOf(counterKind, id), value: JSON.stringify(counter) }],
+    deletes: [],
+  });
+  const lease = await sleeper.lease(2);
+  const counters = createCollection(sleeper, counterKind);
+  await counters.ready;
+  const before = counters.get(id);
+  if (before === undefined) throw new Error("the counter is not there");
+  const late = unitOf(sleeper);
+  late.update(counterKind, before, { ...counter, status: { count: 99 } });
+
+  suspendedMs = 31_000;
+  const takenOver = unitOf(other);
+  takenOver.update(counterKind, before, { ...counter, status: { count: 1 } });
+  await takenOver.commit(AbortSignal.timeout(60_000));
+  expect(lease.live).toBe(false);
+  await expect(late.commit(AbortSignal.timeout(60_000))).rejects.toThrow(Conflict);
+  // etcd hears nothing more of the lease, and then takes nothing for it.
+  const announced = { conditions: [], puts: [{ key: "/late", value: "x", lease }], deletes: [] };
+  await expect
+    .poll(() => sleeper.commit(announced).then(() => "written", String), { timeout: 10_000 })
+    .toContain("lease not found");
+  expect((await other.get(keyOf(counterKind, id)))?.value).toContain('"count":1');
+  expect(await other.get("/late")).toBeUndefined();
+  counters.close();
+  await Promise.all([sleeper.close(), other.close()]);
+});

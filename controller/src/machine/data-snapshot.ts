@@ -1,5 +1,0 @@
-/** What became of the snapshot of the data as they were before the operation; `none` has a reason. */
-export interface DataSnapshot {
-  readonly outcome: "taken" | "none" | "restored";
-  readonly reason: string;
-}

@@ -1,0 +1,41 @@
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { parseTarget } from "@holdfast/egress/target.ts";
+
+/** The URL as it will be called. Throws INVALID_REQUEST `invalid_url` or TARGET_NOT_ALLOWED. */
+export async function checkedUrl(
+  text: string,
+  egress: Pick<EgressClient, "check">,
+  signal: AbortSignal,
+  field = "url",
+): Promise<string> {
+  const parsed = parseTarget(text);
+  if (!parsed.ok && parsed.fault === "invalid") throw invalid({ field, code: "invalid_url", detail: parsed.detail });
+  if (!parsed.ok) throw new HoldfastError("TARGET_NOT_ALLOWED", `The URL cannot be a webhook: ${parsed.detail}.`);
+  try {
+    await egress.check(parsed.target, signal);
+  } catch (cause) {
+    if (!(cause instanceof EgressFailure)) throw cause;
+    throw new HoldfastError("TARGET_NOT_ALLOWED", "The URL leads to an address that webhooks may not reach.", {
+      cause,
+    });
+  }
+  return parsed.target.url.href;
+}
+
+/** Names of the event types that there are. */
+export interface KnownEventTypes {
+  has(type: string): boolean;
+}
+
+/** Without doubles. Throws INVALID_REQUEST `unknown_event_type` for each that is not known. */
+export function checkedEvents(types: readonly string[], known: KnownEventTypes): string[] {
+  const faults = types.flatMap((type, index) =>
+    known.has(type)
+      ? []
+      : [{ field: `events[${index}]`, code: "unknown_event_type", detail: "is not a type of event" }],
+  );
+  if (faults.length > 0) throw invalid(...faults);
+  return [...new Set(types)];
+}

@@ -1,0 +1,306 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { systemClock } from "@holdfast/common/clock.ts";
+import {
+  CreateWebhookRequestSchema,
+  DeleteWebhookRequestSchema,
+  ListDeliveriesRequestSchema,
+  RedeliverRequestSchema,
+  RotateSecretRequestSchema,
+  TestWebhookRequestSchema,
+} from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { until } from "../../../../test/support/wait-until.ts";
+import { acceptedBy } from "../../../../test/support/servers/webhook-judges.ts";
+import {
+  type Delivering,
+  startWebhookPlatform,
+  type WebhookPlatform,
+} from "../../../../test/support/servers/webhook-platform.ts";
+import {
+  type Received,
+  type Respond,
+  startWebhookReceiver,
+} from "../../../../test/support/servers/webhook-receiver.ts";
+import { switchOffAfterMs } from "./switch-off.ts";
+
+let platform: WebhookPlatform;
+beforeAll(async () => {
+  platform = await startWebhookPlatform();
+});
+afterAll(() => platform?.close());
+
+let organizations = 0;
+const newOrganization = () => `organization-${(organizations += 1)}`;
+
+function deliver(options?: Parameters<WebhookPlatform["deliver"]>[0]): Delivering {
+  const delivering = platform.deliver(options);
+  onTestFinished(() => delivering.stop());
+  return delivering;
+}
+
+async function receiver(respond?: Respond) {
+  const started = await startWebhookReceiver(respond);
+  onTestFinished(() => started.close());
+  return started;
+}
+
+async function endpoint(organizationId: string, url: string, events?: string[]) {
+  const request = create(CreateWebhookRequestSchema, { url, ...(events && { events: { values: events } }) });
+  const { id = "", secret = "" } = await platform.api.createWebhook(request, platform.call(organizationId));
+  return { id, secret, organizationId };
+}
+
+async function attempts({ id, organizationId }: { id: string; organizationId: string }) {
+  const request = create(ListDeliveriesRequestSchema, { id });
+  return (await platform.api.listDeliveries(request, platform.call(organizationId))).deliveries ?? [];
+}
+
+/** A clock that stands still: no further attempt is due before a test lets time pass, however busy the machine is. */
+function standingClock() {
+  let now = Date.now();
+  const pass = (ms: number) => void (now += ms);
+  return { clock: { ...systemClock, now: () => now }, pass };
+}
+
+const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).event_type);
+
+test("a delivery is what verifiers of others accept", async () => {
+  deliver();
+  const server = await receiver();
+  const { id, secret } = await endpoint(newOrganization(), `${server.url}/hooks`);
+  const { organizationId = "" } = platform.webhooks.get(id)?.object.metadata ?? {};
+  await platform.emit(organizationId, "service.running", { service_name: "äöü €", status: "Running" });
+  await until(() => server.received.length === 1);
+  const [{ body, headers, path } = { body: "", headers: {}, path: "" }] = server.received;
+  expect(path).toBe("/hooks");
+  expect(secret).toMatch(/^[0-9a-f]{64}$/);
+  expect(await acceptedBy(server.received[0], secret)).toEqual([
+    "octokit, X-Platform-Signature",
+    "standardwebhooks",
+    "svix",
+  ]);
+  expect(await acceptedBy(server.received[0], "0".repeat(64))).toEqual([]);
+  expect(headers["content-type"]).toBe("application/json");
+  expect(JSON.parse(body)).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    event_type: "service.running",
+    timestamp: expect.stringMatching(/Z$/),
+    data: { service_name: "äöü €", status: "Running" },
+  });
+});
+
+test("an endpoint gets its organization's events, those that it asked for, and a test whatever it asked for", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const { id } = await endpoint(organizationId, server.url, ["service.error"]);
+  await platform.emit(newOrganization(), "service.error");
+  await platform.emit(organizationId, "service.running");
+  await platform.emit(organizationId, "service.error");
+  await platform.api.testWebhook(create(TestWebhookRequestSchema, { id }), platform.call(organizationId));
+  await until(() => server.received.length === 2);
+  await delay(100);
+  expect(typesOf(server.received).toSorted()).toEqual(["service.error", "webhook.test"]);
+});
+
+test("three attempts: at once, 1 s after the first failed, 2 s after the second; each is recorded", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver((response) => void response.writeHead(500).end("a secret word"));
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.error");
+  await until(async () => (await attempts(webhook)).length === 3);
+  await delay(300);
+  const times = server.received.map(({ at }) => at);
+  expect(times).toHaveLength(3);
+  const [first = 0, second = 0, third = 0] = times;
+  expect(second - first).toBeGreaterThanOrEqual(990);
+  expect(second - first).toBeLessThan(10_000);
+  expect(third - second).toBeGreaterThanOrEqual(1_990);
+  expect(third - second).toBeLessThan(10_000);
+  expect(new Set(server.received.map(({ body }) => body)).size).toBe(1);
+  const recorded = await attempts(webhook);
+  expect(recorded.map(({ attempt, responseStatus }) => [attempt, responseStatus])).toEqual([
+    [3, 500],
+    [2, 500],
+    [1, 500],
+  ]);
+  expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint answered 500.", eventType: "service.error" });
+  expect(recorded[0]?.deliveredAt).toBeUndefined();
+  // Nothing of what an endpoint says comes back to its owner: it may not be his.
+  expect(JSON.stringify(recorded, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
+    "secret",
+  );
+});
+
+test.each([
+  [204, true],
+  [299, true],
+  [301, false],
+  [307, false],
+  [410, false],
+  [429, false],
+])("an answer of %i is a success: %s", async (status, success) => {
+  deliver({ clock: standingClock().clock });
+  const organizationId = newOrganization();
+  const server = await receiver((response) => void response.writeHead(status, { location: "/elsewhere" }).end());
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length === 1);
+  const [attempt] = await attempts(webhook);
+  expect(attempt?.responseStatus).toBe(status);
+  expect(attempt?.errorMessage === undefined).toBe(success);
+  expect(attempt?.deliveredAt !== undefined).toBe(success);
+  expect(server.received.map(({ path }) => path)).toEqual(["/"]);
+});
+
+test("deleting an endpoint stops further attempts", async () => {
+  const { clock, pass } = standingClock();
+  deliver({ clock });
+  const organizationId = newOrganization();
+  const fail: Respond = (response) => void response.writeHead(503).end();
+  const [server, other] = [await receiver(fail), await receiver(fail)];
+  const webhook = await endpoint(organizationId, server.url);
+  const kept = await endpoint(organizationId, other.url);
+  await platform.emit(organizationId, "service.error");
+  for (const each of [webhook, kept]) await until(async () => (await attempts(each)).length === 1);
+  await platform.api.deleteWebhook(
+    create(DeleteWebhookRequestSchema, { id: webhook.id }),
+    platform.call(organizationId),
+  );
+  // The one that stays is tried again at the same time, and once more after that.
+  for (const count of [2, 3]) {
+    pass(10_000);
+    await until(() => other.received.length === count);
+    await until(async () => (await attempts(kept)).length === count);
+  }
+  expect(server.received).toHaveLength(1);
+});
+
+test("what was not delivered when the platform died is delivered by the next one, under the same event id", async () => {
+  const organizationId = newOrganization();
+  let open = false;
+  const server = await receiver((response) => {
+    if (open) response.end();
+  });
+  const webhook = await endpoint(organizationId, server.url);
+  // Nobody moves or delivers: the state changed, and then the platform died.
+  for (let n = 0; n < 20; n += 1) await platform.emit(organizationId, "service.running");
+  const first = platform.deliver();
+  await until(() => server.received.length > 0);
+  await first.stop();
+  open = true;
+  deliver();
+  await until(async () => (await attempts(webhook)).length === 20);
+  const ids = (await attempts(webhook)).map(({ eventId }) => eventId);
+  expect(new Set(ids).size).toBe(20);
+  const all = { after: undefined, limit: 200, order: "oldest first" } as const;
+  const { items } = await platform.history.events({ organizationId }, all);
+  expect(new Set(ids)).toEqual(new Set(items.map(({ id }) => id)));
+});
+
+test("endpoints that hang delay no other, neither in their organization nor outside", async () => {
+  // Nothing is given up while this runs: what hangs keeps its place until the end.
+  deliver({
+    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    attemptMs: 600_000,
+  });
+  const hanging = await receiver(() => undefined);
+  const [sick, well] = [newOrganization(), newOrganization()];
+  for (let n = 0; n < 12; n += 1) await endpoint(sick, `${hanging.url}/${n}`);
+  const [beside, elsewhere] = [await receiver(), await receiver()];
+  await endpoint(sick, beside.url);
+  await endpoint(well, elsewhere.url);
+  for (let n = 0; n < 20; n += 1) await platform.emit(sick, "service.running");
+  for (let n = 0; n < 20; n += 1) await platform.emit(well, "service.running");
+  await until(() => beside.received.length === 20);
+  await until(() => elsewhere.received.length === 20);
+  // Each of those that hang has something in flight too.
+  await until(() => new Set(hanging.received.map(({ path }) => path)).size === 12);
+  expect(hanging.received.length).toBeLessThan(40);
+});
+
+test("an endpoint that hung and is well again gets all that waited, one at a time at first", async () => {
+  deliver({
+    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    attemptMs: 1_000,
+  });
+  const organizationId = newOrganization();
+  let open = false;
+  const server = await receiver((response) => (open ? void response.end() : undefined));
+  const webhook = await endpoint(organizationId, server.url);
+  for (let n = 0; n < 12; n += 1) await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length >= 4);
+  await until(() => server.received.length > 4);
+  // A fifth came when the first four had been given up, and no sixth beside it.
+  const came = server.received.length;
+  expect(came - (await attempts(webhook)).length).toBeLessThanOrEqual(1);
+  open = true;
+  await until(
+    async () => (await attempts(webhook)).filter(({ deliveredAt }) => deliveredAt !== undefined).length === 12,
+  );
+  expect(new Set(server.received.map(({ body }) => JSON.parse(body).id)).size).toBe(12);
+});
+
+test("for the overlap of a rotation the old secret keeps its header and both sign", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const { id, secret: old } = await endpoint(organizationId, server.url);
+  const rotate = (overlapHours: number) =>
+    platform.api.rotateSecret(create(RotateSecretRequestSchema, { id, overlapHours }), platform.call(organizationId));
+  const { secret: next = "" } = await rotate(24);
+  await platform.emit(organizationId, "service.running");
+  await until(() => server.received.length === 1);
+  const [first] = server.received;
+  expect(await acceptedBy(first, old)).toEqual(["octokit, X-Platform-Signature", "standardwebhooks", "svix"]);
+  expect(await acceptedBy(first, next)).toEqual(["octokit, X-Platform-Signature-Next", "standardwebhooks", "svix"]);
+  const { secret: last = "" } = await rotate(0);
+  await platform.emit(organizationId, "service.running");
+  await until(() => server.received.length === 2);
+  const [, second] = server.received;
+  expect(await acceptedBy(second, last)).toEqual(["octokit, X-Platform-Signature", "standardwebhooks", "svix"]);
+  expect(await acceptedBy(second, next)).toEqual([]);
+});
+
+test("a redelivery brings the same event again", async () => {
+  deliver();
+  const organizationId = newOrganization();
+  const server = await receiver();
+  const webhook = await endpoint(organizationId, server.url);
+  await platform.emit(organizationId, "service.running");
+  await until(async () => (await attempts(webhook)).length === 1);
+  const [{ id: deliveryId = "" } = {}] = await attempts(webhook);
+  const request = create(RedeliverRequestSchema, { id: webhook.id, deliveryId });
+  await platform.api.redeliver(request, platform.call(organizationId));
+  await until(() => server.received.length === 2);
+  expect(server.received[1]?.body).toBe(server.received[0]?.body);
+  const unknown = create(RedeliverRequestSchema, { id: webhook.id, deliveryId: webhook.id });
+  await expect(platform.api.redeliver(unknown, platform.call(organizationId))).rejects.toMatchObject({
+    key: "DELIVERY_NOT_FOUND",
+  });
+});
+
+test("an endpoint that fails for 5 days is switched off, and its organization is told", async () => {
+  const organizationId = newOrganization();
+  const { clock, pass } = standingClock();
+  deliver({ clock });
+  const dead = await receiver((response) => void response.writeHead(500).end());
+  const other = await receiver();
+  const webhook = await endpoint(organizationId, dead.url, ["service.error"]);
+  await endpoint(organizationId, other.url, ["webhook.disabled"]);
+  await platform.emit(organizationId, "service.error");
+  await until(async () => (await attempts(webhook)).length === 1);
+  pass(switchOffAfterMs);
+  await platform.emit(organizationId, "service.error");
+  await until(() => other.received.length === 1);
+  expect(platform.webhooks.get(webhook.id)?.object).toMatchObject({
+    spec: { active: false },
+    status: { disabledAt: expect.any(Number) },
+  });
+  expect(JSON.parse(other.received[0]?.body ?? "{}").data).toMatchObject({
+    webhook_id: webhook.id,
+    url: `${dead.url}/`,
+  });
+});

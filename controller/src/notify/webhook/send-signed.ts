@@ -1,0 +1,40 @@
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { AttemptOutcome } from "./receiver.ts";
+import { attemptMs } from "./retry-policy.ts";
+import { signatureHeaders, type SigningSecrets } from "./signature.ts";
+
+/** A message for an HTTP endpoint. */
+export interface SignedMessage {
+  /** Id of the event: the same in each attempt. */
+  readonly id: string;
+  readonly body: string;
+  /** Milliseconds since 1970. */
+  readonly sentAt: number;
+  readonly secrets: SigningSecrets;
+}
+
+interface Way {
+  readonly egress: Pick<EgressClient, "post">;
+  readonly organizationId: string;
+  readonly signal: AbortSignal;
+}
+
+/** Posts it once, signed. Any 2xx is a success and nothing else is (spec 2); no word of the endpoint's answer is kept. */
+export async function sendSigned(
+  url: string,
+  { id, body, sentAt, secrets }: SignedMessage,
+  { egress, organizationId, signal }: Way,
+): Promise<AttemptOutcome> {
+  const signatures = signatureHeaders({ id, body, timestampS: Math.floor(sentAt / 1_000) }, secrets);
+  const headers = { "content-type": "application/json", "user-agent": "Holdfast-Webhooks/1", ...signatures };
+  try {
+    const { status } = await egress.post(url, { headers, body, deadlineMs: attemptMs, signal, organizationId });
+    if (status >= 200 && status < 300) return { responseStatus: status, errorMessage: null };
+    const redirect = status >= 300 && status < 400 ? "; redirects are not followed" : "";
+    return { responseStatus: status, errorMessage: `The endpoint answered ${status}${redirect}.` };
+  } catch (error) {
+    if (!(error instanceof EgressFailure)) throw error;
+    return { responseStatus: null, errorMessage: error.message };
+  }
+}

@@ -1,0 +1,51 @@
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { envelopeOf } from "./envelope.ts";
+import type { Receivers } from "./receiver.ts";
+import { sendSigned } from "./send-signed.ts";
+import { type SwitchOffDeps, switchOffIfDead } from "./switch-off.ts";
+import { wantsEvent } from "./webhook.ts";
+import { createSecretsOf } from "./webhook-secret.ts";
+
+interface Deps extends SwitchOffDeps {
+  readonly egress: Pick<EgressClient, "post">;
+  readonly sealer: Sealer;
+  /** Does an event of this type go only to endpoints whose filter names it? */
+  readonly isOptIn: (type: string) => boolean;
+}
+
+/** Webhook endpoints as receivers of events. */
+export function createWebhookReceivers(deps: Deps): Receivers {
+  const { webhooks, egress, clock } = deps;
+  const secretsOf = createSecretsOf(deps.sealer);
+
+  return {
+    get(id) {
+      const webhook = webhooks.get(id)?.object;
+      if (webhook === undefined) return undefined;
+      const { url, active, retryPolicy } = webhook.spec;
+      const { organizationId } = webhook.metadata;
+      return {
+        id,
+        organizationId,
+        isActive: active,
+        retryPolicy,
+        send(event, signal) {
+          const now = clock.now();
+          const message = { id: event.id, body: envelopeOf(event), sentAt: now, secrets: secretsOf(webhook, now) };
+          return sendSigned(url, message, { egress, organizationId, signal });
+        },
+      };
+    },
+    ids: () => Iterator.from(webhooks.values()).map(({ object }) => object.metadata.id),
+    wanting: (event) =>
+      ofOrganization(webhooks, event.organizationId)
+        .filter((webhook) => wantsEvent(webhook, event, deps.isOptIn))
+        .map(({ metadata }) => metadata.id),
+    subscribe: (onChange) => webhooks.subscribe(onChange),
+    reached: (revision, timeoutMs) => webhooks.reached(revision, timeoutMs),
+    ready: webhooks.ready,
+    failing: (id, since, signal) => switchOffIfDead(id, since, deps, signal),
+  };
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type Task, TaskSchema, TaskStatus } from "@holdfast/proto/holdfast/v1/task_pb.ts";
+import { requireScope } from "#access/caller.ts";
+import type { TaskIds, TaskRef } from "./task-ids.ts";
+import type { TaskRecord, TaskSource } from "./task-source.ts";
+
+/** Tasks of all sources by the ids that callers have. */
+export interface AsynchronousTasks {
+  /** Throws TASK_NOT_FOUND, also for a task that `isMeant` denies, and SCOPE_MISSING as its source says. */
+  get(id: string, call: Call, isMeant?: (ref: TaskRef) => boolean): Promise<Task>;
+}
+
+export function createAsynchronousTasks(ids: TaskIds, sources: readonly TaskSource[]): AsynchronousTasks {
+  const sourceOf = (type: string): TaskSource | undefined => {
+    const [source, ...others] = sources.filter((each) => each.type === type);
+    assert(others.length === 0, "each type of task has one source");
+    return source;
+  };
+  return {
+    async get(id, call, isMeant = () => true) {
+      const ref = ids.open(call, id);
+      const source = ref === undefined ? undefined : sourceOf(ref.type);
+      if (ref === undefined || source === undefined || !isMeant(ref)) throw notFound();
+      requireScope(call, source.scope);
+      const record = await source.read(ref, call);
+      if (record === undefined) throw notFound();
+      return taskMessage(id, ref.type, record);
+    },
+  };
+}
+
+function notFound(): HoldfastError {
+  return new HoldfastError("TASK_NOT_FOUND", "There is no such task in the organization, or it is older than a day.");
+}
+
+const statuses: Readonly<Record<TaskRecord["status"], TaskStatus>> = {
+  pending: TaskStatus.PENDING,
+  running: TaskStatus.RUNNING,
+  completed: TaskStatus.COMPLETED,
+  failed: TaskStatus.FAILED,
+};
+
+function taskMessage(taskId: string, type: string, record: TaskRecord): Task {
+  const { status, result, error, createdAt, finishedAt } = record;
+  return create(TaskSchema, {
+    taskId,
+    type,
+    status: statuses[status],
+    ...(result === undefined ? {} : { result: Buffer.from(result, "utf8") }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+    createdAt: timestampFromMs(createdAt),
+    ...(finishedAt === undefined ? {} : { finishedAt: timestampFromMs(finishedAt) }),
+  });
+}

@@ -1,0 +1,83 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type AuthoritySchema, AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { OutdatedCertificates } from "#kernel/pki/authority-rotation-reconciler.ts";
+import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+
+export interface AuthorityApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly authority: InstallationAuthority;
+  readonly followers: OutdatedCertificates;
+}
+
+const hourMs = 3_600_000;
+const usualOverlapHours = 720;
+const mostNamed = 100;
+
+/** Operators see the certificate authority and hand over to the next one. */
+export function createAuthorityApi({ begin, authority, followers }: AuthorityApiDeps): ServedService {
+  function shown(): MessageInitShape<typeof AuthoritySchema> {
+    const { authorities, signing, rotation } = authority.record;
+    const waitsFor = rotation.state === "idle" ? [] : followers.behind();
+    return {
+      trusted: authorities.map(({ fingerprint, notAfter }) => ({
+        fingerprint,
+        notAfter: timestampFromMs(notAfter),
+        signs: fingerprint === signing,
+      })),
+      rotation: rotation.state,
+      since: timestampFromMs(rotation.since),
+      ...(rotation.state === "spreading" && { signsFrom: timestampFromMs(rotation.signsFrom) }),
+      behind: waitsFor.slice(0, mostNamed),
+      behindCount: waitsFor.length,
+    };
+  }
+
+  async function change(
+    call: Call,
+    action: string,
+    make: (audited: () => UnitOfWork) => Promise<boolean>,
+    otherwise: string,
+  ) {
+    const made = await make(() => {
+      const unit = begin();
+      unit.audit(auditOf(call, `authority.${action}`, "organization", ""));
+      return unit;
+    });
+    if (!made) throw new HoldfastError("WRONG_STATE", otherwise);
+    return shown();
+  }
+
+  const state = () => authority.record.rotation.state;
+  const handlers: Handlers<typeof AuthorityService> = {
+    getAuthority: async () => shown(),
+    rotateAuthority: ({ overlapHours = usualOverlapHours }, call) =>
+      change(
+        call,
+        "rotate",
+        (audited) => authority.beginRotation(overlapHours * hourMs, audited),
+        `A rotation is ${state()} already: wait for its end, or cancel it while it spreads.`,
+      ),
+    cancelAuthorityRotation: (_, call) =>
+      change(
+        call,
+        "cancel-rotation",
+        (audited) => authority.rotate("cancelled", audited),
+        state() === "idle"
+          ? "There is no rotation to cancel."
+          : `A rotation that is ${state()} cannot be cancelled: the new authority signs already. It goes on by itself.`,
+      ),
+    forceAuthorityRotation: (_, call) =>
+      change(
+        call,
+        "force-rotation",
+        (audited) => authority.rotate(state() === "renewing" ? "renewed" : "trusted", audited),
+        "There is no rotation to go on with.",
+      ),
+  };
+  return serve(AuthorityService, handlers);
+}

@@ -1,0 +1,128 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { HeldBack, Hold, Holds } from "#kernel/clock/holds.ts";
+import { adminPageByName } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Member } from "#kernel/runtime/membership.ts";
+import { ownerOf, shardCount } from "#kernel/runtime/ownership.ts";
+import { type StoreSpace, stateOfSpace } from "#kernel/space/store-space.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+
+export interface ControlApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly members: () => Member[];
+  readonly sessions: () => Iterable<readonly [machineId: string, facts: { readonly controllerId: string }]>;
+  /** Asks the controller to drain, wherever it is. */
+  readonly drain: (controller: Member, signal: AbortSignal) => Promise<void>;
+  readonly snapshot: (signal: AbortSignal) => Promise<{ id: string; sizeBytes: number; createdAt: number }>;
+  readonly holds: Pick<Holds, "list" | "set" | "release">;
+  readonly clock: Clock;
+  /** How full etcd's members are, and what makes room there. */
+  readonly space: { stores(): Promise<StoreSpace[]>; free(signal: AbortSignal): Promise<void> };
+  readonly historySpace: { look(): Promise<StoreSpace> };
+  readonly cursors: Cursors;
+}
+
+/** What operators see and do of the controllers themselves. */
+export function createControlApi(deps: ControlApiDeps): ServedService {
+  async function audited(call: Parameters<typeof auditOf>[0], action: string): Promise<void> {
+    const unit = deps.begin();
+    unit.audit(auditOf(call, action, "organization", ""));
+    await unit.commit(call.signal);
+  }
+
+  const handlers: Handlers<typeof ControlService> = {
+    listControllers: async ({ page }, call) => {
+      const members = deps.members();
+      const candidates = members.filter(({ draining }) => !draining).map(({ id }) => id);
+      const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, candidates));
+      const holders = [...deps.sessions()].map(([, { controllerId }]) => controllerId);
+      const { items, ...next } = adminPageByName(members, ({ id }) => id, page, call, deps.cursors, "controllers");
+      const controllers = items.map(({ id, address, startedAt, draining }) => ({
+        id,
+        address,
+        draining,
+        startedAt: timestampFromMs(startedAt),
+        shards: owners.filter((owner) => owner === id).length,
+        sessions: holders.filter((holder) => holder === id).length,
+      }));
+      return { controllers, ...next };
+    },
+
+    drainController: async ({ controllerId }, call) => {
+      const controller = deps.members().find(({ id }) => id === controllerId);
+      if (controller === undefined) {
+        throw new HoldfastError("OBJECT_NOT_FOUND", `There is no controller ${controllerId}.`);
+      }
+      await audited(call, "controller.drain");
+      await deps.drain(controller, call.signal);
+      return {};
+    },
+
+    backupControlPlane: async (_, call) => {
+      const { id, sizeBytes, createdAt } = await deps.snapshot(call.signal);
+      await audited(call, "control-plane.backup");
+      return { id, sizeBytes: BigInt(sizeBytes), createdAt: timestampFromMs(createdAt) };
+    },
+
+    listHolds: async ({ page }, call) => {
+      const all = deps.holds.list();
+      const { items, ...next } = adminPageByName(all, ({ kind }) => kind, page, call, deps.cursors, "holds");
+      return {
+        holds: items.map(holdMessage),
+        ...next,
+      };
+    },
+
+    placeHold: async ({ kind, reason }, call) => {
+      const hold: Hold = { kind, only: kind as HeldBack, reason, since: deps.clock.now(), until: null };
+      await deps.holds.set(hold, call.signal);
+      await audited(call, "hold.place");
+      return holdMessage(hold);
+    },
+
+    releaseHold: async ({ kind }, call) => {
+      if (!deps.holds.list().some((hold) => hold.kind === kind))
+        throw new HoldfastError("OBJECT_NOT_FOUND", `There is no hold ${kind}.`);
+      await deps.holds.release(kind, call.signal);
+      await audited(call, "hold.release");
+      return {};
+    },
+
+    listStores: async ({ page }, call) => {
+      const all = [...(await deps.space.stores()), await deps.historySpace.look()];
+      const { items, ...next } = adminPageByName(all, ({ name }) => name, page, call, deps.cursors, "stores");
+      return { stores: items.map(asMessage), ...next };
+    },
+
+    freeEtcdSpace: async (_, call) => {
+      await deps.space.free(call.signal);
+      // Not before: while etcd writes nothing there is no entry either.
+      await audited(call, "etcd.free");
+      return {};
+    },
+  };
+  return serve(ControlService, handlers);
+}
+
+function holdMessage({ kind, reason, since }: Hold) {
+  return { kind, reason, since: timestampFromMs(since) };
+}
+
+function asMessage(store: StoreSpace) {
+  const { name, usedBytes, fileBytes, quotaBytes } = store;
+  return {
+    name,
+    quotaBytes: BigInt(quotaBytes),
+    ...(usedBytes !== undefined && {
+      usedBytes: BigInt(usedBytes),
+      usedPercent: Math.round((usedBytes / quotaBytes) * 100),
+    }),
+    ...(fileBytes !== undefined && { fileBytes: BigInt(fileBytes) }),
+    ...stateOfSpace(store),
+  };
+}

@@ -1,0 +1,66 @@
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { taskKind } from "#fleet/task/task-object.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { createAuthorityRotation } from "#kernel/pki/authority-rotation-reconciler.ts";
+import { createDrainRequests } from "#kernel/runtime/drain-requests.ts";
+import type { System } from "#kernel/system.ts";
+import { declareSystem } from "#kernel/system-declaration.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import { createAuthorityApi } from "./authority/authority-api.ts";
+import { createControlApi } from "./control/control-api.ts";
+import { createFleetApi } from "./inventory/fleet-api.ts";
+import { takeSnapshot } from "./recovery/snapshot.ts";
+import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
+
+/** The control plane itself, for those who run it. */
+export const operatorSystem = declareSystem({
+  name: "operator",
+  audited: {
+    "holdfast.admin.v1.FleetService": "machine",
+    "holdfast.admin.v1.ControlService": "organization",
+    "holdfast.admin.v1.AuthorityService": "organization",
+  },
+  open: openOperatorSystem,
+});
+
+function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem }): System {
+  const { fleet, machines, orphans, followers } = below.fleet;
+  const { collections, membership, controllerId, log } = kernel;
+  const tasks = collections.open(taskKind);
+  const services = collections.open(managedServiceKind);
+  const sessions = () => fleet.sessions();
+  const drains = createDrainRequests(kernel.store);
+  let draining: { close(): void } | undefined;
+  return {
+    name: "operator",
+    rpcs: [
+      createFleetApi({
+        ...kernel,
+        fleet,
+        machines,
+        tasks,
+        services,
+        sessions,
+        orphans,
+        probeTransfer: fleet.probeTransfer,
+      }),
+      createControlApi({
+        ...kernel,
+        sessions,
+        members: membership.members,
+        drain: drains.ask,
+        snapshot: (signal) => takeSnapshot(kernel, signal),
+      }),
+      createAuthorityApi({ ...kernel, followers }),
+    ],
+    work: [createAuthorityRotation({ ...kernel, followers }), createSnapshotReconciler(kernel)],
+    start() {
+      // Gives up keys and agents to the other controllers; the API goes on answering.
+      draining = drains.serve(membership, () => {
+        log.info("draining", { controller: controllerId });
+        void membership.drain();
+      });
+    },
+    close: () => draining?.close(),
+  };
+}

@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import { uuidv7 } from "uuidv7";
+import { readControllerConfig } from "../../config.ts";
+import { createHistory } from "#kernel/history/history.ts";
+import { openObjectStore } from "#kernel/objects/open-object-store.ts";
+import { readKeyring } from "#kernel/secrets/keyring.ts";
+import { readEtcdCredentials } from "#kernel/store/etcd-credentials.ts";
+import { createEtcdStore } from "#kernel/store/etcd-store.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { recoverServices } from "./recover-services.ts";
+import { restoreSnapshot } from "./restore.ts";
+import { takeSnapshot } from "./snapshot.ts";
+import { snapshots } from "./snapshot-reconciler.ts";
+
+// Snapshots from the host, with a controller's environment and without a controller:
+//   node recovery/main.ts list | backup | restore [id] | recover
+// It prints JSON. `restore` takes the newest snapshot when none is named; etcd must be empty and controllers stopped. `recover`
+// needs no snapshot: it writes down what the store has of each service; controllers must be stopped.
+
+const usage = "usage: list | backup | restore [id] | recover";
+const [command = "", wanted] = process.argv.slice(2);
+const config = readControllerConfig(process.env);
+const log = createLog("recovery", config.logLevel);
+const clock = systemClock;
+const keyring = await readKeyring(config.masterKeyFile);
+const credentials = await readEtcdCredentials(config);
+const { objects } = await openObjectStore(config, { trustBundle: () => "", now: clock.now });
+
+async function withStore<T>(run: (store: Store) => Promise<T>): Promise<T> {
+  const store = createEtcdStore({ hosts: config.etcd, ...(credentials && { credentials }), log, clock });
+  try {
+    return await run(store);
+  } finally {
+    await store.close();
+  }
+}
+
+function withControlPlane<T>(run: (deps: Parameters<typeof takeSnapshot>[0] & HistoryDeps) => Promise<T>) {
+  return withStore(async (store) => {
+    const history = createHistory({
+      url: config.historyUrl,
+      passwordFile: config.historyPasswordFile,
+      ...(config.historyCa === "" ? {} : { tls: { ca: await readFile(config.historyCa, "utf8") } }),
+      log,
+      now: clock.now,
+    });
+    try {
+      return await run({ store, history, objects, keyring, installationId: config.installationId, clock, log });
+    } finally {
+      await history.close();
+    }
+  });
+}
+
+type HistoryDeps = Pick<Parameters<typeof restoreSnapshot>[0], "history">;
+
+async function run(): Promise<unknown> {
+  if (command === "list") return (await snapshots({ objects })).toReversed();
+  if (command === "recover")
+    return withStore((store) => recoverServices({ store, objects, keyring, clock, newId: uuidv7, log }));
+  if (command === "backup") return withControlPlane((deps) => takeSnapshot(deps));
+  if (command !== "restore") throw new Error(usage);
+  const id = wanted ?? (await snapshots({ objects })).at(-1)?.key;
+  if (id === undefined) throw new Error("there is no snapshot");
+  return withControlPlane((deps) => restoreSnapshot({ ...deps, kinds: [managedServiceKind, machineKind] }, id));
+}
+
+try {
+  process.stdout.write(`${JSON.stringify(await run(), null, 2)}\n`);
+} catch (error) {
+  log.error("failed", { command, error: String(error) });
+  process.exitCode = 1;
+}

@@ -1,0 +1,43 @@
+import type { Log } from "@holdfast/common/log.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { LogRange } from "#services/backup/archive.ts";
+import { chainOf } from "#services/backup/backup-chain.ts";
+import { checkBackup } from "#services/backup/backup-check.ts";
+import type { BackupKeyObject } from "#services/backup/backup-key.ts";
+import type { BackupObject } from "#services/backup/backup.ts";
+import { logAfter } from "#services/backup/restorable.ts";
+import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
+
+/** What a service comes back out of. */
+export interface NewestBase {
+  readonly backup: BackupObject;
+  /** Is there log behind it? */
+  readonly hasLog: boolean;
+  /** The moment that its data reach at least, RFC 3339. */
+  readonly to: string;
+}
+
+/** The newest backup that the store has, whose first and last bytes open, and those of what it goes on from; undefined when none does. */
+export async function newestBase(
+  { backups }: ServiceDescriptor,
+  key: BackupKeyObject,
+  ranges: readonly LogRange[],
+  { objects, sealer, log }: { readonly objects: ObjectStore; readonly sealer: Sealer; readonly log: Log },
+): Promise<NewestBase | undefined> {
+  for (const backup of backups.toReversed()) {
+    try {
+      const chain = chainOf(backup, (id) => backups.find(({ metadata }) => metadata.id === id));
+      if (chain === undefined) throw new Error("what it goes on from is not there");
+      for (let length = 1; length <= chain.length; length += 1)
+        await checkBackup(chain.slice(0, length), key, "sample", { objects, sealer });
+    } catch (error) {
+      log.warn("backup does not open", { backup: backup.metadata.id, error: String(error) });
+      continue;
+    }
+    const end = logAfter(backup, ranges)?.at(-1)?.toTime;
+    const to = new Date(end ?? backup.status.restoresTo ?? 0).toISOString();
+    return { backup, hasLog: end !== undefined, to };
+  }
+  return undefined;
+}

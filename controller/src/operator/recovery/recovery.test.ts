@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { createHistory, type History } from "#kernel/history/history.ts";
+import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
+import { createEtcdStore } from "#kernel/store/etcd-store.ts";
+import { keyOf, root } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { createDeliveries, newDeliveries } from "#notify/webhook/deliveries.ts";
+import { restoreSnapshot } from "./restore.ts";
+import { takeSnapshot } from "./snapshot.ts";
+import { createSnapshotReconciler, snapshots } from "./snapshot-reconciler.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+
+let etcd: TestEtcd;
+let postgresql: TestPostgresql;
+let store: Store;
+let history: History;
+let directory: string;
+
+const keyring = { current: "v1", keys: new Map([["v1", randomBytes(32)]]) };
+const page = { after: undefined, limit: 10, order: "oldest first" } as const;
+
+beforeAll(async () => {
+  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
+  directory = await mkdtemp(join(tmpdir(), "holdfast-recovery-"));
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
+  await history.ready;
+});
+afterAll(async () => {
+  await history?.close();
+  await store?.close();
+  await Promise.all([etcd?.stop(), postgresql?.stop()]);
+  await rm(directory, { recursive: true, force: true });
+});
+
+const deps = () => ({
+  store,
+  history,
+  objects: createDirectoryStore(directory),
+  keyring,
+  kinds: [managedServiceKind, machineKind],
+  installationId: "installation-1",
+  clock: systemClock,
+  log: silentLog,
+});
+
+const put = (key: string, value: string) => store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
+
+function eventOf(objectId: string) {
+  const data = { text: "ä\n" };
+  const at = { id: uuidv7(), occurredAt: Date.now() };
+  return { entry: "event", ...at, type: "t", organizationId: "o", objectKind: "machine", objectId, data } as const;
+}
+
+test("a control plane that lost everything is as it was at its snapshot, held, with terms and generations far above", async () => {
+  const service = keyOf(managedServiceKind, "s1");
+  const trial = { operationId: "op-1", generation: 4, sealed: true, dataBack: true };
+  await put(
+    service,
+    JSON.stringify({
+      metadata: { id: "s1" },
+      spec: { port: 1, instanceGeneration: 5, nodes: [{ id: "n1" }, { id: "n2", vouches: 3 }], trial },
+      status: { term: 7, later: ["kept"] },
+    }),
+  );
+  const disk = { spec: { image: "i", snapshot: { name: "op-1", restore: true } } };
+  await put(`${root}/machine/m0`, JSON.stringify(disk));
+  for (let i = 1; i < 620; i += 1)
+    await put(`${root}/machine/m${i}`, `{"n":${i},"text":"sécret ${"x".repeat(3_000)}"}`);
+  const lease = await store.lease(5);
+  const leased = { key: `${root}/controller/c1`, value: "{}", lease };
+  await store.commit({ conditions: [], puts: [leased], deletes: [] });
+  const before = eventOf("before");
+  const waiting = { id: uuidv7(), webhookId: "w", eventId: before.id, dueAt: 0 };
+  await history.insert([before], [newDeliveries([waiting])]);
+  // More than one page of it.
+  await history.insert(Array.from({ length: 620 }, (_, i) => ({ ...eventOf(`m${i}`), organizationId: "many" })));
+  const { id, sizeBytes } = await takeSnapshot(deps());
+  expect(sizeBytes).toBeGreaterThan(1_000);
+  expect((await readFile(join(directory, id))).includes("machine")).toBe(false);
+
+  await expect(restoreSnapshot(deps(), id)).rejects.toThrow("not empty");
+  await lease.revoke();
+  await etcd.kill();
+  await etcd.start({ empty: true });
+  await history.database.query("truncate event, audit, task_log, webhook_delivery");
+  const restored = await restoreSnapshot(deps(), id);
+  expect(restored).toMatchObject({ installationId: "installation-1", keys: 621, rows: 622 });
+
+  const found = await store.get(service);
+  expect(JSON.parse(found?.value ?? "")).toEqual({
+    metadata: { id: "s1" },
+    // Clients may have been admitted since: nothing of theirs is undone.
+    spec: {
+      port: 1,
+      instanceGeneration: 1_005,
+      nodes: [{ id: "n1" }, { id: "n2" }],
+      trial: { operationId: "op-1", generation: 4, sealed: false },
+    },
+    status: { term: 1_007, later: ["kept"] },
+  });
+  expect(JSON.parse((await store.get(`${root}/machine/m0`))?.value ?? "")).toEqual({
+    spec: { image: "i", snapshot: { name: "op-1", restore: false } },
+  });
+  expect((await store.get(`${root}/machine/m619`))?.value).toContain('"n":619');
+  expect(await store.get(leased.key)).toBeUndefined();
+  expect((await store.get(`${root}/hold/restored`))?.value).toContain("was restored to");
+  const after = eventOf("after");
+  await history.insert([after]);
+  expect((await history.events({ organizationId: "o" }, page)).items).toEqual([before, after]);
+  // What waited for a webhook endpoint waits again.
+  const [delivery, ...others] = await createDeliveries(history.sql).next([{ webhookId: "w", room: 5 }], []);
+  expect(delivery).toMatchObject({ id: waiting.id, attempt: 1, event: { id: before.id } });
+  expect(others).toEqual([]);
+});
+
+test("a snapshot that was tampered with or cut is not restored at all", async () => {
+  const { id } = await takeSnapshot(deps());
+  const path = join(directory, id);
+  const bytes = await readFile(path);
+  await writeFile(path, bytes.subarray(0, bytes.length - 30));
+  await etcd.kill();
+  await etcd.start({ empty: true });
+  await expect(restoreSnapshot(deps(), id)).rejects.toThrow("ends too early");
+  expect((await store.list(root, { limit: 10 })).values).toEqual([]);
+});
+
+test("without etcd there is no snapshot, not half a one", async () => {
+  const { objects } = deps();
+  const before = await snapshots({ objects });
+  await etcd.kill();
+  await expect(takeSnapshot(deps())).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  await etcd.start();
+  expect(await snapshots({ objects })).toEqual(before);
+});
+
+test("with the history away etcd is saved all the same", async () => {
+  await put(`${root}/machine/m1`, "{}");
+  await postgresql.kill();
+  const { id } = await takeSnapshot(deps());
+  await postgresql.start();
+  await etcd.kill();
+  await etcd.start({ empty: true });
+  expect(await restoreSnapshot(deps(), id)).toMatchObject({ keys: 1, rows: 0 });
+});
+
+test("a snapshot is taken each hour, and the newest 48 stay", async () => {
+  const time = { now: Date.now() };
+  const clock = { now: () => time.now, monotonicMs: () => time.now };
+  const { objects } = deps();
+  for (const { key } of await snapshots({ objects })) await objects.delete(key);
+  for (let i = 0; i < 50; i += 1) {
+    await objects.put(`control-plane/2020-01-01T00-00-${10 + i}`, (async function* () {})());
+  }
+  const { reconciler } = createSnapshotReconciler({ ...deps(), clock });
+  const { signal } = new AbortController();
+  expect(await reconciler.reconcile("control-plane", signal)).toMatchObject({ done: false });
+  expect(await snapshots({ objects })).toHaveLength(50);
+  time.now += 3_700_000;
+  await reconciler.reconcile("control-plane", signal);
+  const kept = await snapshots({ objects });
+  expect(kept).toHaveLength(48);
+  expect(kept.at(-1)?.key).toContain(new Date(time.now).toISOString().slice(0, 10));
+});

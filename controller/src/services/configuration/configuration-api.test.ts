@@ -1,0 +1,108 @@
+import { create } from "@bufbuild/protobuf";
+import { systemClock } from "@holdfast/common/clock.ts";
+import {
+  ConfigurationService,
+  UpdateConfigurationRequestSchema,
+} from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { methodsOf, testCall } from "../../../../test/support/api/test-call.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { defaultCatalog } from "#catalog/catalog.ts";
+import { createEngineOffers } from "#catalog/engine-offers.ts";
+import type { Collections } from "../../../../test/support/controller/test-collections.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { createServiceAccess } from "../service/service-access.ts";
+import { completed, operationKind } from "#operation/operation.ts";
+import { createConfigurationApi } from "./configuration-api.ts";
+import { managedServiceKind } from "../service/managed-service.ts";
+
+// Nobody reconciles here: an operation is over when a test says so, as if its engine took that long.
+let kept: TestStore;
+let collections: Collections;
+const clock = systemClock;
+const begin = () => kept.begin();
+const engines = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
+const call = testCall();
+
+beforeAll(async () => {
+  kept = await startTestStore();
+  collections = kept.collections;
+});
+afterAll(() => kept?.close());
+
+function api(patienceMs: number) {
+  const { services, operations } = collections;
+  const access = createServiceAccess({ services, operations });
+  const fleet: Partial<Fleet> = { observation: () => undefined };
+  const served = createConfigurationApi({
+    begin,
+    services,
+    operations,
+    access,
+    fleet: fleet as Fleet,
+    catalog: defaultCatalog,
+    engines: () => engines,
+    clock,
+    newId: uuidv7,
+    patienceMs,
+  });
+  return methodsOf(ConfigurationService, served);
+}
+
+async function aRunningService(): Promise<string> {
+  const id = uuidv7();
+  const unit = begin();
+  unit.create(managedServiceKind, runningService({ id, name: id, organizationId: "o" }));
+  await collections.reached(await unit.commit(), 60_000);
+  return id;
+}
+
+function change(serviceId: string) {
+  const parameters = { work_mem: { kind: { case: "stringValue", value: "8MB" } } } as const;
+  return create(UpdateConfigurationRequestSchema, { serviceId, parameters });
+}
+
+/** The service's operation ends, as its reconciler ends it. */
+async function end(serviceId: string): Promise<void> {
+  const operation = await waitUntil("the operation is on record", () =>
+    [...collections.operations.values()].find(({ object }) => object.spec.subject.id === serviceId),
+  );
+  const service = await collections.services.fresh(serviceId);
+  if (service === undefined) throw new Error("the service is gone");
+  const unit = begin();
+  unit.update(operationKind, operation, completed(operation.object, clock.now()));
+  const status = { ...service.object.status, operationId: null };
+  unit.update(managedServiceKind, service, { ...service.object, status });
+  await unit.commit();
+}
+
+test("settings that an engine is slow to take are told with their operation, kept, and shown so until it is over", async () => {
+  const id = await aRunningService();
+  const { updateConfiguration, getConfiguration } = api(1);
+  const answer = await updateConfiguration(change(id), call);
+  expect(answer.operation).toMatchObject({ serviceId: id, type: "configure", status: OperationStatus.PENDING });
+  expect(answer.parameters["work_mem"]).toMatchObject({ value: "8MB" });
+  expect((await getConfiguration({ serviceId: id }, call)).operation?.id).toBe(answer.operation?.id);
+  await expect(updateConfiguration(change(id), call)).rejects.toMatchObject({ key: "OPERATION_IN_PROGRESS" });
+
+  await end(id);
+  const over = await waitUntil("the operation is not shown any more", async () => {
+    const configuration = await getConfiguration({ serviceId: id }, call);
+    return configuration.operation === undefined && configuration;
+  });
+  expect(over.parameters["work_mem"]).toMatchObject({ value: "8MB" });
+});
+
+test("settings that an engine takes in time are told without an operation, as soon as it has them", async () => {
+  const id = await aRunningService();
+  // Longer than a test may last: the answer comes by the change, not by the time.
+  const answer = api(600_000).updateConfiguration(change(id), call);
+  await end(id);
+  const { operation, parameters } = await answer;
+  expect(operation).toBeUndefined();
+  expect(parameters["work_mem"]).toMatchObject({ value: "8MB" });
+});

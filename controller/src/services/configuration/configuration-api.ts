@@ -1,0 +1,124 @@
+import { create } from "@bufbuild/protobuf";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type Configuration,
+  ConfigurationSchema,
+  ConfigurationService,
+  ParameterStatus,
+} from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { managedServiceKind, type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import { whenChanged } from "#kernel/store/when-changed.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { changedParameters, type ParameterStatusName, shownParameters } from "./configuration-plan.ts";
+
+export interface ConfigurationApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  readonly fleet: Fleet;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly clock: Clock;
+  readonly newId: () => string;
+  /** How long an answer waits for the engine to take the settings; past that it tells the operation. */
+  readonly patienceMs: number;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const statuses: Record<ParameterStatusName, ParameterStatus> = {
+  applied:         ParameterStatus.APPLIED,
+  pending_restart: ParameterStatus.PENDING_RESTART,
+  rejected:        ParameterStatus.REJECTED,
+};
+
+/** The RPCs of an engine's parameters. */
+export function createConfigurationApi(deps: ConfigurationApiDeps): ServedService {
+  const { access } = deps;
+
+  function engineOf({ spec }: ManagedServiceObject): EngineOffer {
+    const engine = deps.engines().find(({ databaseType }) => databaseType === spec.databaseType);
+    if (engine === undefined)
+      throw new HoldfastError("NOT_SUPPORTED", `${spec.databaseType} is not offered here any more.`);
+    return engine;
+  }
+
+  /** `operation` is the one that brings a change to the engine, when it is not over. */
+  function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
+    const instance = deps.fleet.observation(primaryOf(service).id)?.instance;
+    const shown = shownParameters({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
+    const parameters = Object.entries(shown).map(([name, { value, default: standard, status, reason }]) => [
+      name,
+      { value, default: standard, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
+    ]);
+    return create(ConfigurationSchema, {
+      parameters: Object.fromEntries(parameters),
+      ...(operation === undefined || isOver(operation) ? {} : { operation: operationMessage(operation) }),
+    });
+  }
+
+  const handlers: Handlers<typeof ConfigurationService> = {
+    getConfiguration: async ({ serviceId }, call) => {
+      const { object } = access.require(serviceId, call);
+      const operation = (await access.inProgress(object, call.signal))?.object;
+      return message(object, operation?.spec.type === "configure" ? operation : undefined);
+    },
+
+    updateConfiguration: async ({ serviceId, parameters: change }, call) => {
+      const operationId = await retryConflict(call.signal, async () => {
+        const service = access.require(serviceId, call);
+        if (service.object.metadata.deletionRequestedAt !== undefined)
+          throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
+        refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
+        const { parameters } = changedParameters(service.object.spec, change, engineOf(service.object));
+        const { after, operation } = beginOperation(
+          service.object,
+          "configure",
+          { parameters },
+          deps.newId(),
+          deps.clock.now(),
+        );
+        const unit = deps.begin();
+        unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));
+        // Only a running engine takes settings now; otherwise they are stored and wait for a start.
+        if (service.object.status.state === "Running") {
+          unit.create(operationKind, operation);
+          unit.update(managedServiceKind, service, after);
+        } else {
+          const { operationId: kept } = service.object.status;
+          unit.update(managedServiceKind, service, { ...after, status: { ...after.status, operationId: kept } });
+        }
+        await deps.services.reached(await unit.commit(call.signal), 1_000);
+        return service.object.status.state === "Running" ? operation.metadata.id : undefined;
+      });
+      const isDone = () => {
+        const current = deps.operations.get(operationId ?? "")?.object;
+        return current !== undefined && isOver(current);
+      };
+      const taken =
+        operationId === undefined ||
+        (await whenChanged(deps.operations, operationId, isDone, deps.patienceMs, call.signal));
+      const operation = taken ? undefined : await findOperation(deps.operations, operationId, call.signal);
+      return message(access.require(serviceId, call).object, operation?.object);
+    },
+  };
+  return serve(ConfigurationService, handlers, {
+    updateConfiguration: ({ serviceId, parameters }, call) => {
+      const service = access.find(serviceId, call)?.object;
+      return service === undefined ? [] : changedParameters(service.spec, parameters, engineOf(service)).faults;
+    },
+  });
+}

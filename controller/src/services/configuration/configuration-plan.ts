@@ -1,0 +1,68 @@
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import type { Value } from "@bufbuild/protobuf/wkt";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import { type CheckedParameters, checkedParameters, parameterFault } from "#catalog/parameter-choice.ts";
+import type { ManagedServiceSpec } from "../service/managed-service.ts";
+
+const gib = 1024 ** 3;
+
+export type ParameterStatusName = "applied" | "pending_restart" | "rejected";
+
+export interface ShownParameter {
+  readonly value: string;
+  readonly default: string;
+  readonly status: ParameterStatusName;
+  readonly reason: string | undefined;
+}
+
+/** Pure: the parameters after a change, and each of its values that is wrong; with one of these nothing may be changed. */
+export function changedParameters(
+  spec: ManagedServiceSpec,
+  change: Readonly<Record<string, Value>>,
+  engine: EngineOffer,
+): CheckedParameters {
+  const set: Record<string, string> = {};
+  const kept = { ...spec.parameters };
+  const faults: FieldFault[] = [];
+  for (const [name, { kind }] of Object.entries(change)) {
+    if (kind.case === "stringValue") set[name] = kind.value;
+    else if (kind.case !== "nullValue") faults.push(parameterFault(name, "wrong_type", "must be a text or null"));
+    else if (engine.parameters(spec.version).some((parameter) => parameter.name === name)) delete kept[name];
+    else faults.push(parameterFault(name, "unknown_parameter", "is no parameter of this engine version"));
+  }
+  const checked = checkedParameters(engine, spec.version, set);
+  return { parameters: { ...kept, ...checked.parameters }, faults: [...faults, ...checked.faults] };
+}
+
+/** Pure: every parameter with its value and whether the engine runs with it. */
+export function shownParameters(args: {
+  spec: ManagedServiceSpec;
+  engine: EngineOffer;
+  catalog: CatalogData;
+  instance: InstanceObservation | undefined;
+}): Record<string, ShownParameter> {
+  const { spec, engine, catalog, instance } = args;
+  const plan = planOf(catalog, spec.planName);
+  const { vcpu, memoryGb } = plan;
+  const byPlan = engine.planDefaults({ vcpu, memoryBytes: memoryGb * gib, storageBytes: spec.storageSizeGb * gib });
+  const shown: Record<string, ShownParameter> = {};
+  for (const parameter of engine.parameters(spec.version)) {
+    const { name } = parameter;
+    const standard = byPlan[name] ?? parameter.default ?? "";
+    const rejected = instance?.rejectedParameters[name];
+    // Settings that the engine has not been told yet take effect when it starts.
+    const behind =
+      spec.power === "off" || instance === undefined || Number(instance.generation) < spec.instanceGeneration;
+    const waits =
+      instance?.pendingRestart.includes(name) === true || (behind && parameter.needsRestart && name in spec.parameters);
+    shown[name] = {
+      value: spec.parameters[name] ?? standard,
+      default: standard,
+      status: rejected !== undefined ? "rejected" : waits ? "pending_restart" : "applied",
+      reason: rejected,
+    };
+  }
+  return shown;
+}

@@ -1,0 +1,182 @@
+import { create } from "@bufbuild/protobuf";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { DatabasePasswordSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { helloOf, openSession, type TestSession } from "../../../../../test/support/machines/test-agent.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+} from "../../../../../test/support/controller/test-fleet.ts";
+import type { TestInstallation } from "../../../../../test/support/controller/test-fleet.ts";
+import { nodeOf, runningService } from "../../../../../test/support/controller/service-object.ts";
+import { testCall } from "../../../../../test/support/api/test-call.ts";
+import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { type Collections, createCollections } from "../../../../../test/support/controller/test-collections.ts";
+import { createServiceAccess } from "../../service/service-access.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { createEngineChangeWork } from "./engine-change-reconciler.ts";
+import { taskInputOf } from "./engine-change-task.ts";
+import { createEngineChanges } from "./engine-changes.ts";
+import { engineChangeKind } from "./engine-change.ts";
+import { managedServiceKind } from "../../service/managed-service.ts";
+
+// A real store, a real fleet and an agent's end of a stream that a test holds; the deadline is a clock that it moves on.
+let installation: TestInstallation;
+let controller: TestController;
+let collections: Collections;
+let laterMs = 0;
+const clock = { ...systemClock, now: () => systemClock.now() + laterMs };
+const { signal } = new AbortController();
+const begin = () =>
+  createUnitOfWork(controller.store, { outbox: { admit() {} }, sealer: controller.sealer, clock, ids: uuidv7 });
+
+beforeAll(async () => {
+  installation = await newInstallation();
+  controller = await startController(installation, "c-1", { clock, limits: { tickMs: 100 } });
+  collections = createCollections(controller.store);
+  await collections.ready;
+});
+afterAll(async () => {
+  collections?.close();
+  await installation?.close();
+});
+
+/** A service on a machine whose agent is there, with a password of `u` that is being reset. */
+async function resetting(name: string) {
+  const { services, operations, engineChanges, databaseUsers: users } = collections;
+  const unit = begin();
+  const nodes = { spec: { nodes: [nodeOf(name)] }, status: { primaryNodeId: name, nodes: [] } };
+  const metadata = { id: name, name, organizationId: "o" };
+  unit.create(managedServiceKind, runningService(metadata, nodes.spec, nodes.status));
+  await collections.reached(await unit.commit(), 60_000);
+  const identity = await controller.newAgent(name);
+  const connect = async () => {
+    const session = openSession(controller.dial(identity), helloOf(name));
+    await session.expect("welcome");
+    await waitUntil("the agent is there", () => controller.fleet.session(name) !== undefined);
+    return session;
+  };
+  const leave = async (session: TestSession) => {
+    session.close();
+    await waitUntil("the agent is gone", () => controller.fleet.session(name) === undefined);
+  };
+  const { fleet } = controller;
+  const changes = createEngineChanges({
+    begin,
+    changes: engineChanges,
+    operations,
+    users,
+    access: createServiceAccess({ services, operations }),
+    fleet,
+    described: async () => undefined,
+    clock,
+    newId: uuidv7,
+    patienceMs: 1,
+  });
+  const work = createEngineChangeWork({
+    changes: engineChanges,
+    services,
+    operations,
+    users,
+    fleet,
+    begin,
+    clock,
+    log: silentLog,
+  });
+  const call = testCall({ signal });
+  const answer = { serviceId: name, username: "u", password: "secret" };
+  const ask = () =>
+    changes.bring(
+      {
+        serviceId: name,
+        change: {
+          type: "reset_password",
+          user: { serviceId: name, username: "u", sealedPassword: "sealed", verifier: "v" },
+        },
+        audit: { action: "database-user.reset-password", objectKind: "database-user", objectId: "u" },
+        underWay: (operation) => create(DatabasePasswordSchema, { ...answer, operation }),
+        done: () => create(DatabasePasswordSchema, answer),
+      },
+      call,
+    );
+  const session = await connect();
+  const operationId = (await ask()).operation?.id ?? "";
+  const id = `${name}.user.u`;
+  const change = () => engineChanges.get(id);
+  return {
+    session,
+    operationId,
+    connect,
+    leave,
+    ask,
+    change,
+    /** Reconciles until it is so. */
+    until: (what: string, isSo: () => boolean) =>
+      waitUntil(what, async () => {
+        await work.reconciler.reconcile(id, signal);
+        return isSo();
+      }),
+    operation: () => operations.get(operationId)?.object.status,
+    kept: () => users.get(`${name}.u`)?.object.spec,
+  };
+}
+
+const tasksOf = ({ received }: TestSession): Task[] =>
+  received.flatMap(({ frame }) => (frame.case === "task" ? [frame.value] : []));
+
+test("a change that a silent machine may have ends at its deadline, is never tried again, and is found out when the machine is back", async () => {
+  laterMs = 0;
+  const { session, operationId, connect, leave, ask, change, until, operation, kept } = await resetting("silent");
+  await until("the machine has the task", () => tasksOf(session).length > 0);
+  expect(tasksOf(session)[0]?.id).toBe(`${operationId}-1`);
+  await leave(session);
+  laterMs = 10 * 60_000 + 1;
+  await until("the operation is over", () => operation()?.state === "failed");
+  expect(operation()?.error).toMatchObject({ code: "outcome_unknown" });
+  expect(change()?.object.status.isGivenUp).toBe(true);
+  await expect(ask()).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+
+  const again = await connect();
+  const settling = until("what the engine has is known", () => change() === undefined);
+  const { id: taskId, input } = await again.expect("task");
+  expect(input).toMatchObject({ case: "settleEngineChange", value: { withdrawnTasks: [`${operationId}-1`] } });
+  again.say({
+    case: "taskResult",
+    value: { taskId, output: { case: "settleEngineChange", value: { taken: true, role: "readwrite" } } },
+  });
+  await settling;
+  await waitUntil("the password is kept", () => kept()?.sealedPassword === "sealed");
+  expect(kept()).toMatchObject({ role: "readwrite", verifier: "v" });
+  expect(operation()?.state).toBe("failed");
+  expect(tasksOf(again)).toHaveLength(1);
+  expect((await ask()).operation?.type).toBe("reset_password");
+  again.close();
+});
+
+test("a change that no machine ever had fails at its deadline with nothing left, also of a controller that is late", async () => {
+  laterMs = 0;
+  const { session, operationId, connect, leave, change, until, operation, kept } = await resetting("gone");
+  await leave(session);
+  const before = change();
+  if (before === undefined) throw new Error("there is no change");
+  await until("it waits for its machine", () => operation() !== undefined);
+  laterMs = 10 * 60_000 + 1;
+  await until("the operation is over", () => operation()?.state === "failed");
+  expect(operation()?.error).toMatchObject({ code: "machine_unreachable" });
+  await waitUntil("nothing is left of it", () => change() === undefined);
+  expect(kept()).toBeUndefined();
+
+  const taskId = `${operationId}-1`;
+  const onlyWhile = { key: keyOf(engineChangeKind, before.object.metadata.id), modRevision: before.modRevision };
+  const request = { ownerId: "gone", generation: 1, term: 1, lane: "query", deadlineMs: 60_000, onlyWhile } as const;
+  await controller.fleet.submit("gone", taskId, { ...request, input: taskInputOf(before.object) });
+  expect(controller.fleet.task(taskId)).toBeUndefined();
+  const again = await connect();
+  expect(tasksOf(again)).toEqual([]);
+  again.close();
+});

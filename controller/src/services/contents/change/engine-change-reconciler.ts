@@ -1,0 +1,260 @@
+import type { Log } from "@holdfast/common/log.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { TaskInput } from "#fleet/task/task.ts";
+import { type ManagedServiceObject, primaryOf } from "../../service/managed-service.ts";
+import { standbysOf } from "../../service/member/members.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { failed, isOver, operationKind, type OperationObject, progressed } from "#operation/operation.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import { engineChangeKind, type EngineChangeObject, serviceOfChange } from "./engine-change.ts";
+import { type EndDeps, endEngineChange, type EndStep } from "./engine-change-end.ts";
+import { leftOf, type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
+import { hasUsersOnEachMember } from "./users-of-members.ts";
+import {
+  engineOutcomeOf,
+  type SettledOutcome,
+  settledOutcomeOf,
+  settleInputOf,
+  taskIdOf,
+  taskInputOf,
+} from "./engine-change-task.ts";
+
+export interface EngineChangeDeps extends EndDeps {
+  readonly changes: Collection<EngineChangeObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly fleet: Fleet;
+  readonly log: Log;
+}
+
+/** What ends sooner never shows as running: that saves a write. */
+const startedAfterMs = 1_000;
+const lookAgainMs = 15_000;
+/** An engine that is there says what it has within this time, and is asked again after that. */
+const settleWithinMs = 10_000;
+const settleAgainMs = 2_000;
+
+/** Brings one change to its engine and writes down what became of it. Key: change id. */
+export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
+  const { changes, services, operations, fleet } = deps;
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const change = changes.get(id);
+    if (change === undefined) return settled;
+    const { serviceId, operationId } = change.object.spec;
+    const { isGivenUp } = change.object.status;
+    const operation = await findOperation(operations, operationId, signal);
+    if (operation === undefined && !isGivenUp) throw new Error(`the change ${id} has no operation`);
+    const service = services.get(serviceId) ?? (await services.fresh(serviceId, signal));
+    const now = deps.clock.now();
+    const observed = observe(change.object, operation?.object, service?.object);
+    const end = async (step: EndStep) => {
+      const records = { change, operation, service, attempt: observed.task };
+      const revision = await endEngineChange(step, records, deps, signal);
+      await changes.reached(revision, 1_000);
+      logEnd(change.object, step);
+      return settled;
+    };
+    const step = planEngineChange(change.object, observed, now);
+    switch (step.kind) {
+      case "submit":
+        if (service === undefined) return settled;
+        // From when an image is tried nothing may come to the engine that was not there: memory may be behind.
+        if ((await services.fresh(serviceId, signal))?.object.spec.trial !== undefined)
+          return tellStep(operation, "WaitForEngine", signal);
+        await submit(change, service.object, step.deadlineMs, signal);
+        return again(startedAfterMs, "given to the machine");
+      case "tryAgain":
+        return tryAgain(change, step, signal);
+      case "settle": {
+        if (service === undefined) return settled;
+        const next = planSettled(await settle(change.object, service.object, signal));
+        if (next.kind === "fail") return end(next);
+        if (next.kind === "taken" && (await hasEachMember(change.object, service.object, operation?.object, signal)))
+          return end(next);
+        return again(isGivenUp ? lookAgainMs : settleAgainMs, "the engine does not say what it has");
+      }
+      case "giveUp":
+        if (operation === undefined) return settled;
+        return giveUp(change, operation, step, signal);
+      case "wait":
+        return tellStep(operation, step.step, signal);
+      case "taken":
+        if (service !== undefined && !(await hasEachMember(change.object, service.object, operation?.object, signal)))
+          return again(settleAgainMs, "a replica has yet to take it");
+        return end(step);
+      default:
+        return end(step);
+    }
+  }
+
+  /** False while a replica that is there has not taken what does not come to it with the data. */
+  async function hasEachMember(
+    change: EngineChangeObject,
+    service: ManagedServiceObject,
+    operation: OperationObject | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    // Past its deadline it comes to them with their settings, as to those that are not there.
+    if (!hasUsersOnEachMember(service) || leftOf(operation, deps.clock.now()) <= 0) return true;
+    const request = requestOf(service, taskInputOf(change), settleWithinMs);
+    const there = standbysOf(service).filter(({ id }) => fleet.session(id) !== undefined);
+    const outcomes = await Promise.all(
+      there.map(({ id }) =>
+        fleet.run(id, request, settleWithinMs, signal).then(
+          (result) => engineOutcomeOf(change, result).kind,
+          () => "unknown" as const,
+        ),
+      ),
+    );
+    signal.throwIfAborted();
+    return outcomes.every((kind) => kind === "taken" || kind === "refused");
+  }
+
+  function observe(
+    change: EngineChangeObject,
+    operation: OperationObject | undefined,
+    service: ManagedServiceObject | undefined,
+  ): ObservedChange {
+    const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
+    const before = changes
+      .by(serviceOfChange, change.spec.serviceId)
+      .filter(({ object: { spec, status } }) => spec.operationId < change.spec.operationId && !status.isGivenUp).length;
+    return { operation, service, connected, before, task: fleet.task(taskIdOf(change)) };
+  }
+
+  /** The task is recorded only while nobody has moved the change on: what was given up is never begun. */
+  async function submit(
+    { object: change, modRevision }: Stored<EngineChangeObject>,
+    service: ManagedServiceObject,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const onlyWhile = { key: keyOf(engineChangeKind, change.metadata.id), modRevision };
+    const request = { ...requestOf(service, taskInputOf(change), deadlineMs), onlyWhile };
+    await fleet.submit(primaryOf(service).id, taskIdOf(change), request, signal);
+  }
+
+  async function settle(
+    change: EngineChangeObject,
+    service: ManagedServiceObject,
+    signal: AbortSignal,
+  ): Promise<SettledOutcome> {
+    const request = requestOf(service, settleInputOf(change), settleWithinMs);
+    try {
+      return settledOutcomeOf(await fleet.run(primaryOf(service).id, request, settleWithinMs, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
+      return { kind: "silent" };
+    }
+  }
+
+  function requestOf(service: ManagedServiceObject, input: TaskInput, deadlineMs: number) {
+    const { metadata, spec, status } = service;
+    const { instanceGeneration: generation } = spec;
+    return { ownerId: metadata.id, generation, term: status.term, lane: "query", input, deadlineMs } as const;
+  }
+
+  /** The number of the attempt is written after the pause, so that a new leader waits at most once more. */
+  async function tryAgain(
+    change: Stored<EngineChangeObject>,
+    { afterMs, isUncertain }: { afterMs: number; isUncertain: boolean },
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { object } = change;
+    const waitedMs = deps.clock.now() - object.metadata.updatedAt;
+    // Less than nothing: the clock was put back.
+    if (waitedMs >= 0 && waitedMs < afterMs) return again(afterMs - waitedMs, "try again");
+    const unit = deps.begin();
+    unit.update(engineChangeKind, change, {
+      ...object,
+      metadata: { ...object.metadata, updatedAt: deps.clock.now() },
+      status: { attempt: object.status.attempt + 1, isUncertain, isGivenUp: false },
+    });
+    await changes.reached(await unit.commit(signal), 1_000);
+    return again(0, "another attempt");
+  }
+
+  async function giveUp(
+    change: Stored<EngineChangeObject>,
+    operation: Stored<OperationObject>,
+    error: { code: string; message: string },
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { object } = change;
+    const { code, message } = error;
+    const unit = deps.begin();
+    unit.update(operationKind, operation, failed(operation.object, { code, message }, deps.clock.now()));
+    unit.update(engineChangeKind, change, { ...object, status: { ...object.status, isGivenUp: true } });
+    await changes.reached(await unit.commit(signal), 1_000);
+    deps.log.warn("engine change given up", { service: object.spec.serviceId, operation: object.spec.operationId });
+    return again(lookAgainMs, "given up");
+  }
+
+  async function tellStep(
+    operation: Stored<OperationObject> | undefined,
+    step: string,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    if (operation === undefined || isOver(operation.object)) return again(lookAgainMs, step);
+    const now = deps.clock.now();
+    const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
+    if (youngMs > 0) return again(youngMs, step);
+    if (operation.object.status.step !== step) {
+      const unit = deps.begin();
+      // Waiting is no progress: the deadline stays where it is.
+      unit.update(operationKind, operation, progressed(operation.object, { step, progressPct: 0, mark: "" }, now));
+      await operations.reached(await unit.commit(signal), 1_000);
+    }
+    const leftMs = leftOf(operation.object, now);
+    return again(leftMs > 0 ? Math.min(lookAgainMs, leftMs) : startedAfterMs, step);
+  }
+
+  function logEnd({ metadata, spec }: EngineChangeObject, step: EndStep): void {
+    const { serviceId: service, operationId: operation, change } = spec;
+    const reason = step.kind === "fail" ? { code: step.code } : {};
+    deps.log.info("engine change ended", {
+      service,
+      operation,
+      type: change.type,
+      name: metadata.name,
+      end: step.kind,
+      ...reason,
+    });
+  }
+
+  return {
+    reconciler: { name: "engine-change", reconcile },
+    *keys() {
+      for (const { object } of changes.values()) yield object.metadata.id;
+    },
+    subscribe(onChange) {
+      const wakeOf = (serviceId: string) => {
+        for (const { object } of changes.by(serviceOfChange, serviceId)) onChange(object.metadata.id);
+      };
+      const watches = [
+        changes.subscribe((id, before) => {
+          onChange(id);
+          // The end of a change lets the next one of the service begin.
+          if (before !== undefined && changes.get(id) === undefined) wakeOf(before.spec.serviceId);
+        }),
+        services.subscribe(wakeOf),
+        fleet.subscribe((machineId) => {
+          for (const { object } of changes.values()) {
+            const service = services.get(object.spec.serviceId)?.object;
+            if (service !== undefined && primaryOf(service).id === machineId) onChange(object.metadata.id);
+          }
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import { create, toJsonString } from "@bufbuild/protobuf";
+import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import type { AnyMessage, Call } from "@holdfast/common/call.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { type DatabasePassword, DatabasePasswordSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../../test/support/controller/etcd.ts";
+import { runningService } from "../../../../../test/support/controller/service-object.ts";
+import { testCall } from "../../../../../test/support/api/test-call.ts";
+import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { type Collections, createCollections } from "../../../../../test/support/controller/test-collections.ts";
+import { createServiceAccess } from "../../service/service-access.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { createEtcdStore } from "#kernel/store/etcd-store.ts";
+import { createKeptAnswers } from "#kernel/store/kept-answers.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { EngineChange } from "./engine-change.ts";
+import { endEngineChange, type EndStep } from "./engine-change-end.ts";
+import { createEngineChanges } from "./engine-changes.ts";
+import { managedServiceKind } from "../../service/managed-service.ts";
+
+// Nobody reconciles here: a change is over when a test says so, as if its engine took that long.
+let etcd: TestEtcd;
+let store: Store;
+let collections: Collections;
+const clock = systemClock;
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  collections = createCollections(store);
+  await collections.ready;
+});
+afterAll(async () => {
+  collections?.close();
+  await store?.close();
+  await etcd?.stop();
+});
+
+function callWith(key?: string): Call {
+  const encode = (answer: AnyMessage) => ({
+    status: (answer as DatabasePassword).operation === undefined ? 200 : 202,
+    headers: {},
+    body: toJsonString(DatabasePasswordSchema, answer as DatabasePassword),
+    secret: true,
+  });
+  const own = { scope: "s", principal: "user:u", organizationId: "o", bodyHash: "b" };
+  return testCall(key === undefined ? {} : { idempotency: { ...own, key, encode } });
+}
+
+const kept = async (call: Call) => {
+  if (call.idempotency === undefined) throw new Error("the call has no key");
+  const answers = createKeptAnswers({ store, sealer, clock });
+  return answers.find(call.idempotency).finally(answers.close);
+};
+
+type Reached = Pick<typeof collections.databaseUsers, "reached">;
+
+function changes(patienceMs: number, { connected = true, users = collections.databaseUsers as Reached } = {}) {
+  const { services, operations, engineChanges } = collections;
+  const access = createServiceAccess({ services, operations });
+  const fleet = { session: () => (connected ? ({} as never) : undefined) };
+  return createEngineChanges({
+    begin,
+    changes: engineChanges,
+    operations,
+    users,
+    access,
+    fleet,
+    described: async () => undefined,
+    clock,
+    newId: uuidv7,
+    patienceMs,
+  });
+}
+
+const reset: EngineChange = {
+  type: "reset_password",
+  user: { serviceId: "s", username: "u", sealedPassword: "sealed", verifier: "v" },
+};
+
+function requestOf(serviceId: string, change: EngineChange = reset) {
+  const answer = { serviceId, username: "u", password: "secret" };
+  return {
+    serviceId,
+    change,
+    audit: { action: "database-user.reset-password", objectKind: "database-user", objectId: "u" },
+    underWay: (operation: Operation) => create(DatabasePasswordSchema, { ...answer, operation }),
+    done: () => create(DatabasePasswordSchema, answer),
+  } as const;
+}
+
+async function aRunningService(): Promise<string> {
+  const id = uuidv7();
+  const unit = begin();
+  unit.create(managedServiceKind, runningService({ id, name: id, organizationId: "o" }));
+  await collections.reached(await unit.commit(), 60_000);
+  return id;
+}
+
+/** The change of the service ends, as its reconciler ends it. */
+async function end(serviceId: string, step: EndStep): Promise<void> {
+  const change = await waitUntil("the change is on record", () =>
+    [...collections.engineChanges.values()].find(({ object }) => object.spec.serviceId === serviceId),
+  );
+  const operation = await collections.operations.fresh(change.object.spec.operationId);
+  const service = await collections.services.fresh(serviceId);
+  if (operation === undefined) throw new Error("the change has no operation");
+  const deps = { users: collections.databaseUsers, begin, clock };
+  const records = { change, operation, service, attempt: undefined };
+  await endEngineChange(step, records, deps, new AbortController().signal);
+}
+
+const taken: EndStep = { kind: "taken", role: "readwrite" };
+
+test("what an engine is slow to take is told with its operation, which the same key gets again, also if nobody was answered", async () => {
+  const id = await aRunningService();
+  const call = callWith(uuidv7());
+  const patient = changes(600_000);
+  const asked = patient.bring(requestOf(id), call);
+  await waitUntil("the change is shown", () => patient.find(id, { kind: "user", name: "u" }));
+  // A controller that is killed here leaves this answer.
+  expect(await kept(call)).toMatchObject({ status: 202 });
+  await end(id, taken);
+  expect((await asked).operation).toBeUndefined();
+  expect(await kept(call)).toMatchObject({ status: 200, secret: true });
+  const user = await collections.databaseUsers.fresh(`${id}.u`);
+  expect(user?.object.spec).toMatchObject({ role: "readwrite", sealedPassword: "sealed" });
+
+  const hurried = callWith(uuidv7());
+  const late = await changes(1).bring(requestOf(id), hurried);
+  expect(late.operation).toMatchObject({ type: "reset_password" });
+  expect((await kept(hurried))?.body).toContain(String(late.operation?.id));
+  await end(id, taken);
+});
+
+test("an end is told only when the user that came with it is known here as well", async () => {
+  const id = await aRunningService();
+  const known = Promise.withResolvers<void>();
+  const waitedFor: bigint[] = [];
+  const users: Reached = {
+    reached(revision) {
+      waitedFor.push(revision);
+      return known.promise;
+    },
+  };
+  let isTold = false;
+  const asked = changes(600_000, { users })
+    .bring(requestOf(id), callWith())
+    .then(() => (isTold = true));
+  await end(id, taken);
+  await waitUntil("it waits for the users", () => waitedFor.length > 0);
+  expect(waitedFor).toEqual([(await collections.databaseUsers.fresh(`${id}.u`))?.modRevision]);
+  expect(isTold).toBe(false);
+  known.resolve();
+  await asked;
+});
+
+test("a second change of the same user is refused with the operation's name; its second removal is the first one", async () => {
+  const id = await aRunningService();
+  const removal: EngineChange = { type: "delete_user", username: "u" };
+  const first = await changes(1).bring(requestOf(id, removal), callWith());
+  expect((await changes(1).bring(requestOf(id, removal), callWith())).operation?.id).toBe(first.operation?.id);
+  await expect(changes(1).bring(requestOf(id), callWith())).rejects.toMatchObject({
+    key: "OPERATION_IN_PROGRESS",
+    members: { operation: { id: first.operation?.id } },
+  });
+  await end(id, { kind: "taken", role: "" });
+  await waitUntil("nothing is under way", () => changes(1).of(id).length === 0);
+});
+
+test("what the engine refuses is told in its words, and leaves no answer that promises more", async () => {
+  const id = await aRunningService();
+  const call = callWith(uuidv7());
+  const asked = changes(600_000).bring(requestOf(id), call);
+  await end(id, { kind: "fail", code: "engine_refused", message: "no" });
+  await expect(asked).rejects.toMatchObject({ key: "ENGINE_REFUSED", detail: "no" });
+  expect(await kept(call)).toBeUndefined();
+  expect(await collections.databaseUsers.fresh(`${id}.u`)).toBeUndefined();
+});
+
+test("nothing is written down for a machine that does not answer", async () => {
+  const id = await aRunningService();
+  const asked = changes(1, { connected: false }).bring(requestOf(id), callWith(uuidv7()));
+  await expect(asked).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+  expect([...collections.engineChanges.values()].filter(({ object }) => object.spec.serviceId === id)).toEqual([]);
+});

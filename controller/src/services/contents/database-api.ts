@@ -1,0 +1,91 @@
+import { create } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { EngineDatabase } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import {
+  type Database,
+  DatabaseDeletionSchema,
+  DatabaseSchema,
+  DatabaseService,
+} from "@holdfast/proto/holdfast/v1/database_pb.ts";
+import type { EngineChanges } from "./change/engine-changes.ts";
+import type { EngineTasks } from "../service/engine-task.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+
+export interface DatabaseApiDeps {
+  readonly access: ServiceAccess;
+  readonly tasks: EngineTasks;
+  readonly changes: EngineChanges;
+  readonly cursors: Cursors;
+}
+
+/** The RPCs of databases inside an engine. The engine is the only truth: nothing of them is kept here. */
+export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
+  const { access, tasks, changes, cursors } = deps;
+
+  /** As the engine has them, with those that it is to make. */
+  async function engineDatabases(service: ManagedServiceObject, call: Call): Promise<EngineDatabase[]> {
+    const input = {
+      case: "listEngineDatabases",
+      value: { $typeName: "holdfast.agent.v1.ListEngineDatabases" },
+    } as const;
+    const { databases } = await tasks.run(service, input, call.signal);
+    const coming = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineDatabase[] => {
+      if (spec.change.type !== "create_database") return [];
+      const { name, owner } = spec.change;
+      const isThere = databases.some((database) => database.name === name);
+      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n }];
+    });
+    return [...databases, ...coming];
+  }
+
+  function message({ metadata }: ManagedServiceObject, { name, owner, sizeBytes }: EngineDatabase): Database {
+    const underWay = changes.find(metadata.id, { kind: "database", name });
+    const operation = underWay && operationMessage(underWay.operation);
+    return create(DatabaseSchema, { serviceId: metadata.id, name, owner, sizeBytes, ...(operation && { operation }) });
+  }
+
+  const handlers: Handlers<typeof DatabaseService> = {
+    listDatabases: async (request, call) => {
+      const { object } = access.requireRunning(request.serviceId, call);
+      const page = cursors.open(call, `databases ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(await engineDatabases(object, call), ({ name }) => name, page);
+      return { databases: items.map((database) => message(object, database)), ...page.next(next) };
+    },
+
+    createDatabase: ({ serviceId, name }, call) =>
+      changes.bring(
+        {
+          serviceId,
+          change: { type: "create_database", name, owner: defaultUser },
+          audit: { action: "database.create", objectKind: "managed-service", objectId: serviceId },
+          underWay: (operation) => create(DatabaseSchema, { serviceId, name, owner: defaultUser, operation }),
+          async done() {
+            const { object } = access.requireRunning(serviceId, call);
+            const made = (await engineDatabases(object, call)).find((database) => database.name === name);
+            if (made === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
+            return message(object, made);
+          },
+        },
+        call,
+      ),
+
+    deleteDatabase: ({ serviceId, name }, call) =>
+      changes.bring(
+        {
+          serviceId,
+          change: { type: "delete_database", name },
+          audit: { action: "database.delete", objectKind: "managed-service", objectId: serviceId },
+          underWay: (operation) => create(DatabaseDeletionSchema, { serviceId, name, operation }),
+          done: () => create(DatabaseDeletionSchema, { serviceId, name }),
+        },
+        call,
+      ),
+  };
+  return serve(DatabaseService, handlers);
+}

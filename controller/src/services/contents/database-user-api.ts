@@ -1,0 +1,196 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { EngineUserState } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import {
+  type DatabasePassword,
+  DatabasePasswordSchema,
+  type DatabaseUser,
+  DatabaseUserDeletionSchema,
+  DatabaseUserSchema,
+  DatabaseUserService,
+} from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import type { Operation } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { EngineChanges } from "./change/engine-changes.ts";
+import type { EngineTasks } from "../service/engine-task.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import { roleName, shownRole } from "./user/database-user-role.ts";
+import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "./user/database-user.ts";
+import { newUser } from "./user/new-user.ts";
+
+export interface DatabaseUserApiDeps {
+  readonly users: Collection<DatabaseUserObject>;
+  readonly access: ServiceAccess;
+  readonly tasks: EngineTasks;
+  readonly changes: EngineChanges;
+  readonly cursors: Cursors;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** Resolves when the entry is in history. */
+  readonly auditNow: (entry: NewAudit) => Promise<void>;
+}
+
+/** The RPCs of users inside an engine. The engine is asked each time; only passwords are kept here. */
+export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService {
+  const { access, tasks, changes } = deps;
+
+  /** As the engine has them, with those that it is to make. */
+  async function engineUsers(service: ManagedServiceObject, call: Call): Promise<EngineUserState[]> {
+    const input = { case: "listEngineUsers", value: { $typeName: "holdfast.agent.v1.ListEngineUsers" } } as const;
+    const { users } = await tasks.run(service, input, call.signal);
+    const coming = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineUserState[] => {
+      if (spec.change.type !== "create_user") return [];
+      const { username, role } = spec.change.user;
+      const isThere = users.some((user) => user.username === username);
+      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineUserState", username, role }];
+    });
+    return [...users, ...coming];
+  }
+
+  async function requireEngineUser(
+    service: ManagedServiceObject,
+    username: string,
+    call: Call,
+  ): Promise<EngineUserState> {
+    const user = (await engineUsers(service, call)).find((candidate) => candidate.username === username);
+    if (user === undefined) throw new HoldfastError("DATABASE_USER_NOT_FOUND", `The engine has no user ${username}.`);
+    return user;
+  }
+
+  function message({ metadata }: ManagedServiceObject, { username, role }: EngineUserState): DatabaseUser {
+    const kept = deps.users.get(databaseUserId(metadata.id, username))?.object;
+    const underWay = changes.find(metadata.id, { kind: "user", name: username });
+    // A user whose creation is under way is shown as it will be.
+    const coming = underWay?.change.spec.change.type === "create_user" ? underWay.change : undefined;
+    const createdAt = (coming ?? kept)?.metadata.createdAt;
+    return create(DatabaseUserSchema, {
+      serviceId: metadata.id,
+      username,
+      role: shownRole(role),
+      managed: createdAt !== undefined,
+      ...(createdAt === undefined ? {} : { createdAt: timestampFromMs(createdAt) }),
+      ...(underWay === undefined ? {} : { operation: operationMessage(underWay.operation) }),
+    });
+  }
+
+  function passwordMessage(serviceId: string, username: string, password: string, operation?: Operation) {
+    return create(DatabasePasswordSchema, { serviceId, username, password, ...(operation && { operation }) });
+  }
+
+  /** A user with a fresh password, as it is to be kept once the engine has it. */
+  function userOf(serviceId: string, username: string, role: DatabaseUserObject["spec"]["role"], call: Call) {
+    const { metadata, spec } = access.requireRunning(serviceId, call).object;
+    const { organizationId } = metadata;
+    const { sealer, clock } = deps;
+    const engine = spec.databaseType;
+    return newUser({ serviceId, organizationId, username, role, engine, sealer, now: clock.now() });
+  }
+
+  function auditNameOf(serviceId: string, username: string, deed: string) {
+    const objectId = databaseUserId(serviceId, username);
+    return { action: `database-user.${deed}`, objectKind: "database-user", objectId } as const;
+  }
+
+  const handlers: Handlers<typeof DatabaseUserService> = {
+    listDatabaseUsers: async (request, call) => {
+      const { object } = access.requireRunning(request.serviceId, call);
+      const page = deps.cursors.open(call, `database-users ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(await engineUsers(object, call), ({ username }) => username, page);
+      return { users: items.map((user) => message(object, user)), ...page.next(next) };
+    },
+
+    createDatabaseUser: ({ serviceId, username, role }, call) => {
+      const { user } = userOf(serviceId, username, roleName(role), call);
+      const createdAt = timestampFromMs(user.metadata.createdAt);
+      const known = { serviceId, username, role, managed: true, createdAt };
+      return changes.bring(
+        {
+          serviceId,
+          change: { type: "create_user", user: user.spec },
+          audit: auditNameOf(serviceId, username, "create"),
+          underWay: (operation) => create(DatabaseUserSchema, { ...known, operation }),
+          done: () => create(DatabaseUserSchema, known),
+        },
+        call,
+      );
+    },
+
+    getDatabaseUser: async ({ serviceId, username }, call) => {
+      const { object } = access.requireRunning(serviceId, call);
+      return message(object, await requireEngineUser(object, username, call));
+    },
+
+    deleteDatabaseUser: async ({ serviceId, username }, call) => {
+      access.requireRunning(serviceId, call);
+      if (username === defaultUser)
+        throw new HoldfastError("NOT_POSSIBLE", `${defaultUser} is the service's own user and stays.`);
+      return changes.bring(
+        {
+          serviceId,
+          change: { type: "delete_user", username },
+          audit: auditNameOf(serviceId, username, "delete"),
+          underWay: (operation) => create(DatabaseUserDeletionSchema, { serviceId, username, operation }),
+          done: () => create(DatabaseUserDeletionSchema, { serviceId, username }),
+        },
+        call,
+      );
+    },
+
+    revealPassword: async ({ serviceId, username }, call) => {
+      const { object } = access.require(serviceId, call);
+      const running = object.status.state === "Running";
+      if (!running && object.status.state !== "Stopped") access.requireRunning(serviceId, call);
+      const kept = deps.users.get(databaseUserId(serviceId, username))?.object;
+      if (kept === undefined) {
+        changes.refuseWhileChanging(object, { kind: "user", name: username });
+        if (running) await requireEngineUser(object, username, call);
+        const key = running ? "PASSWORD_NOT_KNOWN" : "DATABASE_USER_NOT_FOUND";
+        throw new HoldfastError(key, `The platform keeps no password of ${username}.`);
+      }
+      if (running) await checkPassword(object, kept, call);
+      await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", kept.metadata.id));
+      const password = deps.sealer.open(kept.spec.sealedPassword, keyOf(databaseUserKind, kept.metadata.id));
+      return passwordMessage(serviceId, username, password);
+    },
+
+    resetPassword: async ({ serviceId, username }, call): Promise<DatabasePassword> => {
+      // The role is the engine's to say, when it takes the password.
+      const { user, password } = userOf(serviceId, username, "readonly", call);
+      const { role: _, ...kept } = user.spec;
+      return changes.bring(
+        {
+          serviceId,
+          change: { type: "reset_password", user: kept },
+          audit: auditNameOf(serviceId, username, "reset-password"),
+          underWay: (operation) => passwordMessage(serviceId, username, password, operation),
+          done: () => passwordMessage(serviceId, username, password),
+        },
+        call,
+      );
+    },
+  };
+  return serve(DatabaseUserService, handlers);
+
+  async function checkPassword(service: ManagedServiceObject, kept: DatabaseUserObject, call: Call): Promise<void> {
+    const { username, verifier } = kept.spec;
+    const value = { $typeName: "holdfast.agent.v1.CheckEnginePassword", username, verifier } as const;
+    const { exists, matches } = await tasks.run(service, { case: "checkEnginePassword", value }, call.signal);
+    // A new one that the engine has already is told once its operation is over.
+    if (!matches) changes.refuseWhileChanging(service, { kind: "user", name: username });
+    if (!exists) throw new HoldfastError("DATABASE_USER_NOT_FOUND", `The engine has no user ${username}.`);
+    if (!matches)
+      throw new HoldfastError("PASSWORD_NOT_KNOWN", `The password of ${username} was changed in the engine; reset it.`);
+  }
+}

@@ -1,0 +1,36 @@
+import { keyOf, newMetadata } from "#kernel/store/resource.ts";
+import { makePassword } from "#kernel/secrets/passwords.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { engineFormOf } from "../../engine/engine-forms.ts";
+import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "./database-user.ts";
+
+export interface NewUserArgs {
+  readonly serviceId: string;
+  readonly organizationId: string;
+  readonly username: string;
+  readonly role: DatabaseUserObject["spec"]["role"];
+  readonly engine: string;
+  readonly sealer: Sealer;
+  readonly now: number;
+}
+
+/** A user with a fresh random password: sealed in the object, and as the verifier that the engine gets. */
+export function newUser({ serviceId, organizationId, username, role, engine, sealer, now }: NewUserArgs): {
+  user: DatabaseUserObject;
+  password: string;
+} {
+  const id = databaseUserId(serviceId, username);
+  const password = makePassword();
+  const user: DatabaseUserObject = {
+    metadata: newMetadata(id, now, { name: username, organizationId }),
+    spec: {
+      serviceId,
+      username,
+      role,
+      sealedPassword: sealer.seal(password, keyOf(databaseUserKind, id)),
+      verifier: engineFormOf(engine).verifierOf(password),
+    },
+    status: {},
+  };
+  return { user, password };
+}

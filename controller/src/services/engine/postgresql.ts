@@ -1,0 +1,17 @@
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { scramSha256Verifier } from "#kernel/secrets/passwords.ts";
+import type { EngineForm } from "./engine-form.ts";
+
+export const postgresql: EngineForm = {
+  verifierOf: (password) => scramSha256Verifier(password),
+  databases: [defaultDatabase],
+  connectionDatabase: defaultDatabase,
+  replicas: {
+    isSynchronous: true,
+    confirmRights: 1,
+    needAsMuchOf: ["max_connections", "max_worker_processes", "max_prepared_transactions", "max_locks_per_transaction"],
+  },
+  allNodesUri: (hosts, port) =>
+    `postgres://${defaultUser}@${hosts.map((host) => `${host}:${port}`).join(",")}/${defaultDatabase}?sslmode=verify-full&target_session_attrs=read-write`,
+  uri: (host, port) => `postgres://${defaultUser}@${host}:${port}/${defaultDatabase}?sslmode=verify-full`,
+};

@@ -1,0 +1,11 @@
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { valkeyVerifier } from "#kernel/secrets/passwords.ts";
+import type { EngineForm } from "./engine-form.ts";
+
+export const valkey: EngineForm = {
+  verifierOf: valkeyVerifier,
+  databases: [],
+  connectionDatabase: "0",
+  replicas: { haveSecret: true, haveOwnUsers: true, confirmRights: 2 },
+  uri: (host, port) => `rediss://${defaultUser}@${host}:${port}/0`,
+};

@@ -1,0 +1,174 @@
+import { type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type ImageSchema,
+  MaintenanceService,
+  type ServiceMaintenanceSchema,
+} from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
+import { type AwaitedImage, missingOn } from "./image-offer.ts";
+import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
+import type { HostObject } from "#fleet/host/host.ts";
+import type { RefusedImage } from "../service/maintenance-memory.ts";
+import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import { isOver, type OperationObject } from "#operation/operation.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+
+export interface MaintenanceAdminApiDeps extends MaintenanceWorldDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly hosts: Collection<HostObject>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+/** So many hosts are named. */
+const mostNamed = 20;
+
+/** Operators see how far the fleet is behind, and mark images that cannot wait. */
+export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): ServedService {
+  const { nodeImages, hosts, services, cursors, clock } = deps;
+
+  function shownImage({ metadata, spec, status }: NodeImageObject): MessageInitShape<typeof ImageSchema> {
+    const { urgent } = spec;
+    let from = 0;
+    let rolledBack = 0;
+    for (const { object } of services.values()) {
+      const { image, guestKernel } = maintenanceWorld(object, deps, 0);
+      if (image === metadata.id || guestKernel === metadata.id) from += 1;
+      if (refusedOf(object).some((one) => one.image === metadata.id)) rolledBack += 1;
+    }
+    return {
+      id: metadata.id,
+      firstSeenAt: timestampFromMs(metadata.createdAt),
+      engines: [...spec.engines],
+      newestOf: [...status.newestOf],
+      services: from,
+      rolledBack,
+      urgent: urgent !== null,
+      missingOn: missingOn({ metadata, spec, status }, objectsOf(nodeImages), objectsOf(hosts)).slice(0, mostNamed),
+      ...(urgent && {
+        noticeHours: urgent.noticeHours,
+        reason: urgent.reason,
+        urgentSince: timestampFromMs(urgent.markedAt),
+      }),
+    };
+  }
+
+  const mark = (image: string, urgent: NodeImageSpec["urgent"], call: Call) =>
+    retryConflict(call.signal, async () => {
+      const stored = await nodeImages.fresh(image, call.signal);
+      if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `No image ${image} is known.`);
+      const { metadata, spec } = stored.object;
+      const after: NodeImageObject = {
+        ...stored.object,
+        metadata: nextMetadata(metadata, clock.now()),
+        spec: { ...spec, urgent },
+      };
+      const unit = deps.begin();
+      unit.update(nodeImageKind, stored, after);
+      unit.audit(auditOf(call, urgent === null ? "image.unmark-urgent" : "image.mark-urgent", "node-image", image));
+      await nodeImages.reached(await unit.commit(call.signal), 1_000);
+      return shownImage(after);
+    });
+
+  function shownService(service: ManagedServiceObject, now: number): MessageInitShape<typeof ServiceMaintenanceSchema> {
+    const { metadata } = service;
+    const world = maintenanceWorld(service, deps, now);
+    const updates = pendingUpdates(service, world);
+    const times = updates.flatMap(({ applyAt }) => (applyAt === null ? [] : [applyAt]));
+    const operation = maintenanceOf(service);
+    const refused = refusedOf(service);
+    const awaited = awaitedImages(service, world);
+    return {
+      serviceId: metadata.id,
+      organizationId: metadata.organizationId,
+      image: world.image,
+      guestKernel: world.guestKernel,
+      updateIds: updates.map(({ id }) => id),
+      urgent: updates.some(({ urgent }) => urgent),
+      blockedReason: updates.find(({ blocked }) => blocked !== null)?.blocked ?? "",
+      ...(times.length > 0 && { applyAt: timestampFromMs(Math.min(...times)) }),
+      ...(operation && {
+        operationId: operation.metadata.id,
+        step: operation.status.step ?? "",
+        progressPct: operation.status.progressPct,
+      }),
+      snapshot: snapshotOf(service),
+      leftSnapshotReason: leftSnapshotOf(service)?.reason ?? "",
+      awaitedImage: awaited[0]?.image.metadata.id ?? "",
+      awaitedReason: awaited.map(awaitedReason).join(" "),
+      rolledBack: refused.map(({ image }) => image).join(", "),
+      rolledBackReason: [...new Set(refused.map(({ message }) => message))].join(" "),
+    };
+  }
+
+  function maintenanceOf({ status }: ManagedServiceObject): OperationObject | undefined {
+    const operation = deps.operations.get(status.operationId ?? "")?.object;
+    return operation?.spec.type === "maintenance" && !isOver(operation) ? operation : undefined;
+  }
+
+  function snapshotOf(service: ManagedServiceObject): string {
+    const { spec, status } = deps.machines.get(primaryOf(service).id)?.object ?? {};
+    const { name, outcome = "none" } = status?.snapshot ?? {};
+    return name !== undefined && name === spec?.snapshot?.name && outcome !== "none" ? name : "";
+  }
+
+  const leftSnapshotOf = (service: ManagedServiceObject) =>
+    deps.machines.get(primaryOf(service).id)?.object.status.leftSnapshots?.[0];
+
+  const handlers: Handlers<typeof MaintenanceService> = {
+    listImages: async ({ page }, call) => {
+      const { items, ...next } = adminPage(nodeImages, () => true, page, call, cursors, "images");
+      return { images: items.map(shownImage), ...next };
+    },
+
+    markImageUrgent: ({ image, noticeHours, reason }, call) =>
+      mark(image, { noticeHours, reason, markedAt: clock.now() }, call),
+
+    unmarkImageUrgent: ({ image }, call) => mark(image, null, call),
+
+    listMaintenance: async ({ page }, call) => {
+      const now = clock.now();
+      const isOfNote = (service: ManagedServiceObject) => {
+        if (refusedOf(service).length > 0 || maintenanceOf(service) !== undefined || snapshotOf(service) !== "")
+          return true;
+        if (leftSnapshotOf(service) !== undefined) return true;
+        const world = maintenanceWorld(service, deps, now);
+        return pendingUpdates(service, world).length > 0 || awaitedImages(service, world).length > 0;
+      };
+      const { items, ...next } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
+      return { services: items.map((service) => shownService(service, now)), ...next };
+    },
+  };
+  return serve(MaintenanceService, handlers);
+}
+
+/** Image and kernel that were tried on it last and rolled back. */
+function refusedOf({ status: { maintenance } }: ManagedServiceObject): RefusedImage[] {
+  return [maintenance.refused, maintenance.refusedGuestKernel].filter((refused) => refused != null);
+}
+
+/** For operators: why the service does not get it, and what to do. */
+function awaitedReason({ image, missingOn: hosts }: AwaitedImage): string {
+  const { urgent } = image.spec;
+  const suite = image.metadata.id.split("-")[0];
+  const [named, more] = [hosts.slice(0, mostNamed).join(", "), hosts.length > mostNamed ? " and others" : ""];
+  const why = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
+  return `Not on ${named}${more}: run holdfast images update ${suite} there.${why}`;
+}
+
+function objectsOf<R>(collection: { values(): Iterable<{ readonly object: R }> }): R[] {
+  return [...collection.values()].map(({ object }) => object);
+}

@@ -1,0 +1,157 @@
+import { UpdateKind } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { expect, test } from "vitest";
+import { call, hourMs, maintenanceGround } from "../../../../test/support/machines/maintenance-ground.ts";
+import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { requestVerb } from "../service/service-verbs.ts";
+import { registerChanges } from "./image-register.ts";
+import { hostKind } from "#fleet/host/host.ts";
+import { nodeImageKind } from "./node-image.ts";
+
+const ground = await maintenanceGround();
+
+test("an image is one operation that is answered again while it is under way, also to two at once", async () => {
+  const [id = ""] = await ground.running();
+  const [one, other] = await Promise.all([ground.apply(id), ground.apply(id)]);
+  expect(one).toMatchObject({ type: "maintenance", status: OperationStatus.PENDING, serviceId: id });
+  expect(other.id).toBe(one.id);
+  expect((await ground.apply(id, "trixie-2")).id).toBe(one.id);
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "trixie-2", instanceGeneration: 5, restartCount: 0 });
+  expect((await ground.eventsOf(id)).map(({ type }) => type)).toEqual(["service.maintenance_started"]);
+  const shown = await ground.api().getMaintenance({ serviceId: id }, call);
+  expect(shown).toMatchObject({ operation: { id: one.id }, updates: [], windowIsDefault: false });
+});
+
+test("parameters that wait are a restart", async () => {
+  const [id = ""] = await ground.running();
+  ground.world.pendingRestart = ["max_connections"];
+  await ground.apply(id, "restart");
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", instanceGeneration: 4, restartCount: 1 });
+});
+
+test("a newer kernel of virtual machines is listed once their host has it, and applied alone or with an image", async () => {
+  const isVirtual = { kind: "virtual_machine", guestKernel: "guest-1" } as const;
+  const [alone = "", both = ""] = await ground.running(2, {}, isVirtual);
+  const update = async (id: string) => (await ground.api().getMaintenance({ serviceId: id }, call)).updates;
+  expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
+  const facts = { ...guestLine, available: true, image: "guest-2", engineVersion: "6.12.57" };
+  const unit = ground.begin();
+  for (const kernel of registerChanges([facts], [], new Set(), ground.world.now - hourMs).added)
+    unit.create(nodeImageKind, kernel);
+  await ground.collections.reached(await unit.commit(), 60_000);
+  // Known to the platform, and not there yet.
+  expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
+  await hasImages("trixie-1", "trixie-2", "guest-1", "guest-2");
+  const shown = await ground.api().getMaintenance({ serviceId: alone }, call);
+  expect(shown).toMatchObject({ guestKernel: "guest-1", updates: [{ id: "trixie-2" }, { id: "guest-2" }] });
+  expect(shown.updates[1]).toMatchObject({ kind: UpdateKind.GUEST_KERNEL, from: "guest-1", to: "guest-2" });
+
+  const { id: operationId } = await ground.apply(alone, "guest-2");
+  expect(ground.objectOf(alone).object.spec).toMatchObject({
+    image: "",
+    guestKernel: "guest-2",
+    instanceGeneration: 5,
+    trial: { operationId },
+  });
+  await ground.apply(both);
+  expect(ground.objectOf(both).object.spec).toMatchObject({
+    image: "trixie-2",
+    guestKernel: "guest-2",
+    instanceGeneration: 5,
+    restartCount: 0,
+  });
+});
+
+async function hasImages(...imageIds: string[]): Promise<void> {
+  const host = ground.collections.hosts.get("a");
+  if (host?.object.status.facts == null) throw new Error("the host is there");
+  const { status } = host.object;
+  const unit = ground.begin();
+  unit.update(hostKind, host, {
+    ...host.object,
+    status: { ...status, facts: { ...host.object.status.facts, imageIds } },
+  });
+  await ground.collections.reached(await unit.commit(), 60_000);
+}
+
+test("an image that changes the order of texts needs its word, and leaves the rest alone", async () => {
+  const [id = ""] = await ground.running();
+  ground.world.textLibraries = ["ICU"];
+  const unit = ground.begin();
+  for (const [image, ICU] of [
+    ["trixie-1", "72.1"],
+    ["trixie-2", "76.1"],
+  ] as const) {
+    const stored = ground.collections.nodeImages.get(image);
+    const facts = { engine: "postgresql", version: "17", available: true, image, textLibraries: { ICU } };
+    const [made] = registerChanges([facts], [], new Set(), ground.world.now - hourMs).added;
+    if (made === undefined) throw new Error("no image");
+    if (stored === undefined) unit.create(nodeImageKind, { ...made, status: { newestOf: [] } });
+    else unit.update(nodeImageKind, stored, made);
+  }
+  await ground.collections.reached(await unit.commit(), 60_000);
+  const refused = { key: "WRONG_STATE", message: expect.stringContaining("ICU 72.1 to 76.1") };
+  await expect(ground.apply(id)).rejects.toMatchObject(refused);
+  await expect(ground.apply(id, "trixie-2")).rejects.toMatchObject(refused);
+  ground.world.pendingRestart = ["max_connections"];
+  await ground.apply(id);
+  expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", restartCount: 1 });
+  await ground.end(id);
+  const accepted = { serviceId: id, updateIds: ["trixie-2"], acceptTextOrderChange: true };
+  const { id: operationId } = await ground.api().applyMaintenance(accepted, call);
+  expect(ground.objectOf(id).object.spec.image).toBe("trixie-2");
+  expect(ground.collections.operations.get(operationId)?.object.spec.work).toMatchObject({
+    acceptsTextOrder: true,
+  });
+});
+
+test("nothing is refused when nothing is pending, and an update that is not pending by its place", async () => {
+  const [id = ""] = await ground.running();
+  await expect(ground.apply(id, "trixie-2", "trixie-9")).rejects.toMatchObject({
+    key: "INVALID_REQUEST",
+    errors: [{ field: "update_ids[1]", code: "not_pending" }],
+  });
+  await ground.apply(id);
+  await ground.end(id);
+  await expect(ground.apply(id)).rejects.toMatchObject({ key: "NOTHING_PENDING" });
+});
+
+test.each([
+  ["is stopped", { state: "Stopped" as const }, "Start it first"],
+  ["is in Error", { state: "Error" as const }, "must be Running"],
+  ["is not healthy", { health: { status: "degraded" as const, since: 0, reason: "Full.", checks: [] } }, "Full."],
+])("it is refused for a service that %s", async (_name, status, words) => {
+  const [id = ""] = await ground.running(1, status);
+  await expect(ground.apply(id)).rejects.toMatchObject({ key: "WRONG_STATE", message: expect.stringContaining(words) });
+});
+
+test("an image is refused while a host of its machines does not answer, and a restart is not", async () => {
+  const [id = ""] = await ground.running();
+  const host = ground.collections.hosts.get("a");
+  if (host === undefined) throw new Error("the host is there");
+  const unit = ground.begin();
+  unit.update(hostKind, host, { ...host.object, status: { ...host.object.status, state: "unreachable" } });
+  await ground.collections.reached(await unit.commit(), 60_000);
+  const [update] = (await ground.api().getMaintenance({ serviceId: id }, call)).updates;
+  expect(update).toMatchObject({ id: "trixie-2", blockedReason: expect.stringContaining("Host a of its machines") });
+  await expect(ground.apply(id)).rejects.toThrow(update?.blockedReason);
+  ground.world.now = Date.parse("2026-11-22T04:20:00Z");
+  expect(await ground.look(id)).toBe(15_000);
+  ground.world.pendingRestart = ["max_connections"];
+  expect((await ground.apply(id, "restart")).type).toBe("maintenance");
+});
+
+test("another operation is refused meanwhile, and deletion ends it", async () => {
+  const [id = ""] = await ground.running();
+  const { id: operationId } = await ground.apply(id);
+  const operation = ground.collections.operations.get(operationId)?.object;
+  expect(() =>
+    requestVerb(ground.objectOf(id).object, "restart", operation, { operationId: uuidv7(), now: ground.world.now }),
+  ).toThrow(/in progress/);
+  const deletion = requestVerb(ground.objectOf(id).object, "delete", operation, {
+    operationId: uuidv7(),
+    now: ground.world.now,
+  });
+  expect(deletion).toMatchObject({ kind: "change", ended: { status: { state: "cancelled" } } });
+});

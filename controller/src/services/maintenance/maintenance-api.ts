@@ -1,0 +1,120 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { versionNumber } from "#catalog/version-number.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { refuseWhileBusy } from "../service/service-verbs.ts";
+import { operationMembers } from "../service/operation-members.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { beginMaintenance } from "./begin-maintenance.ts";
+import { commitBegun } from "./commit-begun.ts";
+import { windowMessage } from "../service/window-message.ts";
+import { updateMessage } from "./maintenance-message.ts";
+import { defaultWindow, nextWindow } from "../service/maintenance-window.ts";
+import { maintenanceWorld } from "./maintenance-world.ts";
+import { engineVersionIn } from "./node-image.ts";
+import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
+import { pendingUpdates } from "./pending-updates.ts";
+import { type UpgradeRequestDeps, upgradeRequest } from "./upgrade-request.ts";
+import { obstacleOf, silenceOf } from "./update-terms.ts";
+
+export interface MaintenanceApiDeps extends UpgradeRequestDeps {
+  /** Is maintenance held back? */
+  readonly maintenanceHeld: () => boolean;
+}
+
+/** The RPCs of a service's maintenance. */
+export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
+  const { access, clock } = deps;
+
+  const handlers: Handlers<typeof MaintenanceService> = {
+    getMaintenance: async ({ serviceId }, call) => {
+      const { object } = access.require(serviceId, call);
+      const now = clock.now();
+      const world = maintenanceWorld(object, deps, now);
+      const operation = (await access.inProgress(object, call.signal))?.object;
+      const { maintenanceWindow } = object.spec;
+      const window = maintenanceWindow ?? defaultWindow(serviceId);
+      const { from, until } = nextWindow(window, now);
+      const engineVersion = engineVersionOf(object, world);
+      return {
+        serviceId,
+        window: windowMessage(window),
+        windowIsDefault: maintenanceWindow === null,
+        nextWindowFrom: timestampFromMs(from),
+        nextWindowUntil: timestampFromMs(until),
+        updates: pendingUpdates(object, world).map(updateMessage),
+        ...(world.image === "" ? {} : { image: world.image }),
+        ...(world.guestKernel === "" ? {} : { guestKernel: world.guestKernel }),
+        ...(engineVersion === "" ? {} : { engineVersion }),
+        ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
+        ...(deps.maintenanceHeld() ? { held } : {}),
+      };
+    },
+
+    applyMaintenance: ({ serviceId, updateIds, acceptTextOrderChange: acceptsTextOrder }, call) =>
+      retryConflict(call.signal, async () => {
+        const service = access.require(serviceId, call);
+        const current = (await access.inProgress(service.object, call.signal))?.object;
+        if (current?.spec.type === "maintenance") return operationMessage(current);
+        if (service.object.metadata.deletionRequestedAt !== undefined)
+          throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
+            members: operationMembers(service.object, current),
+          });
+        refuseWhileBusy(service.object, current);
+        const now = clock.now();
+        const world = maintenanceWorld(service.object, deps, now);
+        const updates = chosenUpdates(service.object, world, updateIds, acceptsTextOrder);
+        const asked = { operationId: deps.newId(), automatic: false, now, acceptsTextOrder };
+        const begun = beginMaintenance(service.object, updates, world, asked);
+        const answer = operationMessage(begun.operation);
+        return commitBegun(service, begun, { action: "maintenance.apply", answer }, call, deps);
+      }),
+
+    upgradeManagedService: upgradeRequest(deps),
+  };
+  return serve(MaintenanceService, handlers);
+}
+
+const held = "An operator of the platform holds maintenance back. Updates can still be applied by request.";
+
+/**
+ * Pure: the updates that a request means, all that can be applied when it names none. What was rolled back once is tried again;
+ * what changes the order of texts needs its word.
+ * Throws INVALID_REQUEST for one that is not pending, and WRONG_STATE when none is or something stands against it.
+ */
+function chosenUpdates(
+  service: ManagedServiceObject,
+  world: MaintenanceWorld,
+  ids: readonly string[],
+  acceptsTextOrder: boolean,
+): PendingUpdate[] {
+  const members = operationMembers(service, undefined);
+  const pending = pendingUpdates(service, world);
+  const faults = ids.flatMap((id, index) =>
+    pending.some((update) => update.id === id)
+      ? []
+      : [{ field: `update_ids[${index}]`, code: "not_pending", detail: "is no pending update of the service" }],
+  );
+  if (pending.length === 0 && ids.length === 0)
+    throw new HoldfastError("NOTHING_PENDING", "No update of the service is pending.", { members });
+  if (faults.length > 0) throw invalid(...faults);
+  const obstacle = obstacleOf(service, world);
+  if (obstacle !== undefined) throw new HoldfastError("WRONG_STATE", obstacle, { members });
+  const meant = ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
+  const unaccepted = meant.filter(({ changesTextOrder }) => changesTextOrder && !acceptsTextOrder);
+  const [first] = unaccepted;
+  if (first !== undefined && (ids.length > 0 || meant.length === unaccepted.length))
+    throw new HoldfastError("WRONG_STATE", first.blocked ?? "", { members });
+  const chosen = meant.filter((update) => !unaccepted.includes(update));
+  const silence = chosen.some(({ id }) => id !== restartId) ? silenceOf(world) : undefined;
+  if (silence !== undefined) throw new HoldfastError("WRONG_STATE", silence, { members });
+  return chosen;
+}
+
+function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {
+  const known = images.find(({ metadata }) => metadata.id === image);
+  return versionNumber(instance?.engineVersion ?? "") || engineVersionIn(known, spec.databaseType, spec.version);
+}

@@ -1,0 +1,46 @@
+import type { Fleet } from "#fleet/fleet.ts";
+import type { HostObject } from "#fleet/host/host.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { NodeImageObject } from "./node-image.ts";
+import type { KeeperOfMachine, MaintenanceWorld } from "./pending-update.ts";
+
+export interface MaintenanceWorldDeps {
+  readonly nodeImages: Collection<NodeImageObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "get">;
+  readonly fleet: Pick<Fleet, "observation" | "session">;
+  readonly restorePointOf: (service: ManagedServiceObject) => number | undefined;
+}
+
+/** What a service's pending updates are worked out from, out of memory. */
+export function maintenanceWorld(
+  service: ManagedServiceObject,
+  { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceWorldDeps,
+  now: number,
+): MaintenanceWorld {
+  const { id } = primaryOf(service);
+  const observation = fleet.observation(id);
+  const isCurrent = observation !== undefined && observation.bootId === fleet.session(id)?.bootId;
+  const machine = machines.get(id)?.object;
+  const tiers = hosts.get(machine?.spec.hostId ?? "")?.object.status.facts?.tiers ?? [];
+  const keepers = service.spec.nodes.flatMap((node): KeeperOfMachine[] => {
+    const session = fleet.session(node.id);
+    const { facts } = hosts.get(machines.get(node.id)?.object.spec.hostId ?? "")?.object.status ?? {};
+    const next = facts?.keeperProtocol;
+    return session === undefined || next === undefined ? [] : [{ has: session.keeperProtocol, next }];
+  });
+  const hostIds = new Set(service.spec.nodes.map((node) => machines.get(node.id)?.object.spec.hostId ?? ""));
+  return {
+    hosts: [...hostIds].flatMap((hostId) => hosts.get(hostId)?.object ?? []),
+    images: [...nodeImages.values()].map(({ object }) => object),
+    image: machine?.spec.image ?? "",
+    guestKernel: machine?.spec.guestKernel ?? "",
+    keepers,
+    noSnapshots: tiers.find(({ name }) => name === machine?.spec.storageTier)?.noSnapshots ?? "",
+    restorePoint: restorePointOf(service),
+    instance: isCurrent ? observation.instance : undefined,
+    now,
+  };
+}

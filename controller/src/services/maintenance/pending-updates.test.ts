@@ -1,0 +1,304 @@
+import { describe, expect, it } from "vitest";
+import {
+  hourMs,
+  maintenanceWorld,
+  minor,
+  monday,
+  nodeImage,
+  old,
+  packages,
+  type ServiceChange,
+  windowed,
+} from "../../../../test/support/controller/pending-world.ts";
+import { readyHost } from "../../../../test/support/platform/ready-host.ts";
+import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { noMaintenance } from "../service/maintenance-memory.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { planMaintenance } from "./maintenance-plan.ts";
+import { type ImageUrgency, lineOf, type NodeImageObject } from "./node-image.ts";
+import type { MaintenanceWorld } from "./pending-update.ts";
+import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
+
+const at = (text: string) => Date.parse(text);
+const minute = (time: number | null | undefined) => (time == null ? time : new Date(time).toISOString().slice(0, 16));
+
+describe("pending updates", () => {
+  it("are none for what runs from the newest image", () => {
+    expect(
+      pendingUpdates(windowed(), maintenanceWorld([nodeImage("trixie-1", "17.10", 0, { newest: true })], monday)),
+    ).toEqual([]);
+    expect(pendingUpdates(windowed({ spec: { image: "trixie-2" } }), maintenanceWorld([old, minor], monday))).toEqual(
+      [],
+    );
+  });
+
+  it("are none where engines of the host run, and for what is deleted", () => {
+    expect(pendingUpdates(windowed(), { ...maintenanceWorld([minor], monday), image: "" })).toEqual([]);
+    const deleted = { ...windowed(), metadata: { ...windowed().metadata, deletionRequestedAt: 1 } };
+    expect(pendingUpdates(deleted, maintenanceWorld([old, minor], monday))).toEqual([]);
+  });
+
+  describe("of an image with another library that orders texts", () => {
+    const withIcu = (one: NodeImageObject, ICU: string) => ({
+      ...one,
+      spec: { ...one.spec, textLibraries: { libc: "2.41", ICU } },
+    });
+    const images = [withIcu(old, "72.1"), withIcu(minor, "76.1")];
+
+    it("are not begun by themselves where databases use it, whatever the notice, and say what to do", () => {
+      const urgent = {
+        ...images[1]!,
+        spec: { ...images[1]!.spec, urgent: { noticeHours: 1, reason: "CVE", markedAt: 0 } },
+      };
+      for (const there of [images, [images[0]!, urgent]]) {
+        const using = maintenanceWorld(there, monday, { textLibraries: ["ICU"] });
+        const [update] = pendingUpdates(windowed(), using);
+        expect(update).toMatchObject({ id: "trixie-2", applyAt: null, changesTextOrder: true });
+        expect(update?.blocked).toMatch(/ICU 72\.1 to 76\.1.*accept_text_order_change.*REINDEX/);
+        expect(planMaintenance(windowed(), { ...using, now: monday + 1_000 * hourMs }, () => true).action).toBe("none");
+      }
+    });
+
+    it.each([
+      ["nothing that it changes is in use", images, ["libc"]],
+      ["no library is in use", images, []],
+      ["the library is the same", [withIcu(old, "76.1"), withIcu(minor, "76.1")], ["ICU"]],
+      ["what the image before had is not known", [old, withIcu(minor, "76.1")], ["ICU"]],
+    ])("are as others where %s", (_case, there, textLibraries) => {
+      const [update] = pendingUpdates(windowed(), maintenanceWorld(there, monday, { textLibraries }));
+      expect(update).toMatchObject({ changesTextOrder: false, blocked: null, applyAt: expect.any(Number) });
+    });
+  });
+
+  describe("of a virtual machine's kernel", () => {
+    const kernel = (name: string, version: string, createdAt: number, urgent?: ImageUrgency): NodeImageObject => ({
+      ...nodeImage(name, version, createdAt, { newest: createdAt > 0, ...(urgent && { urgent }) }),
+      spec: { engines: [{ ...guestLine, engineVersion: version }], urgent: urgent ?? null },
+      status: { newestOf: createdAt > 0 ? [lineOf(guestLine.engine, guestLine.version)] : [] },
+    });
+    const kernels = [kernel("guest-1", "6.12.48", 0), kernel("guest-2", "6.12.57", monday)];
+    const guests = (images: readonly NodeImageObject[], change: Partial<MaintenanceWorld> = {}) => ({
+      ...maintenanceWorld(images, monday),
+      guestKernel: "guest-1",
+      ...change,
+    });
+
+    it("tell both versions, and wait for the window as an image does", () => {
+      const [update, ...rest] = pendingUpdates(windowed(), guests(kernels));
+      expect(update).toMatchObject({
+        id: "guest-2",
+        kind: "guest_kernel",
+        title: "Linux 6.12.48 to 6.12.57",
+        from: "6.12.48",
+        to: "6.12.57",
+        requiresRestart: true,
+        urgent: false,
+        blocked: null,
+      });
+      expect(rest).toEqual([]);
+      const [packages_] = pendingUpdates(windowed(), maintenanceWorld([old, packages], monday));
+      expect(update?.applyAt).toBe(packages_?.applyAt);
+    });
+
+    it("name the kernels themselves where only what starts the guest differs", () => {
+      const [update] = pendingUpdates(windowed(), guests([kernels[0]!, kernel("guest-2", "6.12.48", monday)]));
+      expect(update).toMatchObject({ from: "guest-1", to: "guest-2" });
+    });
+
+    it("come beside an image, and begin with it", () => {
+      const images = [old, minor, ...kernels];
+      expect(pendingUpdates(windowed(), guests(images)).map(({ id }) => id)).toEqual(["trixie-2", "guest-2"]);
+    });
+
+    it.each<[string, ManagedServiceObject, MaintenanceWorld]>([
+      ["in containers", windowed(), guests(kernels, { guestKernel: "" })],
+      ["where the newest is under them", windowed({ spec: { guestKernel: "guest-2" } }), guests(kernels)],
+      [
+        "where one of the hosts has not got it",
+        windowed(),
+        guests(kernels, {
+          hosts: [
+            readyHost("a", {}, { imageIds: ["guest-1", "guest-2"] }),
+            readyHost("b", {}, { imageIds: ["guest-1"] }),
+          ],
+        }),
+      ],
+      [
+        "where the newest is an older one",
+        windowed(),
+        guests([kernel("guest-1", "6.12.57", 0), kernel("guest-2", "6.12.48", monday)]),
+      ],
+    ])("are none %s", (_where, of, there) => {
+      expect(pendingUpdates(of, there)).toEqual([]);
+    });
+
+    it("name the hosts that keep a service from a newer one", () => {
+      const b = readyHost("b", {}, { imageIds: ["guest-1"] });
+      const hosts = [readyHost("a", {}, { imageIds: ["guest-1", "guest-2"] }), b];
+      const awaited = awaitedImages(windowed(), guests(kernels, { hosts }));
+      expect(awaited.map((one) => [one.image.metadata.id, one.missingOn])).toEqual([["guest-2", ["b"]]]);
+    });
+
+    it("are not begun by themselves again once rolled back, and are urgent when marked so", () => {
+      const refusedGuestKernel = { image: "guest-2", message: "It did not start.", at: monday };
+      const change = { status: { maintenance: { ...noMaintenance, refusedGuestKernel } } };
+      const [refused] = pendingUpdates(windowed(change), guests(kernels));
+      expect(refused).toMatchObject({ applyAt: null, blocked: expect.stringContaining("It did not start.") });
+      const urgent = { noticeHours: 2, reason: "CVE-2026-1", markedAt: monday };
+      const marked = [kernels[0]!, kernel("guest-2", "6.12.57", monday, urgent)];
+      const [update] = pendingUpdates(windowed(), guests(marked));
+      expect(update).toMatchObject({ urgent: true, applyAt: monday + 2 * hourMs });
+      expect(update?.description).toContain("CVE-2026-1");
+    });
+  });
+
+  describe("of a keeper, which a machine has until its next start", () => {
+    const under = (...keepers: MaintenanceWorld["keepers"]) => ({ ...maintenanceWorld([], monday), keepers });
+    const status = { maintenance: { ...noMaintenance, keeperSince: monday - hourMs } };
+
+    it("name what the machine has and gets, since that was seen first", () => {
+      const [update, ...rest] = pendingUpdates(windowed({ status }), under({ has: 3, next: 5 }, { has: 4, next: 5 }));
+      expect(update).toMatchObject({
+        id: "keeper-5",
+        kind: "keeper",
+        from: "3",
+        to: "5",
+        requiresRestart: true,
+        availableSince: monday - hourMs,
+        applyAt: expect.any(Number),
+        blocked: null,
+      });
+      expect(rest).toEqual([]);
+    });
+
+    // biome-ignore format: a table, aligned so that it reads as one
+    it.each<[string, MaintenanceWorld["keepers"], string[]]>([
+      ["an agent that tells none has an older one",        [{ has: 0, next: 5 }],                      ["keeper-5"]],
+      ["one machine of several is enough",                 [{ has: 5, next: 5 }, { has: 4, next: 5 }], ["keeper-5"]],
+      ["the newest of the host is what it has",            [{ has: 5, next: 5 }],                      []],
+      ["a host of an earlier version would not bring it",  [{ has: 5, next: 4 }],                      []],
+      ["nothing is known of a machine that is not heard",  [],                                         []],
+    ])("are told where %s", (_case, keepers, ids) => {
+      expect(pendingUpdates(windowed(), under(...keepers)).map(({ id }) => id)).toEqual(ids);
+    });
+
+    it("are noted when seen first and when all machines were started again, and begin in the window", () => {
+      const plan = (change: ServiceChange, world: MaintenanceWorld) =>
+        planMaintenance(windowed(change), world, () => true);
+      const behind = under({ has: 3, next: 5 });
+      expect(plan({}, behind)).toEqual({ action: "note", keeperSince: monday });
+      expect(plan({ status }, under({ has: 5, next: 5 }))).toEqual({ action: "note", keeperSince: null });
+      // It does not answer: whether it was started again is not known.
+      expect(plan({ status }, under())).toEqual({ action: "none", lookAgainMs: null });
+      const at = pendingUpdates(windowed({ status }), behind)[0]?.applyAt ?? 0;
+      const announced = [{ id: "keeper-5", applyAt: at }];
+      const due = { status: { maintenance: { ...status.maintenance, announced } } };
+      expect(plan(due, { ...behind, now: at })).toMatchObject({ action: "begin", updates: [{ id: "keeper-5" }] });
+    });
+  });
+
+  it("ask for nothing of another version's image", () => {
+    expect(
+      pendingUpdates(
+        windowed(),
+        maintenanceWorld([old, nodeImage("sid-2", "18.1", 1, { newest: true, line: "18" })], 2),
+      ),
+    ).toEqual([]);
+  });
+
+  it("tell a minor version of the engine from newer packages", () => {
+    const [engine] = pendingUpdates(windowed(), maintenanceWorld([old, minor], monday));
+    expect(engine).toMatchObject({ id: "trixie-2", kind: "engine_minor", from: "17.10", to: "17.11", urgent: false });
+    const [system] = pendingUpdates(windowed(), maintenanceWorld([old, packages], monday));
+    expect(system).toMatchObject({ id: "trixie-2", kind: "image", from: "trixie-1", to: "trixie-2" });
+  });
+
+  it("know the version by what the engine told where the image is from before the register", () => {
+    const [update] = pendingUpdates(
+      windowed(),
+      maintenanceWorld([minor], monday, { engineVersion: "17.9 (Debian 17.9-1)" }),
+    );
+    expect(update).toMatchObject({ kind: "engine_minor", from: "17.9", to: "17.11" });
+  });
+
+  it("have parameters that wait, named, since they were seen first", () => {
+    const waits = { pendingRestart: ["max_connections", "shared_buffers"] };
+    const status = { maintenance: { ...noMaintenance, restartSince: monday - hourMs } };
+    const [update] = pendingUpdates(windowed({ status }), maintenanceWorld([], monday, waits));
+    expect(update).toMatchObject({
+      id: "restart",
+      kind: "restart",
+      from: null,
+      to: null,
+      availableSince: monday - hourMs,
+    });
+    expect(update?.description).toContain("max_connections, shared_buffers");
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each([
+    ["stopped",        { spec: { power: "off" as const }, status: { state: "Stopped" as const } }, {}, /stopped.*Start it/],
+    ["in Error",       { status: { state: "Error" as const } }, {}, /must be Running/],
+    ["not healthy",    { status: { health: { status: "degraded" as const, since: 0, reason: "The disk is 90% full.", checks: [] } } }, {}, /90% full/],
+    ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],
+    ["only just up",   {}, { freeBytes: 0n, dataBytes: 0n }, undefined],
+  ])("of a service that is %s say what stands against them", (_name, change, instance, words) => {
+    const [update] = pendingUpdates(windowed(change), maintenanceWorld([old, minor], monday, instance));
+    if (words === undefined) expect(update?.blocked).toBeNull();
+    else expect(update?.blocked).toMatch(words);
+  });
+});
+
+describe("when an update is applied by itself", () => {
+  const applied = (images: readonly NodeImageObject[], now: number, change: ServiceChange = {}) =>
+    minute(pendingUpdates(windowed(change), maintenanceWorld(images, now))[0]?.applyAt);
+  const first = applied([old, minor], monday);
+  const urgent = (noticeHours: number, markedAt: number): ImageUrgency => ({ noticeHours, markedAt, reason: "CVE" });
+
+  it("is within the first hour of the window", () => {
+    expect(first).toMatch(/^2026-11-22T03/);
+  });
+
+  it("is a week later when it was not there a day before", () => {
+    const late = nodeImage("trixie-2", "17.11", at("2026-11-21T12:00:00Z"), { newest: true });
+    expect(applied([old, late], at("2026-11-21T13:00:00Z"))).toMatch(/^2026-11-29T03/);
+  });
+
+  it("is now for a window that is open, and next week when it is about to close", () => {
+    expect(applied([old, minor], at("2026-11-22T04:20:00Z"))).toBe(first);
+    expect(applied([old, minor], at("2026-11-22T04:40:00Z"))).toMatch(/^2026-11-29T03/);
+  });
+
+  it("is at the end of the notice for an urgent one, window or not, and then stays due", () => {
+    const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(48, monday) } };
+    for (const now of [monday, monday + 47 * hourMs, monday + 400 * hourMs])
+      expect(applied([old, marked], now)).toBe("2026-11-18T12:00");
+  });
+
+  it("is in the window for an urgent one whose notice ends after it", () => {
+    const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(300, monday) } };
+    expect(applied([old, marked], monday)).toBe(first);
+  });
+
+  it("keeps the urgency of an image that a newer one took the place of", () => {
+    const between = nodeImage("trixie-1b", "17.10", monday - hourMs, { urgent: urgent(24, monday - hourMs) });
+    const [update] = pendingUpdates(windowed(), maintenanceWorld([old, between, minor], monday));
+    expect(update).toMatchObject({ id: "trixie-2", urgent: true });
+    expect(minute(update?.applyAt)).toBe("2026-11-17T11:00");
+    // A service that runs from it already has what made it urgent.
+    const [after] = pendingUpdates(
+      windowed({ spec: { image: "trixie-1b" } }),
+      maintenanceWorld([old, between, minor], monday),
+    );
+    expect(after?.urgent).toBe(false);
+  });
+
+  it("is never for an image that was rolled back; another one is tried again", () => {
+    const refused = { image: "trixie-2", message: "The engine did not start.", at: monday };
+    const change = { status: { maintenance: { ...noMaintenance, refused } } };
+    const [update] = pendingUpdates(windowed(change), maintenanceWorld([old, minor], monday));
+    expect(update).toMatchObject({ applyAt: null, blocked: expect.stringContaining("The engine did not start.") });
+    const newer = nodeImage("trixie-3", "17.12", monday + 1, { newest: true });
+    expect(applied([old, { ...minor, status: { newestOf: [] } }, newer], monday + 2, change)).toBe(first);
+  });
+});

@@ -1,0 +1,79 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { managedServiceKind, type ManagedServiceObject } from "../service/managed-service.ts";
+import type { ObservedService } from "../service/observed-service.ts";
+import { serviceEvent } from "../service/service-events.ts";
+import { type ResizeDeps, resizeService } from "./resize-service.ts";
+import { autoscaleTargetGb } from "./autoscale-target.ts";
+import { type AutoscaleMemory, autoscaleOf } from "./storage-autoscale.ts";
+
+export interface StorageGrowthDeps extends ResizeDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Pick<Collection<unknown>, "reached">;
+}
+
+/**
+ * Begins an expansion for a service whose storage is low and may grow by itself, as its user would; undefined when there is
+ * nothing to begin. What quota or host refuse is told once, and tried again later.
+ */
+export async function growStorage(
+  service: Stored<ManagedServiceObject>,
+  observe: () => ObservedService,
+  deps: StorageGrowthDeps,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  const { object } = service;
+  // Most services do not: they are not looked at for it.
+  if (!autoscaleOf(object.spec).enabled) return undefined;
+  const now = deps.clock.now();
+  const toGb = autoscaleTargetGb(object, observe(), now);
+  if (toGb === undefined) return undefined;
+  const unit = deps.begin();
+  let requestId = "";
+  try {
+    const { after, operation } = await resizeService(object, { storageSizeGb: toGb }, undefined, unit, deps, signal);
+    requestId = operation?.metadata.id ?? "";
+    unit.update(managedServiceKind, service, withMemory(after, { toGb, at: now }));
+  } catch (error) {
+    if (!(error instanceof HoldfastError)) throw error;
+    return refuse(service, { toGb, at: now, refused: error.message }, deps, signal);
+  }
+  unit.audit({
+    organizationId: object.metadata.organizationId,
+    actor: "platform",
+    source: "autoscale",
+    action: "managed-service.expand",
+    objectKind: "managed-service",
+    objectId: object.metadata.id,
+    result: "ok",
+    requestId,
+  });
+  await deps.services.reached(await unit.commit(signal), 1_000);
+  return again(0, "autoscale");
+}
+
+async function refuse(
+  service: Stored<ManagedServiceObject>,
+  memory: AutoscaleMemory & { readonly refused: string },
+  deps: StorageGrowthDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { object } = service;
+  const before = object.status.autoscale;
+  const unit = deps.begin();
+  unit.update(managedServiceKind, service, withMemory(object, memory));
+  if (before?.refused === undefined || before.toGb !== memory.toGb) {
+    const { toGb, refused } = memory;
+    const figures = { storage_size_gb: object.spec.storageSizeGb, wanted_size_gb: toGb };
+    unit.event(serviceEvent("service.autoscale_failed", object, { ...figures, reason: refused }));
+  }
+  await deps.services.reached(await unit.commit(signal), 1_000);
+  return again(0, "autoscale refused");
+}
+
+function withMemory(service: ManagedServiceObject, autoscale: AutoscaleMemory): ManagedServiceObject {
+  return { ...service, status: { ...service.status, autoscale } };
+}

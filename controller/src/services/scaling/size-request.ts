@@ -1,0 +1,101 @@
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import type { ServiceSize } from "#operation/operation-details.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import { heldReason } from "../service/managed-service-health.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { operationMembers } from "../service/operation-members.ts";
+import { beginOperation } from "../service/service-verbs.ts";
+import { withRestart } from "../service/member/restarts.ts";
+import { machineSizeOf } from "./service-size.ts";
+
+const mib = 1024 ** 2;
+
+/** What a request asks for: the plan, the storage, or both. */
+export type AskedSize = Partial<ServiceSize>;
+
+/** Pure: is this the size that the service has, or that it is being given? */
+export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeGb }: AskedSize): boolean {
+  return (planName ?? spec.planName) === spec.planName && (storageSizeGb ?? spec.storageSizeGb) === spec.storageSizeGb;
+}
+
+/** Pure: throws the 409 that says why the service cannot change its size in this state. */
+export function requireResizable(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
+  const { metadata, spec, status } = service;
+  const members = operationMembers(service, inProgress);
+  if (metadata.deletionRequestedAt !== undefined)
+    throw new HoldfastError("OPERATION_IN_PROGRESS", "The service is being deleted.", { members });
+  if (status.state === "Stopped" && spec.power === "on")
+    throw new HoldfastError("WRONG_STATE", heldReason, { members });
+  if (status.state === "Running" || status.state === "Stopped" || status.state === "Error") return;
+  throw new HoldfastError("WRONG_STATE", `The service is ${status.state}; wait until it is Running.`, { members });
+}
+
+/**
+ * Pure: the size that is asked for. Throws INVALID_REQUEST for a plan that the catalog has not, and NOT_POSSIBLE for one that
+ * the service cannot change to. `observed`: what its engines told last.
+ */
+export function requireSize(
+  { spec }: ManagedServiceObject,
+  asked: AskedSize,
+  world: { readonly catalog: CatalogData; readonly observed: readonly (InstanceObservation | undefined)[] },
+): ServiceSize {
+  const { planName = spec.planName, storageSizeGb = spec.storageSizeGb } = asked;
+  if (storageSizeGb < spec.storageSizeGb)
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      `storage_size_gb is ${spec.storageSizeGb} and storage can only grow. For less, move the data to a new service.`,
+    );
+  if (planName !== spec.planName) requirePlan(spec, planName, world);
+  return { planName, storageSizeGb };
+}
+
+function requirePlan(
+  spec: ManagedServiceObject["spec"],
+  planName: string,
+  { catalog, observed }: Parameters<typeof requireSize>[2],
+): void {
+  const offered = catalog.plans.map((plan) => plan.planName);
+  if (!offered.includes(planName))
+    throw invalid({ field: "plan_name", code: "unknown", detail: `must be one of ${offered.join(", ")}` });
+  const [before, after] = [planOf(catalog, spec.planName), planOf(catalog, planName)];
+  if (before.kind !== after.kind)
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      `${planName} has machines of kind ${after.kind}, and those of ${spec.planName} are of kind ${before.kind}. Restore a backup into a new service of that plan.`,
+    );
+  if (spec.databaseType !== "valkey") return;
+  const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf({ ...spec, planName }, catalog);
+  const room = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
+  const takes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
+  if (takes > room)
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      `The data takes ${Math.ceil(takes / mib)} MiB of memory, and ${planName} has ${Math.floor(room / mib)} MiB for it. Delete data first.`,
+    );
+}
+
+/** Pure: the service with another size asked for, and the operation that brings it there. */
+export function beginResizing(
+  service: ManagedServiceObject,
+  to: ServiceSize,
+  catalog: CatalogData,
+  { operationId, now }: { readonly operationId: string; readonly now: number },
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const { spec } = service;
+  const { planName, storageSizeGb } = spec;
+  const from = { planName, storageSizeGb };
+  const isOtherPlan = to.planName !== planName;
+  const resizing = {
+    operationId,
+    from,
+    fromMachine: machineSizeOf(from, catalog),
+    toMachine: machineSizeOf(to, catalog),
+  };
+  // Most of what a plan decides is read by an engine when it starts, and only then.
+  const change = { ...to, ...(isOtherPlan && withRestart(service)), resizing };
+  const { after, operation } = beginOperation(service, isOtherPlan ? "resize" : "expand", change, operationId, now);
+  return { after, operation: { ...operation, spec: { ...operation.spec, work: { from, to } } } };
+}

@@ -1,0 +1,37 @@
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import { pointerOf } from "@holdfast/common/errors.ts";
+import ipaddr from "ipaddr.js";
+
+/**
+ * Networks in their one canonical form: host bits cleared, IPv6 compressed, a bare address as a network of one,
+ * doubles removed. Each fault names its entry.
+ */
+export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; faults: FieldFault[] } {
+  const faults: FieldFault[] = [];
+  const cidrs = new Set<string>();
+  texts.forEach((text, index) => {
+    const canonical = canonicalCidr(text);
+    if (canonical !== undefined) {
+      cidrs.add(canonical);
+      return;
+    }
+    const field = `allowed_cidrs[${index}]`;
+    const detail = `must be an IPv4 or IPv6 network such as 203.0.113.0/24 or 2001:db8::/32`;
+    faults.push({ field, pointer: pointerOf(field), code: "invalid_cidr", detail });
+  });
+  return { cidrs: [...cidrs], faults };
+}
+
+function canonicalCidr(text: string): string | undefined {
+  // Short and octal forms of IPv4 mean different things to different programs, so only the four decimal parts are taken.
+  if (!/^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)(\/\d{1,3})?$/.test(text)) return undefined;
+  if (/(^|\.)0\d/.test(text)) return undefined;
+  const withLength = text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`;
+  if (!ipaddr.isValidCIDR(withLength)) return undefined;
+  const [address, length] = ipaddr.parseCIDR(withLength);
+  const network =
+    address.kind() === "ipv4"
+      ? ipaddr.IPv4.networkAddressFromCIDR(withLength)
+      : ipaddr.IPv6.networkAddressFromCIDR(withLength);
+  return `${network.toString()}/${length}`;
+}

@@ -1,0 +1,50 @@
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type Connection, ConnectionSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { privateNameOf } from "#fleet/zone/private-name.ts";
+import { engineFormOf } from "../engine/engine-forms.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { clientPorts, poolerPortOf } from "./pooler.ts";
+import { replicaHostnameOf } from "./service-names.ts";
+import { roleOf } from "./managed-service-message.ts";
+
+/** Pure: all that a client needs but the password. `trustBundle`: PEM of the authorities behind the certificate. */
+export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
+  const { spec, status } = service;
+  const privateHost = privateNameOf(spec.hostname);
+  const form = engineFormOf(spec.databaseType);
+  const poolerPort = poolerPortOf(spec);
+  return create(ConnectionSchema, {
+    host: spec.hostname,
+    port: spec.port,
+    user: defaultUser,
+    database: form.connectionDatabase,
+    uri: form.uri(spec.hostname, spec.port),
+    caCertificate: trustBundle,
+    privateHost,
+    privateUri: form.uri(privateHost, spec.port),
+    replicaUri: form.uri(replicaHostnameOf(spec.hostname), spec.port),
+    ...(form.allNodesUri && {
+      allNodesUri: form.allNodesUri(
+        spec.nodes.map(({ hostname }) => hostname),
+        spec.port,
+      ),
+    }),
+    ...(poolerPort !== undefined && { pooledUri: form.uri(spec.hostname, poolerPort) }),
+    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+      { name, port, audience: "public", tls: "required", host: spec.hostname },
+      { name, port, audience: "private", tls: "required", host: privateHost },
+    ]),
+    nodes: spec.nodes.map((node) => {
+      const made = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
+      return {
+        id: node.id,
+        role: roleOf(service, node),
+        hostname: node.hostname,
+        addresses: made.map(({ publicAddress }) => publicAddress),
+        privateHostname: privateNameOf(node.hostname),
+        privateAddresses: made.map(({ address }) => address),
+      };
+    }),
+  });
+}

@@ -1,0 +1,63 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { expect, test } from "vitest";
+import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
+import { createEngineTasks } from "./engine-task.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+
+const input = { case: "readReplication", value: { $typeName: "holdfast.agent.v1.ReadReplication" } } as const;
+const failure = (code: string) => ({ failure: { code, message: code }, output: { case: undefined } });
+const answer = { output: { case: "readReplication", value: {} } };
+
+function servedBy(primaryNodeId: string, term: number): ManagedServiceObject {
+  const { service } = newServiceObject();
+  const nodes = ["a", "b"].map((id) => ({ id, hostname: `${id}.local`, zone: "local" }));
+  return { ...service, spec: { ...service.spec, nodes }, status: { ...service.status, primaryNodeId, term } };
+}
+
+/** `run` is what an agent answers; it may change what the store has. */
+function world(run: (machineId: string, state: { stored: ManagedServiceObject }) => unknown) {
+  const state = { stored: servedBy("a", 1) };
+  const asked: string[] = [];
+  const tasks = createEngineTasks({
+    fleet: {
+      run: async (machineId) => {
+        asked.push(machineId);
+        return run(machineId, state) as never;
+      },
+    },
+    services: { get: () => ({ object: state.stored, modRevision: 1 }) as never },
+    clock: { monotonicMs: () => 0 },
+  });
+  return {
+    asked,
+    state,
+    run: (service: ManagedServiceObject) => tasks.run(service, input, new AbortController().signal),
+  };
+}
+
+test("goes to the primary of now, whatever its caller had read", async () => {
+  const { asked, state, run } = world(() => answer);
+  state.stored = servedBy("b", 2);
+  await run(servedBy("a", 1));
+  expect(asked).toEqual(["b"]);
+});
+
+test.each(["not_ready", "stale_term"])("goes to the new primary when the old one says %s", async (code) => {
+  const { asked, run } = world((machineId, state) => {
+    state.stored = servedBy("b", 2);
+    return machineId === "a" ? failure(code) : answer;
+  });
+  await run(servedBy("a", 1));
+  expect(asked).toEqual(["a", "b"]);
+});
+
+test("is not tried again when it may have been done, or when nothing changed", async () => {
+  const changed = world((_, state) => {
+    state.stored = servedBy("b", 2);
+    return failure("engine_refused");
+  });
+  await expect(changed.run(servedBy("a", 1))).rejects.toThrow(HoldfastError);
+  const same = world(() => failure("not_ready"));
+  await expect(same.run(servedBy("a", 1))).rejects.toThrow("not_ready");
+  expect([changed.asked, same.asked]).toEqual([["a"], ["a"]]);
+});

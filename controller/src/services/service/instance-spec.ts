@@ -1,0 +1,93 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  EngineUserSchema,
+  type InstanceSpec,
+  InstanceSpecSchema,
+  ReplicationSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import type { DatabaseUserObject } from "../contents/user/database-user.ts";
+import type { MachineStatus } from "#fleet/machine/machine.ts";
+import { engineFormOf } from "../engine/engine-forms.ts";
+import { privateNameOf } from "#fleet/zone/private-name.ts";
+import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
+import { hasRights, isReplicated, namedPrimary, numberOf, vouchersOf } from "./member/members.ts";
+import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
+import { restartsOf } from "./member/restarts.ts";
+import { syncStandbysOf } from "./member/sync-standbys.ts";
+import { versionOf } from "./trial/other-image.ts";
+
+const gib = 1024 ** 3;
+
+export interface SpecArgs {
+  readonly service: ManagedServiceObject;
+  readonly node: NodeSpec;
+  /** By which its machine is reached. */
+  readonly addresses: Pick<MachineStatus, "address" | "publicAddress">;
+  /** Private address of any member; empty until its machine is made. */
+  readonly addressOf: (nodeId: string) => string;
+  readonly users: readonly DatabaseUserObject[];
+  readonly replicationSecret: string;
+  readonly catalog: CatalogData;
+  readonly running: boolean;
+  readonly generation: number;
+  /** How far its agent knows rights: from 1 on it asks for them, and its keeper ends engines with them. */
+  readonly rights: number;
+}
+
+/** Pure: all that the agent of one node needs to run its engine, with or without controllers. */
+export function instanceSpecOf(args: SpecArgs): InstanceSpec {
+  const { service, node, addresses, users, catalog, running, generation } = args;
+  const { spec } = service;
+  const plan = planOf(catalog, spec.planName);
+  const pooler = poolerOf(spec);
+  const poolerPort = poolerPortOf(spec);
+  return create(InstanceSpecSchema, {
+    serviceId: service.metadata.id,
+    nodeId: node.id,
+    engine: spec.databaseType,
+    version: versionOf(spec, node),
+    generation: BigInt(generation),
+    term: BigInt(service.status.term),
+    running,
+    vcpu: plan.vcpu,
+    memoryBytes: BigInt(plan.memoryGb * gib),
+    storageBytes: BigInt(spec.storageSizeGb * gib),
+    parameters: { ...spec.parameters },
+    allowedCidrs: spec.trial ? [] : [...spec.allowedCidrs],
+    onTrial: spec.trial !== undefined,
+    address: addresses.address,
+    port: spec.port,
+    listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
+      { name, address: addresses.address, port, audience: "private" },
+      { name, address: addresses.publicAddress, port, audience: "public" },
+    ]),
+    users: users.map(({ spec: user }) =>
+      create(EngineUserSchema, { username: user.username, role: user.role, verifier: user.verifier }),
+    ),
+    restartCount: BigInt(restartsOf(spec, node).told),
+    writesAllowedUntilMs: BigInt(spec.writesAllowedUntil ?? 0),
+    databases: [...engineFormOf(spec.databaseType).databases],
+    ...(pooler !== undefined && poolerPort !== undefined && { pooler: { mode: pooler.mode, port: poolerPort } }),
+    ...(isReplicated(spec) && { replication: replicationOf(args) }),
+  });
+}
+
+function replicationOf({ service, node, addressOf, replicationSecret: secret, rights, running }: SpecArgs) {
+  const members = service.spec.nodes.filter(({ leaving }) => leaving !== true);
+  const primaryNodeId = namedPrimary(service);
+  return create(ReplicationSchema, {
+    primaryNodeId,
+    secret,
+    underRight: hasRights(service, rights) && primaryNodeId === node.id && members.length > 1,
+    vouchers: vouchersOf(service).map(({ id }) => id),
+    // Over data that are tried, nobody's commits wait for replicas that keep those of before.
+    syncNumbers: service.spec.trial !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
+    members: members.map((node) => ({
+      nodeId: node.id,
+      number: numberOf(node),
+      hostname: privateNameOf(node.hostname),
+      address: addressOf(node.id),
+    })),
+  });
+}

@@ -1,0 +1,65 @@
+import type { Call } from "@holdfast/common/call.ts";
+import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { TaskObject } from "#fleet/task/task-object.ts";
+import type { TaskInput } from "#fleet/task/task.ts";
+import type { TaskIds, TaskRef } from "#operation/task/task-ids.ts";
+import type { TaskSource } from "#operation/task/task-source.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
+import type { ServiceAccess } from "./service-access.ts";
+
+export interface MachineTaskDeps {
+  readonly fleet: Pick<Fleet, "submit" | "task">;
+  readonly tasks: Pick<Collection<TaskObject>, "get">;
+  readonly access: Pick<ServiceAccess, "find">;
+  readonly ids: TaskIds;
+  /** Random: the ids reach users. */
+  readonly newKey: () => string;
+}
+
+/** Asynchronous tasks of one type that are durable tasks of a service's machine; both end within 24 hours. */
+export interface MachineTasks {
+  readonly source: TaskSource;
+  /** Records the task for the service's primary and resolves to the id for the caller. */
+  submit(service: ManagedServiceObject, input: TaskInput, deadlineMs: number, call: Call): Promise<string>;
+}
+
+/** `resultOf` makes the JSON text of the result from the agent's answer. */
+export function createMachineTasks(
+  {
+    type,
+    scope,
+    resultOf,
+  }: Pick<TaskSource, "type" | "scope"> & { resultOf(output: TaskResult["output"]): Promise<string> | string },
+  { fleet, tasks, access, ids, newKey }: MachineTaskDeps,
+): MachineTasks {
+  const taskIdOf = ({ key }: Pick<TaskRef, "key">) => `${type}-${key}`;
+  return {
+    async submit(service, input, deadlineMs, call) {
+      const { id: serviceId } = service.metadata;
+      const ref: TaskRef = { type, serviceId, key: newKey(), detail: "" };
+      const generation = service.spec.instanceGeneration;
+      const { term } = service.status;
+      const request = { ownerId: serviceId, generation, term, lane: "query", input, deadlineMs } as const;
+      await fleet.submit(primaryOf(service).id, taskIdOf(ref), request, call.signal);
+      return ids.seal(call, ref);
+    },
+    source: {
+      type,
+      scope,
+      async read(ref, call) {
+        const object = tasks.get(taskIdOf(ref))?.object;
+        const state = fleet.task(taskIdOf(ref));
+        const isThere = object !== undefined && state !== undefined && object.spec.ownerId === ref.serviceId;
+        if (!isThere || access.find(ref.serviceId, call) === undefined) return undefined;
+        const { createdAt } = object.metadata;
+        const finishedAt = object.status.finishedAt ?? undefined;
+        const error = state.result?.failure;
+        const isDone = state.status === "completed" && state.result !== undefined && error === undefined;
+        const result = isDone ? await resultOf(state.result.output) : undefined;
+        return { status: state.status, result, error, createdAt, finishedAt };
+      },
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { serviceEvent } from "./service-events.ts";
+import { maintenanceWorkOf, type OperationObject, replacementOutcomeOf } from "#operation/operation.ts";
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+
+/** Work on the service begins, by itself or by request. */
+export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {
+  return serviceEvent("service.maintenance_started", service, told(operation));
+}
+
+/** What an operation came to; undefined unless it is one of maintenance. Deletion cancels without a word: it has its own. */
+export function endedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
+  if (maintenanceWorkOf(operation) === undefined) return undefined;
+  const { state, error } = operation.status;
+  if (state === "completed") return serviceEvent("service.maintenance_completed", service, told(operation));
+  if (state !== "failed") return undefined;
+  return serviceEvent("service.maintenance_failed", service, {
+    ...told(operation),
+    rolled_back: operation.status.rollback !== undefined && service.status.state === "Running",
+    data_restored: replacementOutcomeOf(operation)?.snapshot?.outcome === "restored",
+    error_message: error?.message ?? "",
+  });
+}
+
+function told(operation: OperationObject): Record<string, unknown> {
+  const { updates = [], automatic = false } = maintenanceWorkOf(operation) ?? {};
+  return { operation_id: operation.metadata.id, update_ids: updates, automatic };
+}

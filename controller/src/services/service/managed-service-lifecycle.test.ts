@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { asks, createServiceWorld, faultsOfImages } from "../../../../test/support/controller/service-world.ts";
+import { isOver, stuckAfterMs } from "#operation/operation.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { heldReason } from "./managed-service-health.ts";
+import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
+import { requestVerb } from "./service-verbs.ts";
+
+test("whatever is asked when, every operation ends, in the state that was asked for or in Error with a reason", () => {
+  const worlds = fc
+    .tuple(
+      fc.record({ engine: fc.boolean(), machine: fc.boolean(), silent: fc.boolean() }),
+      fc.constantFrom(undefined, ...faultsOfImages),
+    )
+    .map(([broken, image]) => ({ ...broken, image }));
+  const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), fc.constantFrom(...asks)), { maxLength: 12 });
+  fc.assert(
+    fc.property(worlds, commands, (broken, asked) => {
+      const world = createServiceWorld(broken);
+      for (const [rounds, elapsedMs, verb] of asked) {
+        for (let i = 0; i < rounds; i++) world.round(elapsedMs);
+        world.command(verb);
+      }
+      for (let i = 0; i < 24; i++) world.round(stuckAfterMs);
+      const { service, operation } = world;
+      if (service === undefined) return;
+      expect(service.status.operationId).toBeNull();
+      expect(isOver(operation)).toBe(true);
+      const { state, error } = service.status;
+      expect(["Running", "Stopped", "Error"]).toContain(state);
+      if (state === "Error") expect(error?.message).not.toBe("");
+      if (!broken.engine && !broken.machine && !broken.silent)
+        expect(state).toBe(service.spec.power === "on" ? "Running" : "Stopped");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("every state of the table but the first can be left and reached", () => {
+  const { rows } = managedServiceLifecycle;
+  const from = new Set(rows.map((row) => row[0]));
+  const to = new Set(rows.map((row) => row[2]));
+  expect(from).toEqual(new Set(["Pending", "Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
+  expect(to).toEqual(new Set(["Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
+});
+
+test("is stopped while its host is drained and says why, stays so when told to, and else runs again by itself", () => {
+  const world = createServiceWorld();
+  const rounds = () => {
+    for (let round = 0; round < 10; round += 1) world.round(1_000);
+  };
+  rounds();
+  expect(world.service?.status.state).toBe("Running");
+  world.hold(true);
+  rounds();
+  expect(world.service?.status).toMatchObject({
+    state: "Stopped",
+    nodes: [{ status: "Stopped" }],
+    health: { status: "unknown", reason: heldReason },
+  });
+  expect(() =>
+    requestVerb(world.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
+  ).toThrow(heldReason);
+  world.hold(false);
+  rounds();
+  expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
+  world.hold(true);
+  rounds();
+  world.command("stop");
+  rounds();
+  world.hold(false);
+  rounds();
+  expect(world.service?.status.state).toBe("Stopped");
+  expect(world.operation.status.state).toBe("completed");
+});

@@ -1,0 +1,78 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
+import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
+import { observedNode, observedService, replicaOf } from "../../../../test/support/controller/observed-service.ts";
+import { newOperation } from "#operation/operation.ts";
+import { serviceSubject } from "./managed-service.ts";
+import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
+import { awayAfterMs } from "./member/proven-replicas.ts";
+
+test.each([
+  ["all is well", { liveness: "healthy", listener: "healthy" }, true],
+  ["one takes no write", { liveness: "unhealthy", listener: "healthy" }, false],
+  ["one is not reached at an address of its own", { liveness: "healthy", listener: "unhealthy" }, false],
+  ["one has much to keep on a small disk", { liveness: "healthy", storage: "unhealthy" }, true],
+  ["one has an agent that tells nothing of listeners", { liveness: "healthy" }, true],
+])("a service's engines are up when %s: %j %s", (_, checks, expected) => {
+  const { service } = newServiceObject();
+  const instance = create(InstanceObservationSchema, {
+    state: "running",
+    generation: BigInt(service.spec.instanceGeneration),
+    checks: Object.entries(checks).map(([name, status]) => ({ name, status })),
+  });
+  const observed = {
+    node,
+    machine: runningMachine(node.id, {}),
+    instance,
+    connected: true,
+    isCurrent: true,
+    isHeld: false,
+    silentHost: undefined,
+  };
+  expect(isHealthy(service, { nodes: [observed], names: "verified", isChanging: false })).toBe(expected);
+});
+
+const askedAt = 25_000;
+test.each([
+  ["not at once", engineFailedForMs - 1, undefined, undefined],
+  ["after a while", engineFailedForMs, undefined, "engine_failed"],
+  ["not for what was before the operation", engineFailedForMs, askedAt, undefined],
+  ["after as long an operation", askedAt + engineFailedForMs, askedAt, "engine_failed"],
+])("an engine that fails is the end of it: %s", (_, now, createdAt, code) => {
+  const asked = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: "start" } as const;
+  const operation = createdAt === undefined ? undefined : newOperation({ ...asked, now: createdAt });
+  const failed = observedNode(node, { state: "failed", reason: "It ended.", since: { seconds: 0n, nanos: 0 } });
+  expect(faultOf(observedService([failed]), operation, now)?.code).toBe(code);
+});
+
+test.each([
+  ["is shut off first", { power: "on" }, "running", ["powerMachine"]],
+  ["is waited for until it is off", { power: "off" }, "running", []],
+  ["stays when it is off", { power: "off" }, "stopped", ["forget"]],
+  ["stays when it cannot run", { power: "off" }, "failed", ["forget"]],
+] as const)("the machine of a deleted service whose disk is kept %s", (_, spec, state, steps) => {
+  const { service } = newServiceObject();
+  const deleted = { ...service, metadata: { ...service.metadata, deletionRequestedAt: 1 } };
+  const made = runningMachine(node.id, spec);
+  const machine = { ...made, status: { ...made.status, state } };
+  const at = { node, machine, instance: undefined, connected: false, isCurrent: false, isHeld: false };
+  const observed = { nodes: [{ ...at, silentHost: undefined }], names: "absent", isChanging: false } as const;
+  expect(planManagedService(deleted, { ...observed, keepsDisk: true }).map(({ kind }) => kind)).toEqual(steps);
+  expect(planManagedService(deleted, observed).map(({ kind }) => kind)).toEqual(["deleteMachine"]);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["one that is away and waits for nothing",             { told: 1, wanted: 1 }, 0,               true],
+  ["none whose turn is to come, away for a moment",      { told: 0, wanted: 1 }, awayAfterMs - 1, false],
+  ["one whose turn is to come, and which stays away",    { told: 0, wanted: 1 }, awayAfterMs,     true],
+])("a service is well without %s", (_, restarts, awayMs, expected) => {
+  const replica = { ...replicaOf("r2", 2), restarts };
+  const service = runningService({}, { nodes: [node, replica], nextNodeNumber: 3, restartCount: 1 });
+  const { instanceGeneration: generation } = service.spec;
+  const primary = observedNode(node, { state: "running", generation: BigInt(generation), restartCount: 1n });
+  const away = observedNode(replica, {}, { connected: false, isCurrent: false, instance: undefined, awayMs });
+  expect(isHealthy(service, observedService([primary, away]))).toBe(expected);
+});

@@ -1,0 +1,47 @@
+import type { RestoreObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { ReplicationObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedNode, ObservedService } from "./observed-service.ts";
+import type { StepProgress } from "./procedure/procedure.ts";
+import { procedureOf } from "./procedure/procedures.ts";
+
+/** Where an operation is. `mark` is a new text whenever anything moved, so that a slow step is not a stuck one. */
+export interface Progress extends StepProgress {
+  readonly mark: string;
+}
+
+/** Pure: the step that the service waits for, by what is observed. */
+export function progressOf(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject,
+): Progress {
+  const mark = observed.nodes.map(markOf).join(" ") + ` ${observed.names}`;
+  return { ...procedureOf(operation).progress(service, observed, operation), mark };
+}
+
+function markOf({ machine, connected, instance, silentHost }: ObservedNode): string {
+  const { size } = machine?.status ?? {};
+  return [
+    ...(size === undefined ? [] : [`${size.vcpu} ${size.memoryBytes} ${size.diskBytes}`]),
+    machine?.status.state ?? "none",
+    machine?.spec.power,
+    connected,
+    instance?.state,
+    instance?.generation,
+    instance?.restartCount,
+    ...(instance?.state === "preparing" ? [instance.reason] : []),
+    ...(silentHost === undefined ? [] : [silentHost]),
+    ...(instance?.replication === undefined ? [] : [replicationMarkOf(instance.replication)]),
+    ...(instance?.restore === undefined ? [] : [restoreMarkOf(instance.restore)]),
+  ].join("/");
+}
+
+function replicationMarkOf({ role, state, copiedBytes }: ReplicationObservation): string {
+  return `${role} ${state} ${copiedBytes}`;
+}
+
+function restoreMarkOf({ state, restoredBytes, restoredObjects, position }: RestoreObservation): string {
+  return `${state} ${restoredBytes} ${restoredObjects} ${position}`;
+}

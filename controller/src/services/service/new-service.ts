@@ -1,0 +1,152 @@
+import assert from "node:assert";
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import type { CreateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import { noMaintenance } from "./maintenance-memory.ts";
+import { windowOf } from "./window-message.ts";
+import { newOperation, type OperationObject } from "#operation/operation.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
+import { canonicalCidrs } from "./allowed-cidrs.ts";
+import {
+  type ManagedServiceObject,
+  type ManagedServiceSpec,
+  type NodeSpec,
+  type ReplicationMode,
+  serviceSubject,
+} from "./managed-service.ts";
+import { newModeFaults, requireMode } from "./member/sync-standbys.ts";
+import { replicaNode, requireReplicas } from "./member/new-replica.ts";
+import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
+import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
+import { chosenPooler, poolerFault } from "./pooler.ts";
+import { reservedNameFault } from "./reserved-names.ts";
+
+/** What a new service is made of besides the request. */
+export interface NewServiceContext {
+  readonly organizationId: string;
+  readonly serviceId: string;
+  readonly nodeId: string;
+  /** Ids for all others that it can have. */
+  readonly replicaIds: readonly string[];
+  readonly operationId: string;
+  readonly shortId: string;
+  readonly domain: string;
+  readonly now: number;
+  readonly catalog: CatalogData;
+  readonly engines: readonly EngineOffer[];
+  readonly defaultAllowedCidrs: readonly string[];
+}
+
+/** Pure: the service and its first operation, of a request without faults. Throws NOT_SUPPORTED for what its engine has not of replicas. */
+export function newService(
+  request: CreateManagedServiceRequest,
+  context: NewServiceContext,
+): { service: ManagedServiceObject; operation: OperationObject } {
+  const { serviceId, nodeId, operationId, organizationId, now } = context;
+  const spec = specOf(request, context);
+  const service: ManagedServiceObject = {
+    metadata: newMetadata(serviceId, now, { name: request.name, organizationId }),
+    spec,
+    status: {
+      state: "Pending",
+      operationId,
+      primaryNodeId: nodeId,
+      term: 1,
+      nodes: spec.nodes.map(({ id }) => ({ id, status: "Provisioning", address: "", publicAddress: "" })),
+      health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },
+      healthMemory: { announced: "unknown", status: "unknown", since: now },
+      error: null,
+      observedGeneration: 0,
+      expiryWarnings: [],
+      announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
+    },
+  };
+  const operation = newOperation({
+    id: operationId,
+    subject: serviceSubject(serviceId),
+    organizationId,
+    type: "create",
+    now,
+  });
+  return { service, operation };
+}
+
+/** Pure: every field that the protos let pass and the catalog, or the API's own paths, do not. */
+export function newServiceFaults(
+  request: CreateManagedServiceRequest,
+  { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
+): readonly FieldFault[] {
+  const name = reservedNameFault(request.name);
+  const pooler = poolerFault(request.databaseType, request.pooler);
+  const chosen = chosenAutoscale({}, request.storageAutoscale);
+  const autoscale = autoscaleFault(autoscaleOf({ ...(chosen && { storageAutoscale: chosen }) }), request.storageSizeGb);
+  return [
+    ...(name === undefined ? [] : [name]),
+    ...chooseFromCatalog(request, catalog, engines).faults,
+    ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
+    ...(pooler === undefined ? [] : [pooler]),
+    ...(autoscale === undefined ? [] : [autoscale]),
+    ...newModeFaults(request.replicationMode, request.nodeCount),
+  ];
+}
+
+function specOf(request: CreateManagedServiceRequest, context: NewServiceContext): ManagedServiceSpec {
+  const { catalog, engines, now } = context;
+  const { engine, version, storageTier, zone, parameters } = chooseFromCatalog(request, catalog, engines);
+  assert(engine !== undefined, "what is asked for was checked against the catalog");
+  const hostname = hostnameOf(request.name, context.shortId, zone, context.domain);
+  const { nodeCount = 1 } = request;
+  if (nodeCount > 1) requireReplicas(request.databaseType);
+  const replicationMode = (request.replicationMode ?? "async") as ReplicationMode;
+  requireMode(request.databaseType, replicationMode);
+  const ttlHours = request.ttlHours ?? null;
+  const pooler = chosenPooler({ databaseType: request.databaseType }, request.pooler);
+  const storageAutoscale = chosenAutoscale({}, request.storageAutoscale);
+  return {
+    databaseType: request.databaseType,
+    version,
+    planName: request.planName,
+    storageSizeGb: request.storageSizeGb,
+    storageTier,
+    zone,
+    allowedCidrs: canonicalCidrs(request.allowedCidrs?.values ?? context.defaultAllowedCidrs).cidrs,
+    parameters,
+    ttlHours,
+    expiresAt: expiresAt(ttlHours, now),
+    deletionProtection: request.deletionProtection,
+    tags: { ...request.tags },
+    hostname,
+    port: engine.port,
+    nodes: membersOf(context, nodeCount, hostname, zone),
+    ...(replicationMode !== "async" && { replicationMode }),
+    power: "on",
+    image: "",
+    maintenanceWindow: windowOf(request.maintenanceWindow),
+    restartCount: 0,
+    instanceGeneration: 1,
+    ...(pooler && { pooler }),
+    ...(storageAutoscale && { storageAutoscale }),
+  };
+}
+
+/** The primary, and replicas that are to copy its data once it has some. */
+function membersOf(
+  { nodeId, replicaIds }: NewServiceContext,
+  count: number,
+  hostname: string,
+  zone: string,
+): NodeSpec[] {
+  const primary: NodeSpec = { id: nodeId, hostname: nodeHostnameOf(hostname, 1), zone };
+  const replicas = replicaIds
+    .slice(0, count - 1)
+    .map((id, index): NodeSpec => replicaNode({ id, hostname, zone, number: index + 2 }));
+  return [primary, ...replicas];
+}
+
+/** A time to live counts from the accepted request. */
+export function expiresAt(ttlHours: number | null, now: number): number | null {
+  return ttlHours === null ? null : now + ttlHours * 3_600_000;
+}

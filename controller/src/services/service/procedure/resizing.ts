@@ -1,0 +1,53 @@
+import type { OperationObject } from "#operation/operation.ts";
+import { resizedEvent } from "../../scaling/resized-event.ts";
+import { isMade } from "../../scaling/size-plan.ts";
+import {
+  isSizedAtRest,
+  rollBackSize,
+  sizeFault,
+  sizeRollbackError,
+  withoutResizing,
+} from "../../scaling/size-trial.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { restartsOf } from "../member/restarts.ts";
+import type { ObservedService } from "../observed-service.ts";
+import { holdToSpec } from "./hold-to-spec.ts";
+import type { Procedure, StepProgress } from "./procedure.ts";
+import { turnProgress } from "./restarting.ts";
+
+/** Each machine gets its size, then its engine the settings that follow from it. */
+export const resizing: Procedure = {
+  ...holdToSpec,
+  progress: sizeProgress,
+  isReached: (service, observed, operation) =>
+    isSizedAtRest(service, observed) || holdToSpec.isReached(service, observed, operation),
+  fault: sizeFault,
+  rollBack: rollBackSize,
+  rolledBackFault: sizeRollbackError,
+  ended(service, operation) {
+    const after = withoutResizing(service);
+    const event = resizedEvent(after, operation);
+    return { after, events: event === undefined ? [] : [event] };
+  },
+};
+
+function sizeProgress(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  operation: OperationObject,
+): StepProgress {
+  const { nodes } = observed;
+  if (operation.status.rollback !== undefined) return { step: "RollBackSize", progressPct: 90 };
+  if (nodes.some(({ machine }) => machine === undefined || !isMade(machine)))
+    return { step: "ResizeServer", progressPct: 10 };
+  const turns = turnProgress(service, observed, operation);
+  if (turns !== undefined) return turns;
+  const { spec } = service;
+  const lacksSettings = nodes.some(
+    ({ node, instance }) =>
+      Number(instance?.generation ?? 0) < spec.instanceGeneration ||
+      Number(instance?.restartCount ?? 0) < restartsOf(spec, node).wanted,
+  );
+  if (spec.power === "on" && lacksSettings) return { step: "ConfigureEngine", progressPct: 40 };
+  return { step: "ProvisioningHealth", progressPct: 80 };
+}

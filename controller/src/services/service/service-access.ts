@@ -1,0 +1,59 @@
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { isOver } from "#operation/operation.ts";
+import { operationMembers } from "./operation-members.ts";
+import { refuseWhileBusy } from "./service-verbs.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+
+/** Finds services for a caller: what is not the caller's organization's does not exist. */
+export interface ServiceAccess {
+  /** Undefined when there is none for the caller. */
+  find(id: string, call: Call): Stored<ManagedServiceObject> | undefined;
+  /** Throws SERVICE_NOT_FOUND. */
+  require(id: string, call: Call): Stored<ManagedServiceObject>;
+  /** As `require`, and throws WRONG_STATE unless the service is Running. */
+  requireRunning(id: string, call: Call): Stored<ManagedServiceObject>;
+  inProgress(service: ManagedServiceObject, signal: AbortSignal): Promise<Stored<OperationObject> | undefined>;
+}
+
+export function createServiceAccess(deps: {
+  services: Collection<ManagedServiceObject>;
+  operations: Collection<OperationObject>;
+}): ServiceAccess {
+  const find = (id: string, call: Call) => {
+    const organizationId = organizationOf(call);
+    const service = deps.services.get(id);
+    const isTheirs = service?.object.metadata.organizationId === organizationId;
+    return isTheirs && mayTouch(call, "managed-service", id) ? service : undefined;
+  };
+  const require = (id: string, call: Call) => {
+    const service = find(id, call);
+    if (service === undefined)
+      throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+    return service;
+  };
+  const unlessOver = (operation: Stored<OperationObject> | undefined) =>
+    operation === undefined || isOver(operation.object) ? undefined : operation;
+  return {
+    find,
+    require,
+    inProgress: async (service, signal) =>
+      unlessOver(await findOperation(deps.operations, service.status.operationId, signal)),
+    requireRunning(id, call) {
+      const service = require(id, call);
+      const { state } = service.object.status;
+      const { metadata, spec } = service.object;
+      const known = unlessOver(deps.operations.get(service.object.status.operationId ?? ""));
+      // Until its machine has stopped a service is shown as Running, but it takes nothing any more.
+      if (state === "Running" && spec.power === "on" && metadata.deletionRequestedAt === undefined) return service;
+      if (state === "Running") refuseWhileBusy(service.object, known?.object);
+      const detail = `The service must be Running for this; it is ${state}.`;
+      throw new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service.object, known?.object) });
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { expect, test } from "vitest";
+import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { newOperation, type OperationObject, stuckAfterMs } from "#operation/operation.ts";
+import { serviceSubject } from "./managed-service.ts";
+import type { ObservedService } from "./observed-service.ts";
+import { advance } from "./service-advance.ts";
+
+const hour = 3_600_000;
+const machine = {
+  spec: { power: "on", image: "new" },
+  status: { state: "starting", reason: "", address: "127.0.0.2" },
+  metadata: { id: node.id },
+} as MachineObject;
+const observed: ObservedService = {
+  nodes: [
+    { node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost: undefined },
+  ],
+  names: "published",
+  isChanging: false,
+};
+const creation = newServiceObject();
+const maintenance = newOperation({
+  id: "op-1",
+  subject: serviceSubject("service-1"),
+  organizationId: "org",
+  type: "maintenance",
+  now: 0,
+  work: {
+    updates: ["new"],
+    automatic: false,
+    image: { from: "old", to: "new", fromVersion: "17.1", toVersion: "17.2" },
+  },
+});
+
+test.each<[string, "Provisioning" | "Upgrading", OperationObject]>([
+  ["a creation", "Provisioning", creation.operation],
+  ["an image that is tried", "Upgrading", maintenance],
+])("%s is not stuck for a clock that jumped, and may be after that", (_what, state, begun) => {
+  const { service: created } = creation;
+  let service = { ...created, spec: { ...created.spec, image: "new" }, status: { ...created.status, state } };
+  let operation = begun;
+  const look = (now: number, clockJumped = false) => {
+    const moved = advance(service, observed, operation, now, silentLog, { clockJumped });
+    operation = moved.operation ?? operation;
+    service = { ...moved.after, status: { ...moved.after.status, state } };
+    return { ...operation.status, image: moved.after.spec.image };
+  };
+  expect(look(1)).toMatchObject({ state: "running", deadline: 1 + stuckAfterMs, image: "new" });
+  expect(look(hour, true)).toMatchObject({ state: "running", deadline: null, error: null, image: "new" });
+  // It is put back.
+  expect(look(2)).toMatchObject({ state: "running", deadline: 2 + stuckAfterMs, image: "new" });
+  const late = look(3 + stuckAfterMs);
+  expect([late.state, late.image]).not.toEqual(["running", "new"]);
+});
+
+test("a deadline that was set before the clock was put back comes as soon as any other", () => {
+  const { service } = creation;
+  const first = advance(service, observed, creation.operation, hour, silentLog).operation;
+  const next = advance(service, observed, first, 1, silentLog).operation;
+  expect(next?.status.deadline).toBe(1 + stuckAfterMs);
+});

@@ -1,0 +1,122 @@
+import { managedServiceKind } from "./managed-service.ts";
+import { databaseUserKind } from "../contents/user/database-user.ts";
+import type { Call } from "@holdfast/common/call.ts";
+import type { ManagedService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { auditOf, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import type { DatabaseUserObject } from "../contents/user/database-user.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
+import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { WaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import { mostNodes } from "./member/members.ts";
+import type { NewServiceContext } from "./new-service.ts";
+import { placeService } from "./placement.ts";
+import { newShortId } from "./service-names.ts";
+
+export interface ServiceCreationDeps {
+  readonly begin: () => UnitOfWork;
+  readonly quotas: Pick<Quotas, "claim">;
+  readonly services: Pick<Collection<unknown>, "reached">;
+  readonly operations: Pick<Collection<unknown>, "reached">;
+  readonly organizations: Pick<Collection<unknown>, "reached">;
+  readonly waiting: WaitingMachines;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly defaultAllowedCidrs: readonly string[];
+  readonly domain: string;
+  /** The service as it is answered, at once and for the same Idempotency-Key later. */
+  readonly shown: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** A service as it is to be made, with what comes with it. */
+export interface ServiceDesign {
+  readonly service: ManagedServiceObject;
+  readonly operation: OperationObject;
+  readonly users: readonly DatabaseUserObject[];
+  /** Its machines are there already. */
+  readonly hasMachines?: boolean;
+}
+
+/** The only way to a new service, whatever its data are made from. */
+export interface ServiceCreation {
+  /**
+   * Makes the service that `design` tells, with its name, its share of the quota and a machine that waits, in one transaction.
+   * `design` may be asked again, after another writer was first; it may add to the unit of work. Throws what it throws, and
+   * NAME_TAKEN, QUOTA_EXCEEDED and SCOPE_MISSING.
+   */
+  create(
+    call: Call,
+    action: string,
+    design: (context: NewServiceContext, unit: UnitOfWork) => ServiceDesign | Promise<ServiceDesign>,
+  ): Promise<{
+    readonly service: ManagedServiceObject;
+    readonly message: ManagedService;
+  }>;
+}
+
+export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreation {
+  // Creations of one organization share its counter, so they go one by one here instead of colliding in the store.
+  const creating = createKeyedMutex();
+  return {
+    create(call, action, design) {
+      requireUnlimited(call);
+      const organizationId = organizationOf(call);
+      return creating(organizationId, () =>
+        retryConflict(call.signal, async () => {
+          const unit = deps.begin();
+          const asked = await design(contextOf(organizationId, deps), unit);
+          const { id, name } = asked.service.metadata;
+          const { storageSizeGb, nodes } = asked.service.spec;
+          const storageGb = storageSizeGb * nodes.length;
+          await deps.quotas.claim(unit, organizationId, { services: 1, storageGb });
+          const placement =
+            asked.hasMachines === true
+              ? { service: asked.service, claim() {}, giveBack() {} }
+              : await placeService(asked.service, deps, call.signal);
+          const { service } = placement;
+          unit.claimName(managedServiceKind, organizationId, name, id);
+          unit.create(managedServiceKind, service);
+          unit.create(operationKind, asked.operation);
+          for (const user of asked.users) unit.create(databaseUserKind, user);
+          unit.audit(auditOf(call, action, "managed-service", id));
+          const message = deps.shown(service, asked.operation);
+          unit.answer(call, message);
+          placement.claim(unit);
+          const revision = await unit.commit(call.signal).catch((error: unknown) => {
+            placement.giveBack();
+            throw error;
+          });
+          call.setHeader("Holdfast-Revision", String(revision));
+          const seen = [deps.organizations, deps.services, deps.operations];
+          await Promise.all(seen.map(({ reached }) => reached(revision, 1_000)));
+          return { service, message };
+        }),
+      );
+    },
+  };
+}
+
+function contextOf(organizationId: string, deps: ServiceCreationDeps): NewServiceContext {
+  return {
+    organizationId,
+    serviceId: deps.newId(),
+    nodeId: deps.newId(),
+    replicaIds: Array.from({ length: mostNodes - 1 }, () => deps.newId()),
+    operationId: deps.newId(),
+    shortId: newShortId(),
+    domain: deps.domain,
+    now: deps.clock.now(),
+    catalog: deps.catalog,
+    engines: deps.engines(),
+    defaultAllowedCidrs: deps.defaultAllowedCidrs,
+  };
+}

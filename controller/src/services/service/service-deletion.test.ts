@@ -1,0 +1,58 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import { asks, createServiceWorld } from "../../../../test/support/controller/service-world.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { stuckAfterMs } from "#operation/operation.ts";
+import type { ObservedService } from "./observed-service.ts";
+import { advance } from "./service-advance.ts";
+import { requestDeletion } from "./service-deletion.ts";
+
+test("a deletion ends with nothing, from every state", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(3), fc.constantFrom(...asks)), { maxLength: 6 }),
+      fc.boolean(),
+      (asked, engine) => {
+        const world = createServiceWorld({ engine });
+        for (const [rounds, verb] of asked) {
+          for (let i = 0; i < rounds; i++) world.round(1_000);
+          world.command(verb);
+        }
+        world.command("delete");
+        for (let i = 0; i < 6; i++) world.round(1_000);
+        expect(world.service).toBeUndefined();
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("a deletion waits for a host that does not answer, whatever that takes, and is stuck only when it answers", () => {
+  const asked = requestDeletion(newServiceObject().service, { operationId: "op-1", now: 0 });
+  const machine = {
+    spec: { power: "on", image: "" },
+    status: { state: "destroying", reason: "Host east-1 does not answer", address: "127.0.0.2" },
+    metadata: { id: node.id, deletionRequestedAt: 1 },
+  } as MachineObject;
+  const seen = (silentHost: string | undefined): ObservedService => ({
+    nodes: [{ node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost }],
+    names: "absent",
+    isChanging: false,
+  });
+  let { after: service, operation } = asked;
+  const look = (silentHost: string | undefined, now: number) => {
+    const moved = advance(service, seen(silentHost), operation, now, silentLog);
+    service = moved.after;
+    operation = moved.operation ?? operation;
+    return operation.status;
+  };
+  expect(look(undefined, 1)).toMatchObject({ step: "RemoveServer", deadline: 1 + stuckAfterMs });
+  expect(look("east-1", 2)).toMatchObject({ step: "WaitForHost east-1", deadline: null });
+  expect(look("east-1", 100 * stuckAfterMs)).toMatchObject({ state: "running", error: null });
+  expect(service.status.health.reason).toBe("The deletion waits: Host east-1 does not answer");
+  const back = 101 * stuckAfterMs;
+  expect(look(undefined, back)).toMatchObject({ step: "RemoveServer", deadline: back + stuckAfterMs });
+  expect(look(undefined, back + stuckAfterMs + 1)).toMatchObject({ state: "failed", error: { code: "stuck" } });
+});

@@ -1,0 +1,65 @@
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ManagedServiceEffect } from "./managed-service-lifecycle.ts";
+
+/** Types of spec 2 (Events) that the life of a service brings, and the warnings of its end. */
+export type ServiceEventType =
+  | "service.running"
+  | "service.error"
+  | "service.stopped"
+  | "service.deleted"
+  | "service.expiring"
+  | "service.expiry_held"
+  | "service.restored"
+  | "service.health_changed"
+  | "service.failover_started"
+  | "service.failed_over"
+  | "node.added"
+  | "node.removed"
+  | "node.unhealthy"
+  | "node.rewound"
+  | "service.replication_degraded"
+  | "service.slot_lost"
+  | "service.resized"
+  | "service.storage_low"
+  | "service.writes_blocked"
+  | "service.autoscale_failed"
+  | "service.restorable_stale"
+  | `service.maintenance_${"scheduled" | "started" | "completed" | "failed"}`;
+
+// biome-ignore format: a table, aligned so that it reads as one
+const announced: Record<ManagedServiceEffect, ServiceEventType | undefined> = {
+  none:            undefined,
+  announceRunning: "service.running",
+  announceError:   "service.error",
+  announceStopped: "service.stopped",
+};
+
+/** The event that an effect of the life cycle announces. */
+export function announcementOf(effect: ManagedServiceEffect): ServiceEventType | undefined {
+  return announced[effect];
+}
+
+/** An event about a service as it is now, with what else its type tells. */
+export function serviceEvent(
+  type: ServiceEventType,
+  service: ManagedServiceObject,
+  more: Record<string, unknown> = {},
+): NewEvent {
+  const { metadata, spec, status } = service;
+  const message = status.error === null ? {} : { error_message: status.error.message };
+  return {
+    type,
+    organizationId: metadata.organizationId,
+    objectKind: "managed-service",
+    objectId: metadata.id,
+    data: {
+      service_id: metadata.id,
+      service_name: metadata.name,
+      database_type: spec.databaseType,
+      status: status.state,
+      ...message,
+      ...more,
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import type { Fleet } from "#fleet/fleet.ts";
+import { type HostObject, holdsServices, isLeft, isSilent } from "#fleet/host/host.ts";
+import { isUp, type MachineObject } from "#fleet/machine/machine.ts";
+import { type EngineChangeObject, serviceOfChange } from "../contents/change/engine-change.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { DnsRecordObject } from "#fleet/zone/dns-record.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedNode, ObservedService } from "./observed-service.ts";
+import type { NameVerification } from "./name-verification.ts";
+import type { ServiceBackups } from "./service-backups.ts";
+import type { Pulse } from "./member/pulse.ts";
+import { follows } from "./member/proven-replicas.ts";
+import { heldSettings } from "./member/held-settings.ts";
+import { isPrimary } from "./member/members.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
+
+export interface ObserverDeps {
+  readonly machines: Collection<MachineObject>;
+  readonly hosts: Pick<Collection<HostObject>, "get">;
+  readonly records: Collection<DnsRecordObject>;
+  /** Changes of users and databases that are under way. */
+  readonly changes: Pick<Collection<EngineChangeObject>, "by" | "reached">;
+  readonly fleet: Fleet;
+  readonly names: NameVerification;
+  readonly backups: ServiceBackups;
+  readonly pulse: Pulse;
+  readonly catalog: CatalogData;
+}
+
+/** What the world is like for this service now, from the watched objects and the agents' last words. */
+export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
+  // One of several is for a drain to move, not to stop.
+  const isAlone = service.spec.nodes.length === 1;
+  const nodes = service.spec.nodes.map((node): ObservedNode => {
+    const machine = deps.machines.get(node.id)?.object;
+    const host = deps.hosts.get(machine?.spec.hostId ?? "")?.object;
+    const up = machine !== undefined && isUp(machine);
+    const session = deps.fleet.session(node.id);
+    const observation = deps.fleet.observation(node.id);
+    const seen: ObservedNode = {
+      node,
+      ...(!isPrimary(service, node) && { isReplica: true }),
+      machine,
+      connected: up && session !== undefined,
+      instance: observation?.instance,
+      isHeld: isAlone && host !== undefined && holdsServices(host),
+      ...(host !== undefined && isLeft(host) && { mustMove: true }),
+      silentHost: host !== undefined && isSilent(host) ? host.metadata.id : undefined,
+      isCurrent: observation !== undefined && observation.bootId === session?.bootId,
+    };
+    if (isAlone || isPrimary(service, node)) return seen;
+    const fact = `away ${node.id}`;
+    if (!follows(seen)) return { ...seen, awayMs: deps.pulse.knownForMs(fact) };
+    deps.pulse.forget(fact);
+    return seen;
+  });
+  return {
+    nodes,
+    names: observeNames(service, nodes, deps),
+    isChanging: isChanging(service, deps),
+    awaitsFinalBackup: awaitsFinalBackup(service, deps),
+    keepsDisk: deps.backups.keepsDisk(service),
+    newestPoint: deps.backups.newestPoint(service),
+    ...heldSettings(service, nodes, deps.catalog),
+  };
+}
+
+function awaitsFinalBackup(service: ManagedServiceObject, { backups }: ObserverDeps): boolean {
+  return service.metadata.deletionRequestedAt !== undefined && !backups.mayGo(service);
+}
+
+function isChanging({ metadata }: ManagedServiceObject, { changes }: ObserverDeps): boolean {
+  return changes.by(serviceOfChange, metadata.id).length > 0;
+}
+
+function observeNames(
+  service: ManagedServiceObject,
+  nodes: readonly ObservedNode[],
+  deps: ObserverDeps,
+): ObservedService["names"] {
+  const present = allNamesOf(service).map((name) => deps.records.get(name)?.object);
+  const gone = service.spec.nodes.filter(({ leaving }) => leaving === true).map(({ hostname }) => hostname);
+  if (service.metadata.deletionRequestedAt !== undefined) {
+    const gone = present.every((record) => record === undefined);
+    return gone && deps.names.isVerified(service.metadata.id, withdrawn(service)) ? "absent" : "published";
+  }
+  const wanted = namesOf(service, nodes);
+  if (present.every((record) => record === undefined) || wanted.length === 0) return "absent";
+  if (gone.some((name) => deps.records.get(name) !== undefined)) return "outdated";
+  if (!wanted.every((name) => isPublished(name, deps.records.get(name.name)?.object))) return "outdated";
+  return deps.names.isVerified(service.metadata.id, wanted) ? "verified" : "published";
+}
+
+function isPublished(name: ServiceName, record: DnsRecordObject | undefined): boolean {
+  return (
+    record !== undefined && record.spec.ttlS === name.ttlS && record.spec.addresses.join() === name.addresses.join()
+  );
+}
+
+/** The service's names as they are to be answered when it is gone: not at all. */
+export function withdrawn(service: ManagedServiceObject): ServiceName[] {
+  return allNamesOf(service).map((name) => ({ name, addresses: [], ttlS: 0 }));
+}

@@ -1,0 +1,102 @@
+import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
+import { isDeepStrictEqual } from "node:util";
+import { hostOfMachine, type MachineObject } from "#fleet/machine/machine.ts";
+import type { ReachOwner } from "#fleet/reach/reach-owner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
+import { clientPorts } from "./pooler.ts";
+
+export interface ServiceReachDeps {
+  readonly services: Pick<Collection<ManagedServiceObject>, "get" | "subscribe">;
+  readonly machines: Pick<Collection<MachineObject>, "get" | "by" | "subscribe">;
+}
+
+/** Opens the machines of each service to its allow-list and to its other members. */
+export function createServiceReach({ services, machines }: ServiceReachDeps): ReachOwner {
+  const machine = (id: string) => machines.get(id)?.object;
+  const hostsOf = (...objects: (ManagedServiceObject | undefined)[]) =>
+    new Set(
+      objects.flatMap((service) => service?.spec.nodes.flatMap(({ id }) => machine(id)?.spec.hostId ?? []) ?? []),
+    );
+
+  return {
+    rulesOn(hostId) {
+      const here = machines.by(hostOfMachine, hostId);
+      const ids = new Set(here.flatMap(({ object }) => ownerOf(object) ?? []));
+      return [...ids].flatMap((id) => {
+        const service = services.get(id)?.object;
+        return service === undefined ? [] : serviceRulesOf(service, hostId, machine);
+      });
+    },
+    subscribe(onChange) {
+      const watches = [
+        services.subscribe((id, before) => {
+          const after = services.get(id)?.object;
+          if (!isDeepStrictEqual(reachOf(before), reachOf(after))) onChange(hostsOf(before, after));
+        }),
+        machines.subscribe((id, before) => {
+          const after = machine(id);
+          if (isDeepStrictEqual(placeOf(before), placeOf(after))) return;
+          const own = [before, after].flatMap((object) => object?.spec.hostId ?? []);
+          const owners = [before, after].map((object) => services.get(ownerOf(object) ?? "")?.object);
+          onChange(hostsOf(...owners).union(new Set(own)));
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}
+
+/** Id of the service that a machine belongs to. */
+function ownerOf(machine: MachineObject | undefined): string | undefined {
+  const owner = machine?.spec.owner;
+  return owner?.kind === managedServiceKind.name ? owner.id : undefined;
+}
+
+/** What of a service its rules follow from. */
+function reachOf(service: ManagedServiceObject | undefined): unknown {
+  if (service === undefined) return undefined;
+  const { allowedCidrs, nodes } = service.spec;
+  return [allowedCidrs, nodes.map(({ id }) => id), clientPorts(service.spec)];
+}
+
+/** What of a machine the rules of its service follow from. */
+function placeOf(machine: MachineObject | undefined): unknown {
+  return machine && [machine.spec.owner, machine.spec.hostId, machine.status.address, machine.status.publicAddress];
+}
+
+/**
+ * Pure: who may reach which machines of a service on one host, from wherever its peers are: clients by either address, peers by
+ * the private one. What no rule allows is denied; a machine of another owner has none.
+ */
+export function serviceRulesOf(
+  { metadata, spec }: ManagedServiceObject,
+  hostId: string,
+  machine: (id: string) => MachineObject | undefined,
+): ReachRule[] {
+  const owner = { kind: managedServiceKind.name, id: metadata.id };
+  const members = spec.nodes.flatMap(({ id }) => {
+    const object = machine(id);
+    const isOurs = object?.spec.owner?.kind === owner.kind && object.spec.owner.id === owner.id;
+    return isOurs && object.status.address !== "" ? [object] : [];
+  });
+  const ports = Object.values(clientPorts(spec));
+  const here = members.filter((member) => member.spec.hostId === hostId);
+  return here.flatMap((member) => {
+    const { address: to, publicAddress } = member.status;
+    const others = members.filter((other) => other !== member);
+    const peers = others.map(({ status }) => status.address);
+    const elsewhere = others.filter((other) => other.spec.hostId !== hostId);
+    const addresses = publicAddress === to ? [to] : [to, publicAddress];
+    return [
+      ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
+      ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
+      // What it may begin is for its own host's edge to let out.
+      ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),
+    ];
+  });
+}

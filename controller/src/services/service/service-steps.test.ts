@@ -1,0 +1,105 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
+import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
+import { defaultCatalog } from "#catalog/catalog.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { Conflict } from "#kernel/store/unit-of-work.ts";
+import { createZoneRecords } from "#fleet/zone/zone-records.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./managed-service.ts";
+import type { ObservedService, ServiceStep } from "./observed-service.ts";
+import { createNameVerification } from "./name-verification.ts";
+import { performServiceStep, type StepDeps } from "./service-steps.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+
+const { signal } = new AbortController();
+let kept: TestStore;
+beforeAll(async () => {
+  kept = await startTestStore();
+});
+afterAll(() => kept?.close());
+
+/** A service with its machine, and what its steps need of the store. */
+async function makeService({ withMachine }: { withMachine: boolean }) {
+  const { collections, begin } = kept;
+  const { service } = newServiceObject();
+  const machine = runningMachine(node.id, { snapshot: { name: "op-1", restore: false } });
+  const unit = begin();
+  unit.create(managedServiceKind, service);
+  if (withMachine) unit.create(machineKind, machine);
+  await collections.reached(await unit.commit(), 60_000);
+  const zone = createZoneRecords(collections.records, systemClock);
+  onTestFinished(async () => {
+    zone.close();
+    const left = begin();
+    for (const { object } of collections.services.values()) left.remove(managedServiceKind, read(object.metadata.id));
+    for (const stored of collections.machines.values()) left.remove(machineKind, stored);
+    await collections.reached(await left.commit(), 60_000);
+  });
+  const read = (id: string) => collections.services.get(id) as Stored<ManagedServiceObject>;
+  const { machines, records, operations, databaseUsers: users } = collections;
+  const catalog = defaultCatalog;
+  // No step of these asks the servers of names, or has anything for an agent.
+  const names = createNameVerification(() => Promise.reject(new Error("nobody is asked")));
+  const delivery = { deliver: () => expect.unreachable("nothing is delivered") };
+  const backups = {
+    instanceOf: () => ({}),
+    mayGo: () => true,
+    keepsDisk: () => false,
+    newestPoint: () => undefined,
+    leave() {},
+  };
+  const deps: StepDeps = {
+    backups,
+    pulse: { heard: () => undefined, knownForMs: () => 0, forget() {} },
+    fences: { isEnded: () => expect.unreachable("no machine is fenced") },
+    machines,
+    records,
+    operations,
+    users,
+    begin,
+    zone,
+    catalog,
+    sealer: { open: (sealed) => sealed },
+    clock: systemClock,
+    names,
+    delivery,
+    fleet: { run: () => expect.unreachable("nobody is asked") } as never,
+    services: collections.services,
+  };
+  const told = { connected: true, instance: undefined, isHeld: false, silentHost: undefined, isCurrent: true };
+  const observed: ObservedService = { nodes: [{ node, machine, ...told }], names: "absent", isChanging: false };
+  const perform = (step: ServiceStep, of: Stored<ManagedServiceObject>) =>
+    performServiceStep(step, of, observed, deps, signal);
+  return { service: read(service.metadata.id), perform, revision: () => kept.store.revision() };
+}
+
+async function change(before: Stored<ManagedServiceObject>): Promise<void> {
+  const { collections, begin } = kept;
+  const { metadata } = before.object;
+  const unit = begin();
+  unit.update(managedServiceKind, before, { ...before.object, metadata: { ...metadata, deletionRequestedAt: 1 } });
+  await collections.reached(await unit.commit(), 60_000);
+}
+
+test.each<[string, ServiceStep, boolean]>([
+  ["makes no machine", { kind: "createMachine", node }, false],
+  ["turns none off", { kind: "powerMachine", node, power: "off" }, true],
+  ["puts no image under it", { kind: "placeImage", node }, true],
+  ["drops no snapshot", { kind: "dropSnapshot", node }, true],
+  ["publishes no names", { kind: "publishNames" }, true],
+])("what was decided on a service as it was %s once it goes another way", async (_what, step, withMachine) => {
+  const { service, perform, revision } = await makeService({ withMachine });
+  await change(service);
+  const before = await revision();
+  await expect(perform(step, service)).rejects.toBeInstanceOf(Conflict);
+  expect(await revision()).toBe(before);
+});
+
+test("a service is not forgotten while a machine of its is there that was not seen when that was decided", async () => {
+  const { service, perform, revision } = await makeService({ withMachine: true });
+  const before = await revision();
+  await expect(perform({ kind: "forget" }, service)).rejects.toBeInstanceOf(Conflict);
+  expect(await revision()).toBe(before);
+});

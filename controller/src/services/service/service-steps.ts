@@ -1,0 +1,229 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { databaseUserKind, type DatabaseUserObject, usersOfService } from "../contents/user/database-user.ts";
+import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { chosenImages } from "./trial/other-image.ts";
+import { snapshotFor } from "./trial/trial-seal.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { completed, operationKind, type OperationObject } from "#operation/operation.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { DnsRecordObject } from "#fleet/zone/dns-record.ts";
+import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
+import type { InstanceDelivery } from "./instance-delivery.ts";
+import { instanceSpecOf } from "./instance-spec.ts";
+import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "./managed-service.ts";
+import type { ObservedService, ServiceStep } from "./observed-service.ts";
+import type { NameVerification } from "./name-verification.ts";
+import { serviceEvent } from "./service-events.ts";
+import type { ServiceBackups } from "./service-backups.ts";
+import type { FenceOrders } from "./member/fence-orders.ts";
+import type { Pulse } from "./member/pulse.ts";
+import { handOver } from "./member/hand-over.ts";
+import { namedPrimary } from "./member/members.ts";
+import { switchOver } from "./member/switch-over.ts";
+import { replicationSecretOf } from "./member/new-replica.ts";
+import { nodeEvent } from "./member/settle-members.ts";
+import { newMachine } from "./service-machine.ts";
+import { namesOf } from "./service-names.ts";
+import { withdrawn } from "./service-observer.ts";
+
+export interface StepDeps {
+  readonly begin: () => UnitOfWork;
+  readonly machines: Collection<MachineObject>;
+  readonly records: Collection<DnsRecordObject>;
+  readonly zone: ZoneRecords;
+  readonly users: Collection<DatabaseUserObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly delivery: InstanceDelivery;
+  readonly names: NameVerification;
+  readonly backups: ServiceBackups;
+  readonly fleet: Fleet;
+  readonly pulse: Pulse;
+  readonly fences: FenceOrders;
+  readonly services: Pick<Collection<unknown>, "reached">;
+  readonly catalog: CatalogData;
+  readonly sealer: Pick<Sealer, "open">;
+  readonly clock: Clock;
+}
+
+/**
+ * Performs one step of a plan. Each may be performed again after a crash; a Conflict means that the world moved on: what is
+ * written is written for the service as it was when this was decided, and for no service that goes another way, or is gone.
+ */
+export async function performServiceStep(
+  step: ServiceStep,
+  service: Stored<ManagedServiceObject>,
+  observed: ObservedService,
+  deps: StepDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { object } = service;
+  const { id } = object.metadata;
+  switch (step.kind) {
+    case "createMachine": {
+      const unit = beginFor(service, deps);
+      unit.create(machineKind, newMachine(object, step.node, deps.catalog, deps.clock.now()));
+      await settle(unit, deps.machines, signal);
+      return;
+    }
+    case "powerMachine":
+      return changeMachine(step.node.id, service, deps, signal, (machine) =>
+        withSpec(machine, { power: step.power }, deps.clock.now()),
+      );
+    case "placeImage":
+      return changeMachine(step.node.id, service, deps, signal, (machine) => {
+        const snapshot = snapshotFor(object, machine);
+        return withSpec(machine, { ...chosenImages(object), power: "on", snapshot }, deps.clock.now());
+      });
+    case "fitMachine":
+      return changeMachine(step.node.id, service, deps, signal, (machine) =>
+        withSpec(machine, step.size, deps.clock.now()),
+      );
+    case "dropSnapshot":
+      return changeMachine(step.node.id, service, deps, signal, (machine) =>
+        withSpec(machine, { snapshot: null }, deps.clock.now()),
+      );
+    case "deleteMachine":
+      return changeMachine(step.node.id, service, deps, signal, (machine) => {
+        const now = deps.clock.now();
+        return { ...machine, metadata: { ...machine.metadata, deletionRequestedAt: now, updatedAt: now } };
+      });
+    case "converge": {
+      // Each kind has a watch of its own: what came with the service in one transaction may not all be in memory yet.
+      const { modRevision } = service;
+      await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
+      const { address = "", publicAddress = "" } = deps.machines.get(step.node.id)?.object.status ?? {};
+      const addresses = { address, publicAddress };
+      const users = usersOfService(deps.users, id);
+      const { node, running, generation } = step;
+      const addressOf = (nodeId: string) => deps.machines.get(nodeId)?.object.status.address ?? "";
+      const replicationSecret = replicationSecretOf(object, deps.sealer);
+      const rights = deps.fleet.session(node.id)?.rights ?? 0;
+      const { catalog } = deps;
+      const told = { service: object, node, running, generation, rights };
+      const args = { ...told, addresses, addressOf, users, replicationSecret, catalog };
+      const isLeader = namedPrimary(object) === node.id;
+      deps.delivery.deliver(node.id, { ...instanceSpecOf(args), ...(isLeader && deps.backups.instanceOf(object)) });
+      return;
+    }
+    case "dropNode":
+      return dropNode(step.node, service, deps, signal);
+    case "handOver":
+      return handOver(service, observed, deps, signal);
+    case "switchOver":
+      return switchOver(service, step.to, deps, signal);
+    case "publishNames":
+      return publishNames(service, observed, deps, signal);
+    case "verifyNames":
+      await deps.names.verify(id, namesOf(object, observed.nodes), signal);
+      return;
+    case "withdrawNames":
+      return withdrawNames(object, deps, signal);
+    case "forget":
+      return forget(service, deps, signal);
+  }
+}
+
+function withSpec(machine: MachineObject, change: Partial<MachineObject["spec"]>, now: number): MachineObject {
+  const metadata = nextMetadata(machine.metadata, now);
+  return { ...machine, metadata, spec: { ...machine.spec, ...change } };
+}
+
+function beginFor({ object, modRevision }: Stored<ManagedServiceObject>, { begin }: StepDeps): UnitOfWork {
+  const unit = begin();
+  unit.onlyWhile({ key: keyOf(managedServiceKind, object.metadata.id), modRevision });
+  return unit;
+}
+
+async function changeMachine(
+  id: string,
+  service: Stored<ManagedServiceObject>,
+  deps: StepDeps,
+  signal: AbortSignal,
+  change: (machine: MachineObject) => MachineObject,
+): Promise<void> {
+  const machine = deps.machines.get(id);
+  if (machine === undefined) return;
+  const unit = beginFor(service, deps);
+  unit.update(machineKind, machine, change(machine.object));
+  await settle(unit, deps.machines, signal);
+}
+
+/** What was ordered for the node before its removal is in memory, so a machine that is not there is gone. */
+async function dropNode(
+  node: NodeSpec,
+  service: Stored<ManagedServiceObject>,
+  deps: StepDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  await deps.machines.reached(service.modRevision, 1_000);
+  if (deps.machines.get(node.id) !== undefined) throw new Conflict();
+  const { object } = service;
+  const unit = deps.begin();
+  const nodes = object.spec.nodes.filter(({ id }) => id !== node.id);
+  unit.update(managedServiceKind, service, { ...object, spec: { ...object.spec, nodes } });
+  unit.event(nodeEvent("node.removed", object, node));
+  await settle(unit, deps.services, signal);
+}
+
+function ownerOf(service: ManagedServiceObject) {
+  return { kind: "managed-service", id: service.metadata.id };
+}
+
+async function publishNames(
+  service: Stored<ManagedServiceObject>,
+  observed: ObservedService,
+  deps: StepDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { object } = service;
+  const unit = beginFor(service, deps);
+  const changed = deps.zone.put(unit, ownerOf(object), namesOf(object, observed.nodes));
+  if (changed) await settle(unit, deps.records, signal);
+}
+
+async function withdrawNames(service: ManagedServiceObject, deps: StepDeps, signal: AbortSignal): Promise<void> {
+  const unit = deps.begin();
+  if (deps.zone.remove(unit, ownerOf(service))) await settle(unit, deps.records, signal);
+  await deps.names.verify(service.metadata.id, withdrawn(service), signal);
+}
+
+/** The last step of a deletion: what is left of the service in the store goes in one transaction. */
+async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, signal: AbortSignal): Promise<void> {
+  const { metadata, spec, status } = service.object;
+  // From its deletion on nothing is made for it; what was made before may not all be in memory yet.
+  await Promise.all([deps.machines, deps.users].map(({ reached }) => reached(service.modRevision, 1_000)));
+  const unit = deps.begin();
+  for (const { id } of spec.nodes) {
+    const machine = deps.machines.get(id);
+    if (machine === undefined) continue;
+    if (!deps.backups.keepsDisk(service.object) || machine.object.spec.power === "on") throw new Conflict();
+    unit.onlyWhile({ key: keyOf(machineKind, id), modRevision: machine.modRevision });
+  }
+  deps.backups.leave(unit, service.object, usersOfService(deps.users, metadata.id));
+  for (const user of usersOfService(deps.users, metadata.id)) {
+    const stored = deps.users.get(user.metadata.id);
+    if (stored !== undefined) unit.remove(databaseUserKind, stored);
+  }
+  const operation = await findOperation(deps.operations, status.operationId, signal);
+  if (operation !== undefined) unit.update(operationKind, operation, completed(operation.object, deps.clock.now()));
+  unit.releaseName(managedServiceKind, metadata.organizationId, metadata.name);
+  unit.remove(managedServiceKind, service);
+  unit.event(serviceEvent("service.deleted", service.object));
+  await unit.commit(signal);
+  deps.names.forget(metadata.id);
+}
+
+/** Commits and waits until the watched memory has it, so that the next look sees what was just done. */
+async function settle(
+  unit: UnitOfWork,
+  changed: { reached: Collection<unknown>["reached"] },
+  signal: AbortSignal,
+): Promise<void> {
+  const revision = await unit.commit(signal);
+  await changed.reached(revision, 1_000);
+}

@@ -1,0 +1,106 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { cancelled, newOperation, type OperationObject, type OperationType } from "#operation/operation.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { operationMembers } from "./operation-members.ts";
+import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
+import { heldReason } from "./managed-service-health.ts";
+import { withoutRestarts, withRestart } from "./member/restarts.ts";
+import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
+import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
+
+export type Verb = Extract<OperationType, "start" | "stop" | "restart" | "delete">;
+
+/** What a verb does to a service: nothing new, or a change with its operation. */
+export type VerbOutcome =
+  | { readonly kind: "underWay" }
+  | {
+      readonly kind: "change";
+      readonly after: ManagedServiceObject;
+      readonly operation: OperationObject;
+      /** The operation in progress that the verb ends. */
+      readonly ended: OperationObject | undefined;
+    };
+
+// Verbs by state (api.md, section 3): where a verb is refused, and what would make it possible.
+// biome-ignore format: a table, aligned so that it reads as one
+const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceState, string>>> = {
+  start:   { Running: "The service is Running already.", Pending: "The service is being created.", Provisioning: "The service is being set up." },
+  stop:    { Stopped: "The service is Stopped already.", Pending: "The service is being created.", Provisioning: "The service is being set up." },
+  restart: { Stopped: "The service is Stopped; start it.", Error: "The service is in Error; start it to try again.",
+             Pending: "The service is being created.", Provisioning: "The service is being set up." },
+};
+
+/** Pure: applies a verb, or throws the 409 that says why it cannot be. */
+export function requestVerb(
+  service: ManagedServiceObject,
+  verb: Verb,
+  inProgress: OperationObject | undefined,
+  asked: DeletionRequest,
+): VerbOutcome {
+  const { operationId, now } = asked;
+  if (inProgress?.spec.type === verb) return { kind: "underWay" };
+  if (service.metadata.deletionRequestedAt !== undefined) {
+    throw new HoldfastError("OPERATION_IN_PROGRESS", "The service is being deleted.", {
+      members: operationMembers(service, inProgress),
+    });
+  }
+  if (verb === "delete") {
+    if (service.spec.deletionProtection) {
+      throw new HoldfastError("DELETION_PROTECTED", "Set deletion_protection to false first.", {
+        members: operationMembers(service, inProgress),
+      });
+    }
+    const ended = inProgress && cancelled(inProgress, now);
+    return { kind: "change", ...requestDeletion(service, asked), ended };
+  }
+  refuseWhileBusy(service, inProgress);
+  // Stopped though it is to run: its host is drained. It may be told to stay stopped.
+  const isHeld = service.status.state === "Stopped" && service.spec.power === "on";
+  const refusal = isHeld ? (verb === "stop" ? undefined : heldReason) : refusals[verb][service.status.state];
+  if (refusal !== undefined)
+    throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
+  return {
+    kind: "change",
+    ...beginOperation(service, verb, specChange(service, verb, now), operationId, now),
+    ended: undefined,
+  };
+}
+
+/** Throws OPERATION_IN_PROGRESS when another operation has the service. */
+export function refuseWhileBusy(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
+  if (inProgress === undefined) return;
+  const detail = `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`;
+  throw new HoldfastError("OPERATION_IN_PROGRESS", detail, { members: operationMembers(service, inProgress) });
+}
+
+/** Pure: the service with a changed spec that its machines must take, and the operation that is over when they did. */
+export function beginOperation(
+  service: ManagedServiceObject,
+  type: OperationType,
+  change: Partial<ManagedServiceSpec>,
+  operationId: string,
+  now: number,
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const { metadata, spec, status } = service;
+  const instanceGeneration = spec.instanceGeneration + 1;
+  const { id: serviceId, organizationId } = metadata;
+  const subject = serviceSubject(serviceId);
+  const operation = newOperation({ id: operationId, subject, organizationId, type, now });
+  const after = {
+    metadata: nextMetadata(metadata, now),
+    spec: { ...spec, ...change, instanceGeneration },
+    status: { ...status, operationId },
+  };
+  return { after: { ...service, ...after }, operation };
+}
+
+function specChange(
+  service: ManagedServiceObject,
+  verb: Exclude<Verb, "delete">,
+  now: number,
+): Partial<ManagedServiceSpec> {
+  const { spec } = service;
+  if (verb === "restart") return withRestart(service);
+  if (verb === "stop") return { power: "off" };
+  return { power: "on", nodes: spec.nodes.map(withoutRestarts), ...(spec.power === "off" && { poweredOnAt: now }) };
+}

@@ -1,0 +1,109 @@
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { windowOf } from "./window-message.ts";
+import { canonicalCidrs } from "./allowed-cidrs.ts";
+import { changedMode, modeOf } from "./member/sync-standbys.ts";
+import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";
+import { expiresAt } from "./new-service.ts";
+import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
+import { chosenPooler, poolerOf, requirePoolerEngine } from "./pooler.ts";
+import { reservedNameFault } from "./reserved-names.ts";
+
+export interface ServiceUpdate {
+  /** The very same object when the request changes nothing. */
+  readonly after: ManagedServiceObject;
+  readonly rename: { readonly from: string; readonly to: string } | undefined;
+}
+
+/** Pure: applies the fields named by the mask. Throws INVALID_REQUEST, or WRONG_STATE while the service is deleted. */
+export function updateService(
+  service: ManagedServiceObject,
+  request: UpdateManagedServiceRequest,
+  now: number,
+): ServiceUpdate {
+  const paths = request.updateMask?.paths ?? [];
+  if (paths.length === 0)
+    throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
+  if (service.metadata.deletionRequestedAt !== undefined)
+    throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
+  let { name } = service.metadata;
+  let change: Partial<ManagedServiceSpec> = {};
+  for (const path of paths) {
+    if (path === "name") name = newName(request);
+    else if (path === "replication_mode") change = { ...change, ...changedMode(service, newMode(request)) };
+    else change = { ...change, ...changeOf(path, request, service.spec, now) };
+  }
+  const spec = { ...service.spec, ...change };
+  const renamed = name !== service.metadata.name;
+  if (!renamed && JSON.stringify(spec) === JSON.stringify(service.spec)) return { after: service, rename: undefined };
+  const told = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), modeOf(of)]);
+  const lifeChanged =
+    spec.expiresAt !== service.spec.expiresAt || spec.deletionProtection !== service.spec.deletionProtection;
+  return {
+    after: {
+      ...service,
+      metadata: { ...nextMetadata(service.metadata, now), name },
+      spec: told(spec) !== told(service.spec) ? { ...spec, instanceGeneration: spec.instanceGeneration + 1 } : spec,
+      status: lifeChanged ? { ...service.status, expiryWarnings: [], announcedProtectedExpiry: false } : service.status,
+    },
+    rename: renamed ? { from: service.metadata.name, to: name } : undefined,
+  };
+}
+
+/** Pure: every field that the protos let pass and that cannot be so. */
+export function updateServiceFaults({ name, allowedCidrs }: UpdateManagedServiceRequest): readonly FieldFault[] {
+  const reserved = name === undefined ? undefined : reservedNameFault(name);
+  return [...(reserved === undefined ? [] : [reserved]), ...canonicalCidrs(allowedCidrs?.values ?? []).faults];
+}
+
+function newMode({ replicationMode }: UpdateManagedServiceRequest): ReplicationMode {
+  if (replicationMode === undefined)
+    throw invalid({ field: "replication_mode", code: "not_clearable", detail: "must not be null" });
+  return replicationMode as ReplicationMode;
+}
+
+function newName({ name }: UpdateManagedServiceRequest): string {
+  if (name === undefined) throw invalid({ field: "name", code: "not_clearable", detail: "must not be null" });
+  return name;
+}
+
+function changeOf(
+  path: string,
+  request: UpdateManagedServiceRequest,
+  before: ManagedServiceSpec,
+  now: number,
+): Partial<ManagedServiceSpec> {
+  switch (path) {
+    case "allowed_cidrs":
+      return { allowedCidrs: canonicalCidrs(request.allowedCidrs?.values ?? []).cidrs };
+    case "ttl_hours": {
+      const ttlHours = request.ttlHours ?? null;
+      return { ttlHours, expiresAt: expiresAt(ttlHours, now) };
+    }
+    case "deletion_protection":
+      return { deletionProtection: request.deletionProtection ?? false };
+    case "maintenance_window":
+      return { maintenanceWindow: windowOf(request.maintenanceWindow) };
+    case "pooler": {
+      requirePoolerEngine(before.databaseType, request.pooler);
+      const pooler = chosenPooler(before, request.pooler);
+      return pooler === undefined ? {} : { pooler };
+    }
+    case "storage_autoscale": {
+      const storageAutoscale = chosenAutoscale(before, request.storageAutoscale);
+      if (storageAutoscale === undefined) return {};
+      const fault = autoscaleFault(autoscaleOf({ storageAutoscale }), before.storageSizeGb);
+      if (fault !== undefined) throw invalid(fault);
+      return { storageAutoscale };
+    }
+    case "tags":
+      return { tags: { ...request.tags } };
+    // Sizes are begun as an operation, by whoever writes the rest (resize-service.ts).
+    case "plan_name":
+    case "storage_size_gb":
+      return {};
+    default:
+      throw invalid({ field: "update_mask", code: "unknown_field", detail: `${path} cannot be changed` });
+  }
+}

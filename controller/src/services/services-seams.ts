@@ -1,0 +1,64 @@
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
+import type { ObjectUrlGrants } from "#fleet/object-urls.ts";
+import type { ReachOwner } from "#fleet/reach/reach-owner.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { operationKind } from "#operation/operation.ts";
+import { archiveKind } from "./backup/archive.ts";
+import { backupKeyKind } from "./backup/backup-key.ts";
+import { type BackupWorld, createBackupWorld } from "./backup/backup-world.ts";
+import { backupKind } from "./backup/backup.ts";
+import { drillKind } from "./backup/drill/drill.ts";
+import { createObjectUrls } from "./backup/object-urls.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
+import { createServiceAccess, type ServiceAccess } from "./service/service-access.ts";
+import type { RightRules } from "#fleet/session/rights.ts";
+import { createRightRules } from "./service/member/right-rules.ts";
+import { createServiceReach } from "./service/service-reach.ts";
+import type { ServicesSettings } from "./services-settings.ts";
+
+/** What groups below know of services. */
+export interface ServicesSeams {
+  readonly services: Collection<ManagedServiceObject>;
+  readonly access: ServiceAccess;
+  readonly backups: BackupWorld;
+  /** What operations are of, by the name of its kind. */
+  readonly subjects: Readonly<Record<string, Collection<ManagedServiceObject>>>;
+  readonly reachOwners: readonly ReachOwner[];
+  readonly urlGrants: ObjectUrlGrants | undefined;
+  readonly rightRules: RightRules;
+  readonly defaultAllowedCidrs: readonly string[];
+}
+
+export function createServicesSeams(
+  kernel: Kernel,
+  { idleLogAfterS, finalBackupWithinS, defaultAllowedCidrs }: ServicesSettings,
+  below: () => { readonly fleet: Pick<FleetSystem, "fleet"> },
+): ServicesSeams {
+  const { collections, objectUrls: signer } = kernel;
+  const services = collections.open(managedServiceKind);
+  const machines = collections.open(machineKind);
+  const archives = collections.open(archiveKind);
+  const backups = createBackupWorld({
+    ...kernel,
+    services,
+    backups: collections.open(backupKind),
+    archives,
+    backupKeys: collections.open(backupKeyKind),
+    drills: collections.open(drillKind),
+    idleLogAfterMs: Math.min(Math.max(idleLogAfterS, 1), 55) * 1_000,
+    finalBackupWithinMs: finalBackupWithinS * 1_000,
+    observation: (machineId) => below().fleet.fleet.observation(machineId),
+  });
+  return {
+    services,
+    access: createServiceAccess({ services, operations: collections.open(operationKind) }),
+    backups,
+    subjects: { [managedServiceKind.name]: services },
+    reachOwners: [createServiceReach({ services, machines })],
+    rightRules: createRightRules(services),
+    urlGrants: signer && createObjectUrls({ ...kernel, ...backups, machines, services, archives, signer }),
+    defaultAllowedCidrs,
+  };
+}

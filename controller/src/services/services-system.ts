@@ -1,0 +1,194 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { createBootClock } from "@holdfast/common/boot-clock.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import { organizationKind } from "#access/organization/organization.ts";
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { System } from "#kernel/system.ts";
+import { declareSystem } from "#kernel/system-declaration.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
+import { createArchiveWork } from "./backup/archive-reconciler.ts";
+import { archiveKind } from "./backup/archive.ts";
+import { createBackupAdminApi } from "./backup/backup-admin-api.ts";
+import { createBackupApi } from "./backup/backup-api.ts";
+import { backupKeyKind } from "./backup/backup-key.ts";
+import { createDescriptionWait, createDescriptionWork } from "./backup/description-reconciler.ts";
+import { descriptionKind } from "./backup/description.ts";
+import { backupFigures } from "./backup/backup-figures.ts";
+import { createBackupWork } from "./backup/backup-reconciler.ts";
+import { backupEventDefinitions } from "./backup/backup-event-definitions.ts";
+import type { BackupWorld } from "./backup/backup-world.ts";
+import { backupKind } from "./backup/backup.ts";
+import { createDrillWork } from "./backup/drill/drill-reconciler.ts";
+import { createDrillSchedule } from "./backup/drill/drill-schedule.ts";
+import { drillKind } from "./backup/drill/drill.ts";
+import { createConfigurationApi } from "./configuration/configuration-api.ts";
+import { createDatabaseApi } from "./contents/database-api.ts";
+import { createDatabaseUserApi } from "./contents/database-user-api.ts";
+import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
+import { engineChangeKind } from "./contents/change/engine-change.ts";
+import { createEngineChanges } from "./contents/change/engine-changes.ts";
+import { databaseUserKind } from "./contents/user/database-user.ts";
+import { brakeKind } from "./maintenance/brake-record.ts";
+import { createImageRegister } from "./maintenance/image-register.ts";
+import { createMaintenanceAdminApi } from "./maintenance/maintenance-admin-api.ts";
+import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
+import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
+import { nodeImageKind } from "./maintenance/node-image.ts";
+import { pendingSummaries } from "./maintenance/pending-summaries.ts";
+import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
+import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
+import { createInstanceDelivery } from "./service/instance-delivery.ts";
+import { createForcedFailoverApi } from "./service/member/forced-failover-api.ts";
+import { createNodeApi } from "./service/member/node-api.ts";
+import { createManagedServiceApi } from "./service/managed-service-api.ts";
+import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
+import { managedServiceMessage } from "./service/managed-service-message.ts";
+import { createNameVerification } from "./service/name-verification.ts";
+import { createServiceCreation } from "./service/service-creation.ts";
+import type { ServiceAccess } from "./service/service-access.ts";
+import { serviceEventDefinitions } from "./service/service-event-definitions.ts";
+import { createServiceLogs } from "./service/service-logs.ts";
+import { createFenceOrders } from "./service/member/fence-orders.ts";
+import { createPulse } from "./service/member/pulse.ts";
+import { createServiceWork } from "./service/service-work.ts";
+import { createServicesSeams } from "./services-seams.ts";
+import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
+
+interface ServicesSystemDeps {
+  readonly access: ServiceAccess;
+  readonly quotas: Quotas;
+  readonly fleet: FleetSystem;
+  readonly backups: BackupWorld;
+}
+
+/** Managed databases: services, what is inside them, how they are set and cared for. */
+export const servicesSystem = declareSystem({
+  name: "services",
+  settings: servicesSettings,
+  scopes: { services: { rights: ["read", "write", "secrets", "data"], wholeFrom: "developer" } },
+  events: { ...serviceEventDefinitions, ...backupEventDefinitions },
+  audited: {
+    "holdfast.v1.ManagedServiceService": "managed-service",
+    "holdfast.v1.NodeService": "managed-service",
+    "holdfast.v1.BackupService": "managed-service",
+    "holdfast.v1.MaintenanceService": "managed-service",
+    "holdfast.v1.ConfigurationService": "managed-service",
+    "holdfast.v1.DatabaseService": "managed-service",
+    "holdfast.v1.DatabaseUserService": "database-user",
+    "holdfast.admin.v1.MaintenanceService": "node-image",
+    "holdfast.admin.v1.FailoverService": "managed-service",
+    "holdfast.admin.v1.BackupService": "managed-service",
+  },
+  seams: createServicesSeams,
+  open: openServicesSystem,
+});
+
+function openServicesSystem(kernel: Kernel, deps: ServicesSystemDeps, settings: ServicesSettings): System {
+  const { collections, holds, outbox, authority, cursors, clock } = kernel;
+  const { access, quotas, backups } = deps;
+  const { fleet, provider, machines, hosts, zone, waiting, offers, askNames } = deps.fleet;
+  const services = collections.open(managedServiceKind);
+  const operations = collections.open(operationKind);
+  const organizations = collections.open(organizationKind);
+  const users = collections.open(databaseUserKind);
+  const changeObjects = collections.open(engineChangeKind);
+  const nodeImages = collections.open(nodeImageKind);
+  const brakeRecords = collections.open(brakeKind);
+  const records = collections.open(dnsRecordKind);
+  const kept = {
+    ...backups,
+    backups: collections.open(backupKind),
+    archives: collections.open(archiveKind),
+    backupKeys: collections.open(backupKeyKind),
+    drills: collections.open(drillKind),
+    restoreSource: backups.serviceBackups.restoreSource,
+    upSince(service: ManagedServiceObject) {
+      const told = fleet.observation(service.status.primaryNodeId)?.instance;
+      return told?.state === "running" && told.since !== undefined ? timestampMs(told.since) : undefined;
+    },
+    held: () => holds.list("deletion").length > 0,
+    firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
+    finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
+  };
+  const all = {
+    ...kernel,
+    ...offers,
+    services,
+    operations,
+    organizations,
+    users,
+    nodeImages,
+    brakeRecords,
+    records,
+    access,
+    quotas,
+    restorePointOf: backups.serviceBackups.restorePointOf,
+    fleet,
+    machines,
+    hosts,
+    zone,
+    waiting,
+    domain: deps.fleet.domain,
+    defaultAllowedCidrs: settings.defaultAllowedCidrs,
+  };
+  const tasks = createEngineTasks(all);
+  const descriptions = collections.open(descriptionKind);
+  const described = createDescriptionWait({ ...all, ...kept, descriptions });
+  const changes = createEngineChanges({ ...all, changes: changeObjects, patienceMs: engineTimeoutMs, described });
+  const brake = createMaintenanceBrake({ ...all, now: clock.now });
+  const pendingOf = (service: ManagedServiceObject) => pendingSummaries(service, all);
+  const { backupsOf } = backups;
+  const shown = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
+    managedServiceMessage(service, operation, pendingOf(service), backupsOf(service));
+  const creation = createServiceCreation({ ...all, shown });
+  const maintenanceHeld = () => holds.list("maintenance").length > 0;
+  return {
+    name: "services",
+    serviceFigures: backupFigures(kept.backups),
+    rpcs: [
+      createManagedServiceApi({
+        ...all,
+        creation,
+        shown,
+        backupsOf,
+        deleted: backups.deleted,
+        logs: createServiceLogs({ fleet, cursors }),
+        trustBundle: () => authority.trustBundle,
+        pendingOf,
+      }),
+      createNodeApi(all),
+      createForcedFailoverApi(all),
+      createBackupApi({ ...all, ...kept, creation }),
+      createMaintenanceApi({ ...all, tasks, maintenanceHeld }),
+      createMaintenanceAdminApi(all),
+      createBackupAdminApi({ ...all, ...kept }),
+      createDatabaseUserApi({ ...all, tasks, changes, auditNow: outbox.auditNow }),
+      createDatabaseApi({ ...all, tasks, changes }),
+      createConfigurationApi({ ...all, patienceMs: engineTimeoutMs }),
+    ],
+    work: [
+      createServiceWork({
+        ...all,
+        changes: changeObjects,
+        fences: createFenceOrders({ provider, clock, log: kernel.log }),
+        pulse: createPulse(fleet, kernel.membership.id, createBootClock()),
+        names: createNameVerification(askNames),
+        maintenance: createServiceMaintenance({ ...all, brake }),
+        delivery: createInstanceDelivery(all),
+        backups: backups.serviceBackups,
+        backupObjects: kept.backups,
+        held: () => holds.list("deletion").length > 0,
+        clockJumped: () => holds.list().some(({ kind }) => kind === "clock"),
+      }),
+      createBackupWork({ ...all, ...kept }),
+      createArchiveWork({ ...all, ...kept }),
+      createDescriptionWork({ ...all, ...kept, descriptions }),
+      createDrillWork({ ...all, ...kept, delivery: createInstanceDelivery(all) }),
+      createDrillSchedule({ ...all, ...kept }),
+      createEngineChangeWork({ ...all, changes: changeObjects }),
+      createImageRegister(all),
+    ],
+  };
+}
