@@ -4,7 +4,7 @@ import { rulesOf } from "./json/field-rules.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 
-/** Turns what a handler answers into status, headers and body. A frozen answer never changes and is encoded once. */
+/** Turns a handler's output into status, headers and body. A frozen output never changes and is encoded once. */
 export type BuildAnswer = (output: object) => KeptAnswer;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -36,9 +36,20 @@ export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode)
     const headers: Record<string, string> = {};
     if (answered.location !== undefined && status !== 200) headers.location = answered.location(value);
     if (status === 204) return { status, headers, body: "", secret };
+    if (rest.text !== undefined) {
+      headers["content-type"] = rest.text;
+      return { status, headers, body: textOfAnswer(output, value), secret };
+    }
     headers["content-type"] = "application/json";
     return { status, headers, body: encode(value), secret };
   }
+}
+
+/** The one field of an answer that is a text. */
+function textOfAnswer(output: DescMessage, value: object): string {
+  const text = (value as Members)[output.fields[0]?.localName ?? ""];
+  if (typeof text !== "string") throw new Error(`${output.typeName} has no text`);
+  return text;
 }
 
 /** Compiles "/managed-services/{id}" into a path made of fields of the answer. */
@@ -49,7 +60,7 @@ function compileLocation(template: string, output: DescMessage): (value: object)
   return (value) => parts.map((part) => (typeof part === "string" ? part : textOf(part(value)))).join("");
 }
 
-/** A field by its dotted path, and what reads it; undefined where the message around it is absent. */
+/** A field by its dotted path, and its reader; undefined where the message around it is absent. */
 function compilePath(path: string, output: DescMessage): { last: DescField; read: (value: object) => unknown } {
   const [name, ...inner] = path.split(".");
   const field = output.fields.find((candidate) => candidate.name === name);

@@ -1,6 +1,6 @@
 import { get } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { owner, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+import { owner, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 
 let gateway: TestGateway;
 let id = "";
@@ -87,4 +87,44 @@ test("no work goes on when the client has left", async () => {
   gateway.state.services.delete(id);
   await new Promise((resolve) => setTimeout(resolve, 700));
   expect(gateway.logged).toEqual([]);
+});
+
+async function newService(name: string): Promise<string> {
+  const body = { name, database_type: "postgresql", plan_name: "dev", storage_size_gb: 1 };
+  return (await gateway.call("POST", "/managed-services", { body })).json.id;
+}
+
+test("who may read no more is told so, and gets nothing of what comes after", async () => {
+  const id = await newService("revoked");
+  const { text } = await follow(`/managed-services/${id}/logs?follow=true`, {}, (soFar) => {
+    if (soFar.includes(": following")) {
+      gateway.revoked.add(owner);
+      gateway.state.logs.push("a secret of later");
+    }
+    return soFar.includes("event: error") && soFar.endsWith("\n\n");
+  });
+  gateway.revoked.delete(owner);
+  expect(text).toContain('"status":401');
+  expect(text).not.toContain("a secret of later");
+});
+
+test("a credential has so many streams at a time, and one that left makes room", async () => {
+  const id = await newService("many");
+  const path = `/managed-services/${id}/logs?follow=true`;
+  const leave: (() => void)[] = [];
+  const open = () =>
+    new Promise<number>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port: gateway.port, ca: gateway.ca, servername: "localhost", path };
+      const outgoing = get({ ...options, headers: { authorization: owner }, agent: false }, (response) => {
+        response.resume().on("error", () => undefined);
+        leave.push(() => outgoing.destroy());
+        resolve(response.statusCode ?? 0);
+      });
+      outgoing.on("error", reject);
+    });
+  const statuses = [await open(), await open(), await open(), await open()];
+  expect(statuses).toEqual([200, 200, 200, 429]);
+  leave[0]?.();
+  await expect.poll(open).toBe(200);
+  for (const each of leave) each();
 });

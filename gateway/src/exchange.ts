@@ -1,14 +1,7 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { type AnswerHeaders, problemAnswer } from "./problem.ts";
-
-/** A request over HTTP/1.1 or h2; likewise the answer. */
-export type HttpRequest = IncomingMessage | Http2ServerRequest;
-export type HttpResponse = ServerResponse | Http2ServerResponse;
-
-/** Answers HTTP requests of both versions, REST and gRPC. Never throws. */
-export type RequestHandler = (request: HttpRequest, response: HttpResponse) => void;
 
 /** One HTTP request on its way through the gateway. */
 export interface Exchange {
@@ -21,7 +14,7 @@ export interface Exchange {
   readonly query: string;
   /** Address of the peer. Headers that claim another one are not believed. */
   readonly source: string;
-  /** Headers of the answer, whatever it will be; names in lower case. */
+  /** Headers of the answer, also of an error; names in lower case. */
   readonly answerHeaders: Record<string, string | readonly string[]>;
 }
 
@@ -63,7 +56,24 @@ export function send(
   if (status !== 204) answerHeaders["content-length"] = String(Buffer.byteLength(body));
   (response as ServerResponse).writeHead(status, answerHeaders as OutgoingHttpHeaders);
   if (request.method === "HEAD" || status === 204) response.end();
-  else response.end(body);
+  else if (body.length <= chunkBytes) response.end(body);
+  else sendSlowly(response as ServerResponse, Buffer.from(body as string));
+}
+
+/** A larger answer is written as the client reads it, so that a slow reader holds no more than this. */
+const chunkBytes = 64 * 1024;
+
+function sendSlowly(response: ServerResponse, body: Buffer): void {
+  let at = 0;
+  const write = () => {
+    while (at < body.length) {
+      const chunk = body.subarray(at, at + chunkBytes);
+      at += chunk.length;
+      if (at >= body.length) return void response.end(chunk);
+      if (!response.write(chunk)) return void response.once("drain", write);
+    }
+  };
+  write();
 }
 
 /** Sends an error as a problem document. */

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { createIdempotentCalls } from "./idempotency.ts";
+import type { KeptAnswers } from "./kept-answers.ts";
+import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 
 let gateway: TestGateway;
 
@@ -70,12 +73,48 @@ test("what is our fault or about the credential is not kept", async () => {
   expect((await create("k2")).status).toBe(202);
 });
 
-test("an answer that was not part of a change is kept by the gateway", async () => {
+test("a POST that only reads is done anew", async () => {
   const reveal = () =>
     gateway.call("POST", "/managed-services/x/database-users/u/reveal-password", {
       headers: { "idempotency-key": "r" },
     });
-  expect((await reveal()).json.password).toBe((await reveal()).json.password);
+  const before = gateway.kept.size;
+  expect((await reveal()).json.password).not.toBe((await reveal()).json.password);
+  expect(gateway.kept.size).toBe(before);
+});
+
+test("many that wait for one key get its answer", async () => {
+  const answers = await Promise.all(Array.from({ length: 200 }, () => create("crowd")));
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+  expect(answers.filter(({ headers }) => headers["idempotency-replayed"] === undefined).length).toBe(1);
+});
+
+test("an answer wakes one of those who wait for its key, and the next one when that is answered", async () => {
+  let looking = 0;
+  let together = 0;
+  const kept: KeptAnswers = {
+    async find() {
+      looking += 1;
+      together = Math.max(together, looking);
+      await new Promise(setImmediate);
+      looking -= 1;
+      return undefined;
+    },
+    take: () => () => undefined,
+    keep: async () => undefined,
+  };
+  const calls = createIdempotentCalls({ kept, log: silentLog });
+  const answer = { status: 202, headers: {}, body: "", secret: false };
+  const asked = { key: "k", scope: "s", principal: "p", organizationId: "o", bodyHash: "b", encode: () => answer };
+  let carriedOut = 0;
+  const work = async () => {
+    carriedOut += 1;
+    await new Promise(setImmediate);
+    return { answer, isKept: false, reached: true };
+  };
+  const signal = new AbortController().signal;
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => calls.run(asked, signal, work)));
+  expect([outcomes.length, carriedOut, together]).toEqual([100, 100, 1]);
 });
 
 test("a key is 1 to 255 printable characters", async () => {

@@ -1,13 +1,12 @@
-import { createHash } from "node:crypto";
 import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { canonicalText, type JsonObject } from "./json/json-node.ts";
-import type { KeptAnswers } from "./kept-answers.ts";
-import { invalidRequest } from "./input.ts";
+import { invalidRequest, type ParsedBody } from "./input.ts";
 import { createFaults } from "./json/faults.ts";
+import { hashOf } from "./json/json-node.ts";
+import type { KeptAnswers } from "./kept-answers.ts";
 
-/** What a request with a key came to. */
+/** Outcome of a request with a key. */
 export interface Outcome {
   readonly answer: KeptAnswer;
   readonly replayed: boolean;
@@ -19,16 +18,27 @@ export interface IdempotentCalls {
   run(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome>;
 }
 
-type Work = () => Promise<{ readonly answer: KeptAnswer; readonly isKept: boolean }>;
+/** `reached` tells whether the request came to its handler: an earlier refusal is not kept, and made anew each time. */
+type Work = () => Promise<{ readonly answer: KeptAnswer; readonly isKept: boolean; readonly reached: boolean }>;
 
 export function createIdempotentCalls({ kept, log }: { kept: KeptAnswers; log: Log }): IdempotentCalls {
-  const running = new Map<string, Promise<unknown>>();
+  /** The last in line for each key. */
+  const lines = new Map<string, Promise<unknown>>();
 
   async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
     const before = await kept.find(idempotency, signal);
     if (before !== undefined) return { answer: before, replayed: true };
-    const { answer, isKept } = await work();
-    if (isKept || !isLasting(answer.status)) return { answer, replayed: false };
+    const giveBack = kept.take(idempotency);
+    try {
+      return await withRoom(idempotency, signal, work);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async function withRoom(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
+    const { answer, isKept, reached } = await work();
+    if (isKept || !reached || !isLasting(answer.status)) return { answer, replayed: false };
     try {
       await kept.keep(idempotency, answer, signal);
       // A refusal may be the shadow of a success on another replica, whose answer was kept first.
@@ -44,35 +54,43 @@ export function createIdempotentCalls({ kept, log }: { kept: KeptAnswers; log: L
   return {
     async run(idempotency, signal, work) {
       const name = `${idempotency.scope} ${idempotency.key}`;
-      while (running.has(name)) await running.get(name);
-      const call = once(idempotency, signal, work);
-      running.set(name, call.then(ignore, ignore));
+      // Each waits for the one before it and for no other, so that an answer wakes one of them.
+      const call = (lines.get(name) ?? Promise.resolve()).then(() => once(idempotency, signal, work));
+      const over = call.then(ignore, ignore);
+      lines.set(name, over);
       try {
         return await call;
       } finally {
-        running.delete(name);
+        if (lines.get(name) === over) lines.delete(name);
       }
     },
   };
 }
 
-/** The key of a request with all that it is bound to; throws INVALID_REQUEST for one that is no key. */
+/** Throws INVALID_REQUEST for a malformed Idempotency-Key. */
+export function checkKey(key: string): void {
+  if (/^[\x20-\x7e]{1,255}$/.test(key)) return;
+  const faults = createFaults();
+  faults.parameter("Idempotency-Key", "invalid_key", "must be 1 to 255 printable ASCII characters");
+  throw invalidRequest(faults);
+}
+
+/** The key of a request with all that it is bound to. */
 export function idempotencyOf(asked: {
   readonly key: string;
   readonly principal: Principal | undefined;
   readonly verb: string;
   readonly path: string;
-  readonly body: JsonObject;
+  readonly body: Pick<ParsedBody, "value" | "hash">;
   readonly encode: Idempotency["encode"];
 }): Idempotency {
   const { key, principal, verb, path, body, encode } = asked;
-  if (!/^[\x20-\x7e]{1,255}$/.test(key)) {
-    const faults = createFaults();
-    faults.parameter("Idempotency-Key", "invalid_key", "must be 1 to 255 printable ASCII characters");
-    throw invalidRequest(faults);
-  }
-  const scope = [principal?.organizationId ?? "", `${principal?.kind}:${principal?.id}`, verb, path].join(" ");
-  return { key, scope, bodyHash: createHash("sha256").update(canonicalText(body)).digest("hex"), encode };
+  const bodyHash = body.hash ?? hashOf(body.value);
+  const { organizationId } = principal ?? {};
+  // Callers without a credential never share a key.
+  const name = principal === undefined ? `anonymous:${bodyHash}` : `${principal.kind}:${principal.id}`;
+  const scope = [organizationId ?? "", name, verb, path].join(" ");
+  return { key, scope, principal: principal === undefined ? "anonymous" : name, organizationId, bodyHash, encode };
 }
 
 /** Answers that would be the same tomorrow: not those about credentials, rates and our own failures. */
@@ -81,5 +99,5 @@ function isLasting(status: number): boolean {
 }
 
 function ignore(): void {
-  // Whoever made the call sees how it ended; those who wait only need to know that it did.
+  // The first caller gets the error; repetitions of the call only wait for its end.
 }

@@ -3,16 +3,16 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Decoders } from "./json/decode.ts";
 import { createFaults, type Faults } from "./json/faults.ts";
-import { emptyObject, type JsonNode, type JsonObject, nameOfKind } from "./json/json-node.ts";
-import { JsonSyntaxError, parseJson } from "./json/parse-json.ts";
+import { emptyObject } from "./json/json-node.ts";
+import { inlineValues } from "./json/parse-json.ts";
+import { type BodyFault, type ReadJson, readJson } from "./json/read-json.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 import { compileParameter, compileQuery } from "./parameters.ts";
 import type { Validation } from "./validation.ts";
 
-/** A body as read: its text and the value in it. */
-export interface ParsedBody {
-  readonly text: string;
-  readonly value: JsonObject;
+/** A body as read; its hash where it was read elsewhere and its raw values are not part of its value. */
+export interface ParsedBody extends ReadJson {
+  readonly hash?: string;
 }
 
 export const emptyBody: ParsedBody = { text: "", value: emptyObject };
@@ -20,7 +20,9 @@ export const emptyBody: ParsedBody = { text: "", value: emptyObject };
 /** Makes the request message of a REST call, and notes everything that is wrong with it. */
 export type BuildInput = (variables: readonly string[], query: string, body: ParsedBody, faults: Faults) => Message;
 
-/** Compiles the reader of one method's input: path, query and body in one message, checked against the proto's limits. */
+/**
+ * Compiles the reader of one method's input: path, query and body in one message, checked against the proto's limits.
+ */
 export function compileInput(
   method: ApiMethod,
   rest: RestRule,
@@ -28,7 +30,7 @@ export function compileInput(
   validation: Validation,
 ): BuildInput {
   const { input, output } = method.description;
-  // What a change answers is the resource: what is shown there is known, though not for change.
+  // Fields of the resource that a change answers are known names, also when they cannot be changed.
   const fixed = rest.maskField === undefined ? [] : output.fields.map((field) => field.name);
   const decodeBody = decoders.object(input, rest.bodyFields, new Set(fixed));
   const decodeQuery = compileQuery(rest.queryFields);
@@ -54,23 +56,19 @@ export function compileInput(
   };
 }
 
-/** Reads the bytes of a body; throws INVALID_REQUEST for what is not one JSON object in UTF-8. */
-export function parseBody(bytes: Uint8Array): ParsedBody {
+/**
+ * Parses the bytes of a body; throws INVALID_REQUEST unless they are one JSON object in UTF-8 of at most so many
+ * values.
+ */
+export function parseBody(bytes: Uint8Array, most = inlineValues): ParsedBody {
   if (bytes.length === 0) return emptyBody;
-  let text: string;
-  let value: JsonNode;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    value = parseJson(text);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw wholeBody("invalid_json", error.message);
-    if (error instanceof TypeError) throw wholeBody("invalid_utf8", "must be UTF-8");
-    throw error;
-  }
-  if (value === null || typeof value !== "object" || value.kind !== "object") {
-    throw wholeBody("wrong_type", `must be an object, not ${nameOfKind(value)}`);
-  }
-  return { text, value };
+  return bodyOf(readJson(bytes, most));
+}
+
+/** Throws INVALID_REQUEST for a fault of the body as a whole. */
+export function bodyOf<B extends object>(read: B | BodyFault): B {
+  if ("code" in read) throw wholeBody(read.code, read.detail);
+  return read;
 }
 
 function wholeBody(code: string, detail: string): HoldfastError {
@@ -79,10 +77,9 @@ function wholeBody(code: string, detail: string): HoldfastError {
   return invalidRequest(faults);
 }
 
-/** INVALID_REQUEST with every fault that was noted. */
+/** INVALID_REQUEST with the first faults that were noted, and how many more there were. */
 export function invalidRequest(faults: Faults): HoldfastError {
-  const detail = faults.list
-    .map((fault) => `${fault.field === "" ? "the body" : fault.field} ${fault.detail}`)
-    .join("; ");
-  return new HoldfastError("INVALID_REQUEST", detail, { errors: faults.list });
+  const told = faults.list.map((fault) => `${fault.field === "" ? "the body" : fault.field} ${fault.detail}`);
+  if (faults.omitted > 0) told.push(`${faults.omitted} more`);
+  return new HoldfastError("INVALID_REQUEST", told.join("; "), { errors: faults.list, errorsOmitted: faults.omitted });
 }

@@ -1,6 +1,5 @@
 import { type DescField, type DescMethod, getOption, hasOption, type Message } from "@bufbuild/protobuf";
-import type { Call, ServedService } from "@holdfast/common/call.ts";
-import type { FieldFault } from "@holdfast/common/errors.ts";
+import type { Call, Checked, ServedService } from "@holdfast/common/call.ts";
 import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { type AlsoStatus, BodyKind, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
@@ -13,11 +12,17 @@ export interface ApiMethod {
   /** "public" needs no credential. */
   readonly scope: string;
   readonly readOnly: boolean;
+  /** False for a POST that only reads: it is done again for the same Idempotency-Key. */
+  readonly keepsAnswer: boolean;
+  /** Cost of a call in the caller's rate; more than 1 for expensive methods. */
+  readonly weight: number;
   readonly maxBodyBytes: number;
-  /** Undefined for what only gRPC has. */
+  /** It finds its answer to an Idempotency-Key by itself. */
+  readonly ownAnswers: boolean;
+  /** Undefined for methods of gRPC alone. */
   readonly rest: RestRule | undefined;
-  /** What is wrong with the values beyond the rules of the protos; undefined when these say all. */
-  readonly check: ((input: Message, call: Call) => readonly FieldFault[]) | undefined;
+  /** Faults of the values beyond the rules of the protos; undefined when these rules say all. */
+  readonly check: ((input: Message, call: Call) => Checked) | undefined;
   handle(input: Message, call: Call): Promise<object>;
 }
 
@@ -29,6 +34,8 @@ export interface RestRule {
   readonly status: number;
   readonly also: readonly AlsoStatus[];
   readonly location: string | undefined;
+  /** Content type of an answer that is the text of its one field; undefined for JSON. */
+  readonly text: string | undefined;
   /** Answers as server-sent events when asked with follow=true. */
   readonly events: boolean;
   readonly pathFields: readonly DescField[];
@@ -38,9 +45,11 @@ export interface RestRule {
   readonly maskField: DescField | undefined;
 }
 
-export const defaultMaxBodyBytes = 1024 * 1024;
+/** Of a method that needs a credential, and of one that needs none. */
+const usualBodyBytes = 64 * 1024;
+export const publicBodyBytes = 8 * 1024;
 
-/** Reads the methods of the services; throws for one that declares no scope or has no implementation. */
+/** Reads the methods of the services; throws for a method without a scope or an implementation. */
 export function describeMethods(services: readonly ServedService[]): ApiMethod[] {
   return services.flatMap((served) =>
     served.service.methods.map((description) => {
@@ -55,7 +64,10 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         description,
         scope: rules.scope,
         readOnly: rules.readOnly,
-        maxBodyBytes: rules.maxBodyBytes || defaultMaxBodyBytes,
+        ownAnswers: rules.ownAnswers,
+        weight: rules.weight || 1,
+        keepsAnswer: !rules.readOnly && !rules.unkept,
+        maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : usualBodyBytes),
         rest: restRule(description),
         check: served.checks[description.localName] as ApiMethod["check"],
         handle: (input: Message, call: Call) => handler(input as never, call) as Promise<object>,
@@ -64,7 +76,8 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
   );
 }
 
-function restRule(description: DescMethod): RestRule | undefined {
+/** The path of a method in REST, and the place of each field of its request; undefined for methods of gRPC alone. */
+export function restRule(description: DescMethod): RestRule | undefined {
   if (!hasOption(description, httpOption)) return undefined;
   const { pattern, body } = getOption(description, httpOption);
   const rules = getOption(description, rulesOption);
@@ -89,6 +102,7 @@ function restRule(description: DescMethod): RestRule | undefined {
     status: rules.success || 200,
     also: rules.also,
     location: rules.location === "" ? undefined : rules.location,
+    text: rules.text === "" ? undefined : rules.text,
     events: rules.bodyKind === BodyKind.EVENTS,
     pathFields,
     queryFields: body === "*" ? [] : others,

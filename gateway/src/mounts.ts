@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** One part of what the port serves. Mounts are asked in their order; the first that fits answers. */
+/** One part of the port's API. Mounts are asked in order; the first match answers. */
 export interface Mount {
   readonly name: string;
   /** Host names that it is for; undefined means any. */
@@ -10,13 +10,16 @@ export interface Mount {
   readonly prefix: string;
   /** Narrows further, for mounts that share a prefix. */
   accepts?(exchange: Exchange): boolean;
-  /** Answers, or throws what `fail` shows. It does its own sign-in and keeps its own limits. */
+  /** Answers, or throws an error that `fail` shows. It authenticates and limits callers itself. */
   handle(exchange: Exchange): Promise<void>;
   /** Shows an error in the mount's own format. */
   fail(exchange: Exchange, error: HoldfastError): void;
 }
 
-/** Gives each request to its mount. Errors that nobody foresaw go to `onUnknown` once, and show nothing of themselves. */
+/**
+ * Gives each request to its mount. Unexpected errors go to `onUnknown` once, and show nothing of themselves to the
+ * caller.
+ */
 export function createDispatch(
   mounts: readonly Mount[],
   onUnknown: (exchange: Exchange, mount: Mount, error: unknown) => void,

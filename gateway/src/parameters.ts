@@ -67,10 +67,12 @@ export function compileParameter(field: DescField): DecodeParameter {
   const decode = field.enum === undefined ? decodeScalar(field.scalar) : decodeEnum(field.enum);
   const asText = field.enum !== undefined || field.scalar === ScalarType.BYTES;
   return (text, name, faults) =>
-    decode(asText ? text : nodeOf(text), undefined, {
-      ...faults,
-      at: (_place, code, detail) => faults.parameter(name, code, detail),
-    });
+    decode(
+      asText ? text : nodeOf(text),
+      undefined,
+      { ...faults, at: (_place, code, detail) => faults.parameter(name, code, detail) },
+      text,
+    );
 }
 
 /** The JSON value that the text spells, else the text itself, which is then of the wrong type. */

@@ -1,4 +1,4 @@
-/** What a pattern of the protos asks for, as people say it; they are told what is wrong by these words. */
+/** Patterns of the protos in words, for messages about values that do not match. */
 // biome-ignore format: a table, aligned so that it reads as one
 const words: Readonly<Record<string, string>> = {
   "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$":                       "must be 1 to 40 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
@@ -8,6 +8,7 @@ const words: Readonly<Record<string, string>> = {
   "^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$":        "must be 1 to 64 letters, digits, spaces and any of . _ -, with a letter or digit at both ends",
   "^[A-Za-z0-9][A-Za-z0-9_.-]*$":                            "must be letters, digits and any of _ . -, and begin with a letter or digit",
   "^[a-z][a-z-]{0,31}:([a-z]{1,16}|[*])$":                   "must be a resource and an action of it, such as services:read or services:*",
+  "^[a-z0-9_-]{1,128}$":                                     "must be 1 to 128 small letters, digits, _ and -",
   "^[^:]+:.*$":                                              "must be a key and a value with a colon between, such as team:shop",
 };
 

@@ -41,6 +41,7 @@ export function problemOf(error: HoldfastError, requestId: string, baseUrl: stri
     instance: `urn:uuid:${requestId}`,
     code: error.code,
     errors: error.errors,
+    ...(error.errorsOmitted > 0 && { errors_omitted: error.errorsOmitted }),
   };
 }
 

@@ -1,26 +1,78 @@
 import { expect, test } from "vitest";
+import { createPlaces } from "./places.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-const principal = (id: string) =>
-  ({ kind: "api_key", id, name: id, organizationId: "o", scopes: new Set<string>() }) as const;
+const principal = (id: string, organizationId = "o") =>
+  ({ kind: "api_key", id, name: id, organizationId, scopes: new Set<string>() }) as const;
+const read = { readOnly: true, weight: 1 };
 
-test("a credential has so many requests in a window, and is told how many are left", () => {
-  let now = 0;
-  const limit = createRateLimit({ requests: 2, windowMs: 10_000 }, { now: () => 0, monotonicMs: () => now });
+function limitAt() {
+  const clock = { nowMs: 0, now: () => 0, monotonicMs: () => clock.nowMs };
+  const limit = createRateLimit({ reads: 2, changes: 1 }, clock);
   const headers: Record<string, string> = {};
-  const take = (id: string) => limit.take(principal(id), (name, value) => (headers[name] = value));
+  const take = (id: string, cost = read, organizationId?: string) =>
+    limit.take(principal(id, organizationId), cost, (name, value) => (headers[name] = value));
+  return { clock, headers, limit, take };
+}
+
+test("a credential has ten seconds' worth at once, then its rate, and is told what is left", () => {
+  const { clock, headers, take } = limitAt();
   take("a");
-  expect(headers).toEqual({ "ratelimit-limit": "2", "ratelimit-remaining": "1", "ratelimit-reset": "10" });
-  take("a");
-  now = 4_000;
-  expect(() => take("a")).toThrow(expect.objectContaining({ key: "RATE_LIMITED", retryAfterS: 6 }));
+  expect(headers).toEqual({ "ratelimit-limit": "20", "ratelimit-remaining": "19", "ratelimit-reset": "1" });
+  for (let n = 0; n < 19; n += 1) take("a");
+  expect(() => take("a")).toThrow(expect.objectContaining({ key: "RATE_LIMITED", retryAfterS: 1 }));
   take("b");
-  now = 10_000;
+  clock.nowMs = 1_000;
   take("a");
-  expect(headers["ratelimit-remaining"]).toBe("1");
+  take("a");
+  expect(() => take("a")).toThrow("RATE_LIMITED");
+  clock.nowMs = 1_000_000;
+  for (let n = 0; n < 20; n += 1) take("a");
+  expect(() => take("a")).toThrow("RATE_LIMITED");
+});
+
+test("changes are counted apart from reads, and what is dear takes more", () => {
+  const { take } = limitAt();
+  take("a", { readOnly: true, weight: 19 });
+  expect(() => take("a", { readOnly: true, weight: 2 })).toThrow("RATE_LIMITED");
+  take("a");
+  for (let n = 0; n < 10; n += 1) take("a", { readOnly: false, weight: 1 });
+  expect(() => take("a", { readOnly: false, weight: 1 })).toThrow("RATE_LIMITED");
+});
+
+test("a body takes more the larger it is, and small ones nothing", () => {
+  const { limit, take } = limitAt();
+  for (const bytes of [0, 16_384]) limit.takeBody(principal("a"), read, bytes);
+  for (let n = 0; n < 4; n += 1) take("a", read);
+  limit.takeBody(principal("a"), read, 256 * 1_024);
+  take("a", read);
+  expect(() => limit.takeBody(principal("a"), read, 16_385)).toThrow("RATE_LIMITED");
+  limit.takeBody(principal("b"), read, 16_385);
+});
+
+test("many credentials of one organization share its rate, and others keep theirs", () => {
+  const { take } = limitAt();
+  for (let n = 0; n < 100; n += 1) take(`key-${n}`);
+  expect(() => take("one-more")).toThrow(expect.objectContaining({ key: "RATE_LIMITED" }));
+  take("another", read, "other");
 });
 
 test("zero is no limit", () => {
-  const limit = createRateLimit({ requests: 0, windowMs: 1_000 }, { now: () => 0, monotonicMs: () => 0 });
-  limit.take(principal("a"), () => expect.unreachable());
+  const limit = createRateLimit({ reads: 0, changes: 0 }, { now: () => 0, monotonicMs: () => 0 });
+  limit.take(principal("a"), read, () => expect.unreachable());
+});
+
+test("places are taken by credential, organization and all, and given back once", () => {
+  const places = createPlaces({ credential: 2, organization: 3, all: 4 }, "streams");
+  const first = places.take(principal("a"));
+  places.take(principal("a"));
+  expect(() => places.take(principal("a"))).toThrow("This credential has all 2 streams");
+  places.take(principal("b"));
+  expect(() => places.take(principal("c"))).toThrow("The organization has all 3 streams");
+  places.take(principal("d", "other"));
+  expect(() => places.take(principal("e", "third"))).toThrow("The installation has all 4 streams");
+  first();
+  first();
+  places.take(principal("e", "third"));
+  expect(() => places.take(principal("f", "third"))).toThrow("The installation");
 });

@@ -1,6 +1,6 @@
 import type { DescFile, DescMessage, DescService } from "@bufbuild/protobuf";
 
-/** What reflection is asked: names to files. */
+/** Names that reflection looks up, with their files. */
 export interface ReflectionIndex {
   readonly services: readonly string[];
   fileByName(name: string): DescFile | undefined;

@@ -1,6 +1,6 @@
 import { type DescFile, type DescService, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { Code, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { Health } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import {
   ServerReflection as ReflectionV1,
@@ -8,12 +8,13 @@ import {
   type ServerReflectionResponseSchema,
 } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
+import type { StreamPace } from "./stream-pace.ts";
 import { type ReflectionIndex, createReflectionIndex } from "./reflection-index.ts";
 
 type Response = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"], undefined>;
 
 /** grpc.reflection v1 and v1alpha over the descriptors of the services, so that clients need no protos. */
-export function addReflection(router: ConnectRouter, services: readonly DescService[]): void {
+export function addReflection(router: ConnectRouter, services: readonly DescService[], pace: StreamPace): void {
   const index = createReflectionIndex([...services, Health, ReflectionV1, ReflectionV1Alpha]);
   const encoded = new Map<DescFile, Uint8Array>();
   const bytesOf = (file: DescFile): Uint8Array => {
@@ -21,9 +22,19 @@ export function addReflection(router: ConnectRouter, services: readonly DescServ
     encoded.set(file, bytes);
     return bytes;
   };
-  async function* answer(requests: AsyncIterable<ServerReflectionRequest>) {
-    for await (const request of requests) {
-      yield { validHost: request.host, originalRequest: request, messageResponse: answerOne(request, index, bytesOf) };
+  async function* answer(requests: AsyncIterable<ServerReflectionRequest>, context: HandlerContext) {
+    const leave = pace.stream(context);
+    try {
+      for await (const request of requests) {
+        pace.take(context);
+        yield {
+          validHost: request.host,
+          originalRequest: request,
+          messageResponse: answerOne(request, index, bytesOf),
+        };
+      }
+    } finally {
+      leave();
     }
   }
   router.service(ReflectionV1, { serverReflectionInfo: answer });

@@ -2,7 +2,7 @@ import { type Exchange, headerOf } from "./exchange.ts";
 import type { Presented } from "./gate.ts";
 import type { Faults } from "./json/faults.ts";
 
-/** What the request says about who sends it; `subject` is the organization of its path. */
+/** Credentials and origin of the request; `subject` is the organization of its path. */
 export function presentedBy({ request, source, requestId }: Exchange, subject: string | undefined): Presented {
   return {
     authorization: headerOf(request, "authorization"),
@@ -28,7 +28,7 @@ export function readIfMatch(text: string | undefined, faults: Faults): string | 
 /** How long a read waits for the revision that the caller has seen. */
 export const revisionWaitMs = 1_000;
 
-/** Holdfast-Revision: what a mutation answered. */
+/** Holdfast-Revision: the revision that a mutation answered. */
 export function readRevision(text: string | undefined, faults: Faults): bigint | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,18}$/.test(text)) return BigInt(text);

@@ -8,10 +8,14 @@ interface Parts {
   readonly minRevision: bigint | undefined;
 }
 
-/** A call of REST, with the headers that its handler sets. A class, so that what few calls ask for costs the others nothing. */
+/**
+ * A call of REST, with the headers that its handler sets. A class, so that rarely used members cost other calls
+ * nothing.
+ */
 export class RestCall implements Call {
   readonly requestId: string;
-  readonly principal: Principal | undefined;
+  /** As of the last check: a follower of a list is authorized again and again. */
+  principal: Principal | undefined;
   readonly source: string;
   readonly idempotency: Idempotency | undefined;
   readonly ifMatch: string | undefined;
@@ -30,7 +34,7 @@ export class RestCall implements Call {
     this.exchange = exchange;
   }
 
-  /** Made when it is asked for: most reads are answered from memory and nobody can wait for them. */
+  /** Made on first use: most reads are answered from memory and cannot be aborted. */
   get signal(): AbortSignal {
     this.left ??= clientSignal(this.exchange);
     return this.left;

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type CallOptions, reader, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+import {
+  type CallOptions,
+  reader,
+  startTestGateway,
+  type TestGateway,
+} from "@holdfast/test/support/api/test-gateway.ts";
 
 let gateway: TestGateway;
 
@@ -127,6 +132,21 @@ describe("answers", () => {
     expect([late.status, late.headers["retry-after"]]).toEqual([503, "1"]);
     expect((await at("x")).status).toBe(400);
   });
+
+  test("a credential has so many waits at a time, and other reads of it go on", async () => {
+    const arrival = Promise.withResolvers<void>();
+    gateway.arrival = arrival.promise;
+    const at = (headers: Record<string, string>) => gateway.call("GET", "/catalog", { headers });
+    const waits = Array.from({ length: 3 }, () => at({ "holdfast-revision": "999" }));
+    const refused = await Promise.race(waits);
+    expect([refused.status, refused.json.detail]).toEqual([
+      429,
+      expect.stringContaining("waits for a Holdfast-Revision"),
+    ]);
+    expect((await at({})).status).toBe(200);
+    arrival.resolve();
+    expect((await Promise.all(waits)).map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+  });
 });
 
 describe("refusals", () => {
@@ -145,7 +165,7 @@ describe("refusals", () => {
     ["bad JSON is 400",                                  "POST",   "/managed-services",    { text: '{"name":}' },                                       400, "invalid_request"],
     ["bad UTF-8 is 400",                                 "POST",   "/managed-services",    { text: Buffer.from([0x22, 0xff, 0x22]) },                   400, "invalid_request"],
     ["an array is no body",                              "POST",   "/managed-services",    { text: "[]" },                                              400, "invalid_request"],
-    ["deep nesting is 400",                              "POST",   "/managed-services",    { text: "[".repeat(100_000) },                               400, "invalid_request"],
+    ["deep nesting is 400",                              "POST",   "/managed-services",    { text: "[".repeat(60_000) },                               400, "invalid_request"],
     ["another content type is 415",                      "POST",   "/managed-services",    { body: good, headers: { "content-type": "text/plain" } },   415, "unsupported_media_type"],
     ["a compressed body is 415",                         "POST",   "/managed-services",    { body: good, headers: { "content-encoding": "gzip" } },     415, "unsupported_media_type"],
     ["a large body is 413",                              "POST",   "/managed-services",    { text: " ".repeat(20 * 1024 * 1024) },                      413, "body_too_large"],
@@ -242,10 +262,10 @@ describe("refusals", () => {
 
   test("a change of what cannot be changed is told from a change of what nobody knows", async () => {
     const { id } = await createService();
-    const change = { plan_name: "tier-2", storageSizeGb: 5, colour: "red" };
+    const change = { zone: "elsewhere", storageSizeGb: 5, colour: "red" };
     const { json } = await gateway.call("PATCH", `/managed-services/${id}`, { text: JSON.stringify(change) });
     expect(json.errors).toEqual([
-      { field: "plan_name", pointer: "/plan_name", code: "fixed", detail: "cannot be changed" },
+      { field: "zone", pointer: "/zone", code: "fixed", detail: "cannot be changed" },
       expect.objectContaining({ field: "storageSizeGb", code: "unknown_field" }),
       expect.objectContaining({ field: "colour", code: "unknown_field" }),
     ]);

@@ -10,7 +10,7 @@ export interface Route<T> {
   readonly target: T;
 }
 
-/** What a path leads to: its targets by verb, and the decoded variables in their order. */
+/** The match of a path: its targets by verb, and the decoded variables in their order. */
 export interface Match<T> {
   readonly targets: ReadonlyMap<string, T>;
   readonly variables: readonly string[];
@@ -75,7 +75,7 @@ function find<T>(level: Level<T>, parts: readonly string[], index: number, varia
   return find(level.variable, parts, index + 1, variables);
 }
 
-/** Undefined for an empty segment and for one that is not percent-encoded UTF-8: no path has those. */
+/** Undefined for an empty segment or invalid percent-encoding of UTF-8: no path has those. */
 function decodeSegment(part: string): string | undefined {
   if (part === "") return undefined;
   if (!part.includes("%")) return part;

@@ -26,6 +26,7 @@ export function toConnectError(error: HoldfastError, requestId: string, baseUrl:
     request_id: requestId,
     page: errorPage(baseUrl, error.code),
     status: String(error.entry.status),
+    ...(error.errorsOmitted > 0 && { errors_omitted: String(error.errorsOmitted) }),
   };
   for (const [name, value] of Object.entries(error.members)) {
     metadata[name] = typeof value === "string" ? value : JSON.stringify(value);

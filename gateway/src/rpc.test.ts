@@ -3,14 +3,14 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
-import { grpcService } from "@holdfast/common/grpc-service.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { BadRequestSchema, ErrorInfoSchema } from "@holdfast/proto/google/rpc/error_details_pb.ts";
 import { Health, HealthCheckResponse_ServingStatus } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import { ServerReflection } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
 import { type ManagedService, ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { owner, reader, startTestGateway, type TestGateway } from "@holdfast/test/support/test-gateway.ts";
+import { owner, reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 
 let gateway: TestGateway;
 let transports: ReturnType<typeof createGrpcTransport>[] = [];
@@ -39,7 +39,7 @@ describe("calls", () => {
     }
   });
 
-  test("errors carry the catalogue's code and every fault", async () => {
+  test("errors carry the catalog's code and every fault", async () => {
     for (const transport of transports) {
       const client = createClient(ManagedServiceService, transport);
       const error = await client

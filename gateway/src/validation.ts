@@ -61,7 +61,8 @@ export function createValidation(): Validation {
 type Shortcut = (value: Message) => boolean;
 
 /**
- * Says that a message is certainly valid, for messages whose only rules are lengths of text: most reads. Undefined when a field has any other rule. Anything short of certain goes to protovalidate.
+ * Says that a message is certainly valid, for messages whose only rules are lengths of text: most reads. Undefined when
+ * a field has any other rule. Anything short of certain goes to protovalidate.
  */
 function compileShortcut(message: DescMessage): Shortcut | undefined {
   const checks: ((value: never) => boolean)[] = [];

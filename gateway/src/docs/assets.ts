@@ -13,7 +13,7 @@ export interface Asset {
 const packaged = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 const own = import.meta.dirname;
 
-/** Every file that the pages ask for: what is not in this table is not served. */
+/** Every file of the pages; no other file is served. */
 const files: ReadonlyMap<string, { readonly directory: string; readonly type: string }> = new Map([
   ["swagger-ui-bundle.js", { directory: packaged, type: "text/javascript" }],
   ["swagger-ui.css", { directory: packaged, type: "text/css" }],
@@ -24,7 +24,7 @@ const files: ReadonlyMap<string, { readonly directory: string; readonly type: st
 const prefix = "/docs/assets/";
 const compress = promisify(gzip);
 
-/** The asset of a path under /docs/assets/, compressed for those who take it so; undefined for any other path. */
+/** The asset of a path under /docs/assets/, compressed for clients that accept it; undefined for any other path. */
 export type ReadAsset = (path: string, acceptEncoding: string | undefined) => Promise<Asset | undefined>;
 
 /** Each file is read, and compressed, once. */

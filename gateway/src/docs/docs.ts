@@ -1,4 +1,4 @@
-import { CATALOGUE, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
+import { CATALOG, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf, send } from "../exchange.ts";
 import type { ApiMethod } from "../method.ts";
 import { protoComments } from "../openapi/proto-comments.ts";
@@ -6,8 +6,8 @@ import { createAssets } from "./assets.ts";
 import { escape, page, referencePage } from "./page.ts";
 
 /**
- * Serves /docs: the API's reference, rendered from /openapi.json; the methods, also those that only gRPC has; and a page for
- * each error that problem documents point to. All files of the pages are served here.
+ * Serves /docs: the API's reference, rendered from /openapi.json; the methods, also those that only gRPC has; and a
+ * page for each error that problem documents point to. All files of the pages are served here.
  */
 export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) => Promise<void> {
   const pages = new Map([
@@ -15,8 +15,8 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
     ["/docs/methods", page("Methods", tableOfMethods(methods))],
     ["/docs/errors", page("Errors", tableOfErrors())],
   ]);
-  for (const key of Object.keys(CATALOGUE) as ErrorKey[]) {
-    const { status, title, help, grpc } = CATALOGUE[key];
+  for (const key of Object.keys(CATALOG) as ErrorKey[]) {
+    const { status, title, help, grpc } = CATALOG[key];
     const body = `<p>${escape(help)}</p><p>HTTP ${status}, gRPC ${grpc}.</p>`;
     pages.set(`/docs/errors/${key.toLowerCase()}`, page(`${title} (${key.toLowerCase()})`, body));
   }
@@ -38,7 +38,10 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
   };
 }
 
-/** Nothing from elsewhere, nothing inline; requests that the reader tries out go to this API. Icons are inside the style sheet. */
+/**
+ * Nothing from elsewhere, nothing inline; requests that the reader tries out go to this API. Icons are inside the style
+ * sheet.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -59,7 +62,7 @@ function tableOfMethods(methods: readonly ApiMethod[]): string {
 }
 
 function tableOfErrors(): string {
-  const rows = Object.entries(CATALOGUE).map(([key, entry]) => {
+  const rows = Object.entries(CATALOG).map(([key, entry]) => {
     const code = key.toLowerCase();
     return `<tr><td><a href="/docs/errors/${code}">${code}</a></td><td>${entry.status}</td><td>${escape(entry.title)}</td></tr>`;
   });

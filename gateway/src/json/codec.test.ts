@@ -6,12 +6,13 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { UpdateConfigurationRequestSchema } from "@holdfast/proto/holdfast/v1/configuration_pb.ts";
 import { ListOperationsResponseSchema, OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
+import { type EnqueueMessagesRequest, EnqueueMessagesRequestSchema } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { describe, expect, test } from "vitest";
 import { createDecoders } from "./decode.ts";
 import { createEncoders } from "./encode.ts";
 import { createFaults } from "./faults.ts";
 import { canonicalText, type JsonObject, plainValue } from "./json-node.ts";
-import { JsonSyntaxError, parseJson } from "./parse-json.ts";
+import { inlineValues, JsonSyntaxError, maxValues, parseJson } from "./parse-json.ts";
 
 const decoders = createDecoders();
 const encoders = createEncoders();
@@ -23,6 +24,14 @@ function decode(message: DescMessage, text: string): { value: Message; faults: s
 }
 
 describe("parseJson", () => {
+  test("ends where a text has more values than it may have", () => {
+    const list = (count: number) => `[${"0,".repeat(count - 1)}0]`;
+    for (const most of [inlineValues, maxValues]) {
+      expect(plainValue(parseJson(list(most - 1), most))).toHaveLength(most - 1);
+      expect(() => parseJson(list(most), most)).toThrow(`more than ${most} values`);
+    }
+  });
+
   test("reads what JSON.parse reads, and nothing else", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
@@ -97,6 +106,19 @@ describe("decoding", () => {
     expect(value).toMatchObject({
       parameters: { a: { kind: { case: "stringValue" } }, b: { kind: { case: "nullValue" } } },
     });
+  });
+
+  test("raw JSON keeps its text at any depth, both ways", () => {
+    const text = '{"messages":[{"payload": {"n":1.50e1,"n":12345678901234567890} },{"payload":{}, "delay_seconds":1}]}';
+    const { value, faults } = decode(EnqueueMessagesRequestSchema, text);
+    expect(faults).toEqual([]);
+    const { messages } = value as EnqueueMessagesRequest;
+    expect(messages.map(({ payload }) => Buffer.from(payload).toString())).toEqual([
+      '{"n":1.50e1,"n":12345678901234567890}',
+      "{}",
+    ]);
+    const written = encoders(EnqueueMessagesRequestSchema)(value);
+    expect(written).toContain('{"payload":{"n":1.50e1,"n":12345678901234567890},"delay_seconds":null}');
   });
 
   test("enumerations have the spec's spelling only", () => {

@@ -2,8 +2,8 @@ import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
 import type { Faults, Place } from "./faults.ts";
 import { type JsonNode, nameOfKind } from "./json-node.ts";
 
-/** Reads one value; a fault is noted and undefined returned. */
-export type Decode = (node: JsonNode, place: Place | undefined, faults: Faults) => unknown;
+/** Reads one value of the text `source`; a fault is noted and undefined returned. */
+export type Decode = (node: JsonNode, place: Place | undefined, faults: Faults, source: string) => unknown;
 
 // biome-ignore format: a table, aligned so that it reads as one
 const integerRanges: Readonly<Partial<Record<ScalarType, readonly [number, number]>>> = {
@@ -27,12 +27,12 @@ const longs: ReadonlySet<ScalarType> = new Set([
   ScalarType.FIXED64,
 ]);
 
-/** The least and greatest value of an integer type in JSON; undefined for what is no integer. */
+/** The least and greatest value of an integer type in JSON; undefined for other types. */
 export function integerRange(scalar: ScalarType): readonly [number, number] | undefined {
   return integerRanges[scalar];
 }
 
-/** The reader of one scalar type; what it cannot read is a fault. */
+/** The reader of one scalar type; it reports other values as faults. */
 export function decodeScalar(scalar: ScalarType): Decode {
   if (scalar === ScalarType.STRING) return decodeText;
   if (scalar === ScalarType.BOOL) return decodeBoolean;
@@ -41,7 +41,7 @@ export function decodeScalar(scalar: ScalarType): Decode {
   return range === undefined ? decodeReal : decodeInteger(range, longs.has(scalar));
 }
 
-/** Undefined, with a fault, for what is no text. */
+/** Undefined, with a fault, unless the node is a string. */
 export function decodeText(node: JsonNode, place: Place | undefined, faults: Faults): string | undefined {
   if (typeof node !== "string") return wrongType(node, "a string", place, faults);
   const detail = faultOfText(node);

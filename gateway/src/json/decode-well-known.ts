@@ -5,7 +5,7 @@ import type { Faults, Place } from "./faults.ts";
 import { type JsonNode, plainValue } from "./json-node.ts";
 import { parseTimestamp } from "./timestamp.ts";
 
-/** Decoders of the types whose JSON is not their fields; throws for those that this API does not use. */
+/** Decoders of the types whose JSON is not their fields; throws for types that this API does not use. */
 export function decodeWellKnown(message: DescMessage): Decode | undefined {
   if (!message.typeName.startsWith("google.protobuf.")) return undefined;
   switch (message.typeName) {
@@ -16,14 +16,14 @@ export function decodeWellKnown(message: DescMessage): Decode | undefined {
     case "google.protobuf.Value":
       return free((value) => fromJson(ValueSchema, value));
     case "google.protobuf.Struct":
-      return (node, place, faults) =>
+      return (node, place, faults, source) =>
         isKind(node, "object")
-          ? free((value) => value as PlainObject)(node, place, faults)
+          ? free((value) => value as PlainObject)(node, place, faults, source)
           : wrongType(node, "an object", place, faults);
     case "google.protobuf.ListValue":
-      return (node, place, faults) =>
+      return (node, place, faults, source) =>
         isKind(node, "array")
-          ? free((value) => fromJson(ListValueSchema, value))(node, place, faults)
+          ? free((value) => fromJson(ListValueSchema, value))(node, place, faults, source)
           : wrongType(node, "an array", place, faults);
     default:
       throw new Error(`${message.typeName} has no JSON in this API`);

@@ -1,8 +1,9 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Decode, decodeEnum, decodeScalar, faultOfText, wrongType } from "./decode-scalar.ts";
 import { decodeTextOrNull, decodeWellKnown } from "./decode-well-known.ts";
-import { bareItems, rulesOf } from "./field-rules.ts";
+import { entriesMaxOf, noteTooLong } from "./entries-max.ts";
 import type { Faults, Place } from "./faults.ts";
+import { bareItems, rulesOf } from "./field-rules.ts";
 import { type JsonNode, type JsonObject, nameOfKind } from "./json-node.ts";
 
 /** Reads members of an object into a new message; every fault is noted, the fields without one are set. */
@@ -29,20 +30,17 @@ export function createDecoders(): Decoders {
     if (known !== undefined) return known;
     // A message may contain itself: the name is taken before its fields are compiled.
     let decode: Decode = () => undefined;
-    compiled.set(message.typeName, (node, place, faults) => decode(node, place, faults));
+    compiled.set(message.typeName, (node, place, faults, source) => decode(node, place, faults, source));
     decode = decodeWellKnown(message) ?? compileNested(message);
     return decode;
   }
 
   function compileNested(message: DescMessage): Decode {
-    if (message.fields.some((field) => rulesOf(field).rawJson)) {
-      throw new Error(`${message.typeName} is nested: raw_json is for members of the body`);
-    }
     const decode = object(message, message.fields);
-    return (node, place, faults) => {
+    return (node, place, faults, source) => {
       if (node === null || typeof node !== "object" || node.kind !== "object")
         return wrongType(node, "an object", place, faults);
-      return decode(node, place, faults, "");
+      return decode(node, place, faults, source);
     };
   }
 
@@ -66,7 +64,7 @@ export function createDecoders(): Decoders {
     return (node, place, faults, source) => {
       const result: Record<string, unknown> & Message = create(message) as never;
       for (const key of node.repeated) faults.at({ parent: place, key }, "duplicate_key", "is there more than once");
-      for (const [key, { value, start, end }] of node.members) {
+      for (const [key, { value, start, end, raw }] of node.members) {
         const here = { parent: place, key };
         const member = members.get(key);
         if (member === undefined && fixed.has(key)) {
@@ -79,9 +77,9 @@ export function createDecoders(): Decoders {
             twin === undefined ? "is not a field of this request" : `is spelled ${twin}`,
           );
         } else if (member.rawJson) {
-          result[member.field.localName] = Buffer.from(source.slice(start, end), "utf8");
+          result[member.field.localName] = raw ?? Buffer.from(source.slice(start, end), "utf8");
         } else if (value !== null || !member.clearable) {
-          const decoded = member.decode(value, here, faults);
+          const decoded = member.decode(value, here, faults, source);
           if (decoded !== undefined) result[member.field.localName] = decoded;
         }
       }
@@ -91,17 +89,18 @@ export function createDecoders(): Decoders {
 
   function decodeField(field: DescField): Decode {
     if (rulesOf(field).rawJson) return () => undefined;
-    if (field.fieldKind === "list") return decodeList(decodeSingle(field));
+    if (field.fieldKind === "list") return decodeList(field, decodeSingle(field));
     if (field.fieldKind === "map") {
       if (field.mapKey !== ScalarType.STRING) throw new Error(`${field}: the keys of a JSON object are text`);
-      return decodeMap(field.message?.typeName === "google.protobuf.Value" ? decodeTextOrNull : decodeSingle(field));
+      const item = field.message?.typeName === "google.protobuf.Value" ? decodeTextOrNull : decodeSingle(field);
+      return decodeMap(field, item);
     }
     if (field.fieldKind === "message" && rulesOf(field).bare) {
       const { message } = field;
       const items = bareItems(message);
       const decode = decodeField(items);
-      return (node, place, faults) => {
-        const values = decode(node, place, faults);
+      return (node, place, faults, source) => {
+        const values = decode(node, place, faults, source);
         return values === undefined ? undefined : create(message, { [items.localName]: values } as never);
       };
     }
@@ -116,28 +115,33 @@ export function createDecoders(): Decoders {
   return { object };
 }
 
-function decodeList(item: Decode): Decode {
-  return (node, place, faults) => {
+/** The count is checked before the entries: an overlong list costs nothing more. */
+function decodeList(field: DescField, item: Decode): Decode {
+  const max = entriesMaxOf(field);
+  return (node, place, faults, source) => {
     if (node === null || typeof node !== "object" || node.kind !== "array")
       return wrongType(node, "an array", place, faults);
-    const values = node.items.map((entry, key) => item(entry, { parent: place, key }, faults));
-    // A faulty item keeps its place out of the list; the fault is what the caller sees.
+    if (node.items.length > max) return noteTooLong(field, max, place, faults);
+    const values = node.items.map((entry, key) => item(entry, { parent: place, key }, faults, source));
+    // A faulty item leaves a gap in the list; the caller sees only the fault.
     return values.filter((value) => value !== undefined);
   };
 }
 
-function decodeMap(item: Decode): Decode {
-  return (node: JsonNode, place, faults) => {
+function decodeMap(field: DescField, item: Decode): Decode {
+  const max = entriesMaxOf(field);
+  return (node: JsonNode, place, faults, source) => {
     if (node === null || typeof node !== "object" || node.kind !== "object") {
       return wrongType(node, "an object", place, faults, nameOfKind(node));
     }
+    if (node.members.size > max) return noteTooLong(field, max, place, faults);
     const values: Record<string, unknown> = {};
     for (const key of node.repeated) faults.at({ parent: place, key }, "duplicate_key", "is there more than once");
     for (const [key, member] of node.members) {
       const here = { parent: place, key };
       const detail = key === "__proto__" ? "is not a possible name" : faultOfText(key);
       if (detail !== undefined) faults.at(here, "invalid_text", detail);
-      const value = detail === undefined ? item(member.value, here, faults) : undefined;
+      const value = detail === undefined ? item(member.value, here, faults, source) : undefined;
       if (value !== undefined) values[key] = value;
     }
     return values;

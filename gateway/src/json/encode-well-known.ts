@@ -2,7 +2,7 @@ import { create, type DescMessage, type MessageInitShape, toJson } from "@bufbui
 import { ListValueSchema, type TimestampSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { formatTimestamp } from "./timestamp.ts";
 
-/** Encoders of the types whose JSON is not their fields; throws for those that this API does not use. */
+/** Encoders of the types whose JSON is not their fields; throws for types that this API does not use. */
 export function encodeWellKnown(message: DescMessage): ((value: object) => string) | undefined {
   if (!message.typeName.startsWith("google.protobuf.")) return undefined;
   switch (message.typeName) {

@@ -2,7 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bu
 import { encodeWellKnown } from "./encode-well-known.ts";
 import { bareItems, rulesOf } from "./field-rules.ts";
 
-/** Writes one message as JSON text, from a message or from what makes one. */
+/** Writes one message as JSON text, from a message or an initializer of one. */
 export type Encode = (message: object) => string;
 
 type EncodeValue = (value: never) => string;
@@ -112,7 +112,7 @@ function encodeScalar(scalar: ScalarType): EncodeValue {
   }
 }
 
-/** Integers are JSON numbers; one that a double cannot hold exactly must not leave. */
+/** Integers are JSON numbers; an integer that a double cannot hold exactly must not leave. */
 function exactInteger(value: number | bigint | string): string {
   if (!Number.isSafeInteger(Number(value))) throw new Error("an integer of the answer is beyond 2^53-1");
   return String(value);

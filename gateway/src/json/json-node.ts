@@ -1,4 +1,6 @@
-/** A JSON value as read from a text, with what JSON.parse forgets: repeated keys and the exact text of members. */
+import { createHash } from "node:crypto";
+
+/** A JSON value as parsed, with the details that JSON.parse drops: repeated keys and the exact text of members. */
 export type JsonNode = null | boolean | string | JsonNumber | JsonArray | JsonObject;
 
 export interface JsonNumber {
@@ -25,11 +27,13 @@ export interface JsonMember {
   /** Where the value's text begins and ends in the source. */
   readonly start: number;
   readonly end: number;
+  /** The value's own text in UTF-8, where it is there instead of the value. */
+  readonly raw?: Uint8Array;
 }
 
 export const emptyObject: JsonObject = { kind: "object", members: new Map(), repeated: [] };
 
-/** How a fault names what it found. */
+/** The name of a value's type in the text of a fault. */
 export function nameOfKind(node: JsonNode): string {
   if (node === null) return "null";
   if (typeof node === "string") return "a string";
@@ -52,4 +56,9 @@ export function canonicalText(node: JsonNode): string {
   if (node.kind === "array") return `[${node.items.map(canonicalText).join(",")}]`;
   const members = [...node.members].sort(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member.value)}`).join(",")}}`;
+}
+
+/** SHA-256 of a value's canonical text, equal for all spellings of the value, in hex. */
+export function hashOf(node: JsonNode): string {
+  return createHash("sha256").update(canonicalText(node)).digest("hex");
 }

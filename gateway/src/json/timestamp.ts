@@ -3,6 +3,9 @@ import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
+/** Seconds of the first and the last moment of the years 1 to 9999 in UTC: an offset leads out of them. */
+const [firstS, lastS] = [-62_135_596_800, 253_402_300_799];
+
 /** Reads an RFC 3339 time; undefined when it is none, or outside of the years 1 to 9999. */
 export function parseTimestamp(text: string): Timestamp | undefined {
   const parts = pattern.exec(text);
@@ -25,6 +28,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   date.setUTCHours(hour, minute, second);
   const offset = (parts[8] === "-" ? -1 : 1) * (offsetHour * 60 + offsetMinute) * 60;
   const seconds = date.getTime() / 1000 - offset;
+  if (seconds < firstS || seconds > lastS) return undefined;
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((parts[7] ?? "").padEnd(9, "0")) });
 }
 

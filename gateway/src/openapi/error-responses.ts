@@ -1,4 +1,4 @@
-import { CATALOGUE, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
+import { CATALOG, type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import type { ApiMethod, RestRule } from "../method.ts";
 import { problemOf } from "../problem.ts";
 import type { JsonSchema } from "./json-schema.ts";
@@ -13,10 +13,10 @@ export const problemSchema: JsonSchema = {
     status: { type: "integer", minimum: 400, maximum: 599 },
     detail: { type: "string" },
     instance: { type: "string", description: "urn:uuid of the request; also in the header Request-Id." },
-    code: { type: "string", enum: Object.keys(CATALOGUE).map((key) => key.toLowerCase()) },
+    code: { type: "string", enum: Object.keys(CATALOG).map((key) => key.toLowerCase()) },
     errors: {
       type: "array",
-      description: "Each fault of the input.",
+      description: "The first faults of the input, 20 at most.",
       items: {
         type: "object",
         required: ["field", "pointer", "code", "detail"],
@@ -28,10 +28,11 @@ export const problemSchema: JsonSchema = {
         },
       },
     },
+    errors_omitted: { type: "integer", minimum: 1, description: "How many more faults there are; absent for none." },
   },
 };
 
-const statuses: readonly number[] = [...new Set(Object.values(CATALOGUE).map((entry) => entry.status))].sort(
+const statuses: readonly number[] = [...new Set(Object.values(CATALOG).map((entry) => entry.status))].sort(
   (a, b) => a - b,
 );
 
@@ -56,7 +57,7 @@ export function errorResponses(method: ApiMethod, rest: RestRule): Readonly<Reco
 }
 
 function componentOf(status: number, baseUrl: string): JsonSchema {
-  const entries = Object.entries(CATALOGUE).filter(([, entry]) => entry.status === status);
+  const entries = Object.entries(CATALOG).filter(([, entry]) => entry.status === status);
   const examples = entries.map(([key, { title, help }]) => {
     const detail = "allowed_cidrs[0] must be a string, not a number";
     const fault = { field: "allowed_cidrs[0]", pointer: "/allowed_cidrs/0", code: "wrong_type" };

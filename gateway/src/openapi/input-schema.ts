@@ -6,7 +6,7 @@ import { constraintsOf, countLimits, limited } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";
 import { singleSchema } from "./type-schema.ts";
 
-/** Schemas of what requests may say, with every limit that the gateway checks. */
+/** Schemas of requests, with every limit that the gateway checks. */
 export interface InputSchemas {
   /** An object of these fields and no others. */
   object(message: DescMessage, fields: readonly DescField[]): JsonSchema;

@@ -30,7 +30,8 @@ export function limited(
     case "float":
       return {
         ...schema,
-        ...numberLimits(told(type.value, ["gte", "lte", "gt", "lt", "greaterThan", "lessThan"], name)),
+        // A number in JSON is always finite.
+        ...numberLimits(told(type.value, ["gte", "lte", "gt", "lt", "greaterThan", "lessThan", "finite"], name)),
       };
     case "enum": {
       const { in: allowed } = told(type.value, ["in", "definedOnly"], name) as { in?: readonly number[] };

@@ -3,8 +3,8 @@ import { parseTemplate } from "../routes.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /**
- * What can be asked about an object that was just made: the methods whose paths begin with its location and have no
- * variable beyond it, with their variables taken from the answer.
+ * Methods to call on an object that was just created: those whose paths begin with its location and have no variable
+ * beyond it, with their variables taken from the answer.
  */
 export function linksOf(rest: RestRule, methods: readonly ApiMethod[]): Readonly<Record<string, JsonSchema>> {
   if (rest.location === undefined || rest.verb !== "POST") return {};

@@ -10,7 +10,7 @@ import { createOutputSchemas } from "./output-schema.ts";
 import { protoComments } from "./proto-comments.ts";
 import { requestExamples } from "./request-examples.ts";
 
-/** The OpenAPI 3.1 document of all methods that REST has, and of what the platform sends. */
+/** The OpenAPI 3.1 document of all REST methods and of the webhooks. */
 export function createOpenApi(
   methods: readonly ApiMethod[],
   validation: Validation,
@@ -29,7 +29,9 @@ export function createOpenApi(
     const answer =
       output.typeName === "google.protobuf.Empty"
         ? undefined
-        : { schema: outputs(output), example: answerExample(output) };
+        : rest.text !== undefined
+          ? { schema: { type: "string" }, example: textExample }
+          : { schema: outputs(output), example: answerExample(output) };
     item[rest.verb.toLowerCase()] = operation(method, rest, inputs, answer, linksOf(rest, methods));
   }
   return {
@@ -60,6 +62,9 @@ export function createOpenApi(
     },
   };
 }
+
+const textExample =
+  '# HELP holdfast_cpu CPU time\n# TYPE holdfast_cpu gauge\nholdfast_cpu{db_type="postgresql"} 12.5\n';
 
 function operation(
   method: ApiMethod,
@@ -129,7 +134,7 @@ function successes(method: ApiMethod, rest: RestRule, answer: JsonSchema | undef
           ...(isLocated(rest, status) ? reference("Location") : {}),
           ...(rest.verb === "POST" ? reference("Idempotency-Replayed") : {}),
         },
-        ...(answer === undefined || status === 204 ? {} : { content: { "application/json": answer } }),
+        ...(answer === undefined || status === 204 ? {} : { content: { [rest.text ?? "application/json"]: answer } }),
         ...(status === 200 || Object.keys(links).length === 0 ? {} : { links }),
       },
     ]),

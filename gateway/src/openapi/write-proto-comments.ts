@@ -1,6 +1,6 @@
 /**
- * Writes proto-comments.ts, the comments of our protos by full name: generated code has them as TypeScript comments only.
- * Run by `npm run generate`; a test fails when it was not.
+ * Writes proto-comments.ts, the comments of our protos by full name: generated code has them as TypeScript comments
+ * only. Run by `npm run generate`; a test fails when the file is out of date.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -20,6 +20,8 @@ export const file_holdfast_v1_api_key: GenFile = /*@__PURE__*/
   fileDesc("Chlob2xkZmFzdC92MS9hcGlfa2V5LnByb3RvEgtob2xkZmFzdC52MSKqAwoGQXBpS2V5EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGc2NvcGVzGAMgAygJEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgGIAEoCUgBiAEBEjUKDGxhc3RfdXNlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIbCg5sYXN0X3VzZWRfZnJvbRgIIAEoCUgDiAEBEkMKGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBQg0KC19leHBpcmVzX2F0Qg0KC19jcmVhdGVkX2J5Qg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tQh0KG19wcmV2aW91c19zZWNyZXRfZXhwaXJlc19hdCKpAgoNQ3JlYXRlZEFwaUtleRIKCgJpZBgBIAEoCRIWCgZzZWNyZXQYAiABKAlCBrK7GAIIARIMCgRuYW1lGAMgASgJEg4KBnNjb3BlcxgEIAMoCRIzCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkMKGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBQg0KC19leHBpcmVzX2F0Qh0KG19wcmV2aW91c19zZWNyZXRfZXhwaXJlc19hdCLpAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBJFCgRuYW1lGAEgASgJQje6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8kEkcKBnNjb3BlcxgCIAMoCUI3ukg0kgExCAEQIBgBIilyJzIlXlthLXpdW2Etei1dezAsMzF9OihbYS16XXsxLDE2fXxbKl0pJBIzCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQg0KC19leHBpcmVzX2F0ImoKEkxpc3RBcGlLZXlzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImYKE0xpc3RBcGlLZXlzUmVzcG9uc2USJQoIYXBpX2tleXMYASADKAsyEy5ob2xkZmFzdC52MS5BcGlLZXkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKgoTRGVsZXRlQXBpS2V5UmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCJkChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEiYKDW92ZXJsYXBfaG91cnMYAiABKAVCCrpIBxoFGKgBKABIAIgBAUIQCg5fb3ZlcmxhcF9ob3VyczLxAwoNQXBpS2V5U2VydmljZRJ1CgxDcmVhdGVBcGlLZXkSIC5ob2xkZmFzdC52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0GhouaG9sZGZhc3QudjEuQ3JlYXRlZEFwaUtleSInqrsYDwjJARIKa2V5czp3cml0ZYLT5JMCDjoBKiIJL2FwaS1rZXlzEnQKC0xpc3RBcGlLZXlzEh8uaG9sZGZhc3QudjEuTGlzdEFwaUtleXNSZXF1ZXN0GiAuaG9sZGZhc3QudjEuTGlzdEFwaUtleXNSZXNwb25zZSIiqrsYDRIJa2V5czpyZWFkOAGC0+STAgsSCS9hcGkta2V5cxJzCgxEZWxldGVBcGlLZXkSIC5ob2xkZmFzdC52MS5EZWxldGVBcGlLZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IimquxgPCMwBEgprZXlzOndyaXRlgtPkkwIQKg4vYXBpLWtleXMve2lkfRJ+CgxSb3RhdGVBcGlLZXkSIC5ob2xkZmFzdC52MS5Sb3RhdGVBcGlLZXlSZXF1ZXN0GhouaG9sZGZhc3QudjEuQ3JlYXRlZEFwaUtleSIwqrsYDBIKa2V5czp3cml0ZYLT5JMCGjoBKiIVL2FwaS1rZXlzL3tpZH0vcm90YXRlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
+ * An id and a secret that programs sign in with; the secret is not shown.
+ *
  * @generated from message holdfast.v1.ApiKey
  */
 export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
@@ -49,7 +51,7 @@ export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Who made it, as the audit log names them.
+   * The maker, as the audit log names it.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -78,6 +80,8 @@ export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
 };
 
 /**
+ * An id and a secret that programs sign in with; the secret is not shown.
+ *
  * @generated from message holdfast.v1.ApiKey
  */
 export type ApiKeyJson = {
@@ -107,7 +111,7 @@ export type ApiKeyJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Who made it, as the audit log names them.
+   * The maker, as the audit log names it.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -143,6 +147,8 @@ export const ApiKeySchema: GenMessage<ApiKey, {jsonType: ApiKeyJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_api_key, 0);
 
 /**
+ * A key with its secret.
+ *
  * @generated from message holdfast.v1.CreatedApiKey
  */
 export type CreatedApiKey = Message<"holdfast.v1.CreatedApiKey"> & {
@@ -152,6 +158,8 @@ export type CreatedApiKey = Message<"holdfast.v1.CreatedApiKey"> & {
   id: string;
 
   /**
+   * Shown this once.
+   *
    * @generated from field: string secret = 2;
    */
   secret: string;
@@ -183,6 +191,8 @@ export type CreatedApiKey = Message<"holdfast.v1.CreatedApiKey"> & {
 };
 
 /**
+ * A key with its secret.
+ *
  * @generated from message holdfast.v1.CreatedApiKey
  */
 export type CreatedApiKeyJson = {
@@ -192,6 +202,8 @@ export type CreatedApiKeyJson = {
   id?: string;
 
   /**
+   * Shown this once.
+   *
    * @generated from field: string secret = 2;
    */
   secret?: string;
@@ -230,6 +242,8 @@ export const CreatedApiKeySchema: GenMessage<CreatedApiKey, {jsonType: CreatedAp
   messageDesc(file_holdfast_v1_api_key, 1);
 
 /**
+ * A key to be made. Scopes that the caller lacks are refused.
+ *
  * @generated from message holdfast.v1.CreateApiKeyRequest
  */
 export type CreateApiKeyRequest = Message<"holdfast.v1.CreateApiKeyRequest"> & {
@@ -250,6 +264,8 @@ export type CreateApiKeyRequest = Message<"holdfast.v1.CreateApiKeyRequest"> & {
 };
 
 /**
+ * A key to be made. Scopes that the caller lacks are refused.
+ *
  * @generated from message holdfast.v1.CreateApiKeyRequest
  */
 export type CreateApiKeyRequestJson = {

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/audit.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Who did what in the organization, newest first. Entries are only ever added.
+// The audit log of the organization, newest first. Entries are only ever added.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,9 +17,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/audit.proto.
  */
 export const file_holdfast_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("Chdob2xkZmFzdC92MS9hdWRpdC5wcm90bxILaG9sZGZhc3QudjEiwAEKDUF1ZGl0TG9nRW50cnkSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSDgoGc291cmNlGAQgASgJEg4KBmFjdGlvbhgFIAEoCRITCgtvYmplY3Rfa2luZBgGIAEoCRIRCglvYmplY3RfaWQYByABKAkSDgoGcmVzdWx0GAggASgJEhIKCnJlcXVlc3RfaWQYCSABKAki4QIKE0xpc3RBdWRpdExvZ1JlcXVlc3QSHgoFYWN0b3IYASABKAlCCrpIB3IFEAEYgAFIAIgBARIfCgZvYmplY3QYAiABKAlCCrpIB3IFEAEYgAFIAYgBARIfCgZhY3Rpb24YAyABKAlCCrpIB3IFEAEYgAFIAogBARIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIuCgV1bnRpbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIeCgVsaW1pdBgGIAEoBUIKukgHGgUYyAEoAUgFiAEBEh8KBmN1cnNvchgHIAEoCUIKukgHcgUQARiACEgGiAEBQggKBl9hY3RvckIJCgdfb2JqZWN0QgkKB19hY3Rpb25CCAoGX3NpbmNlQggKBl91bnRpbEIICgZfbGltaXRCCQoHX2N1cnNvciJtChRMaXN0QXVkaXRMb2dSZXNwb25zZRIrCgdlbnRyaWVzGAEgAygLMhouaG9sZGZhc3QudjEuQXVkaXRMb2dFbnRyeRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvcjKJAQoMQXVkaXRTZXJ2aWNlEnkKDExpc3RBdWRpdExvZxIgLmhvbGRmYXN0LnYxLkxpc3RBdWRpdExvZ1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0QXVkaXRMb2dSZXNwb25zZSIkqrsYDhIKYXVkaXQ6cmVhZDgBgtPkkwIMEgovYXVkaXQtbG9nYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chdob2xkZmFzdC92MS9hdWRpdC5wcm90bxILaG9sZGZhc3QudjEi4AEKDUF1ZGl0TG9nRW50cnkSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSDgoGc291cmNlGAQgASgJEg4KBmFjdGlvbhgFIAEoCRITCgtvYmplY3Rfa2luZBgGIAEoCRIRCglvYmplY3RfaWQYByABKAkSDgoGcmVzdWx0GAggASgJEhIKCnJlcXVlc3RfaWQYCSABKAkSEwoGZGV0YWlsGAogASgJSACIAQFCCQoHX2RldGFpbCLhAgoTTGlzdEF1ZGl0TG9nUmVxdWVzdBIeCgVhY3RvchgBIAEoCUIKukgHcgUQARiAAUgAiAEBEh8KBm9iamVjdBgCIAEoCUIKukgHcgUQARiAAUgBiAEBEh8KBmFjdGlvbhgDIAEoCUIKukgHcgUQARiAAUgCiAEBEi4KBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBEh4KBWxpbWl0GAYgASgFQgq6SAcaBRjIASgBSAWIAQESHwoGY3Vyc29yGAcgASgJQgq6SAdyBRABGIAISAaIAQFCCAoGX2FjdG9yQgkKB19vYmplY3RCCQoHX2FjdGlvbkIICgZfc2luY2VCCAoGX3VudGlsQggKBl9saW1pdEIJCgdfY3Vyc29yIm0KFExpc3RBdWRpdExvZ1Jlc3BvbnNlEisKB2VudHJpZXMYASADKAsyGi5ob2xkZmFzdC52MS5BdWRpdExvZ0VudHJ5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yMosBCgxBdWRpdFNlcnZpY2USewoMTGlzdEF1ZGl0TG9nEiAuaG9sZGZhc3QudjEuTGlzdEF1ZGl0TG9nUmVxdWVzdBohLmhvbGRmYXN0LnYxLkxpc3RBdWRpdExvZ1Jlc3BvbnNlIiaquxgQEgphdWRpdDpyZWFkOAFIBYLT5JMCDBIKL2F1ZGl0LWxvZ2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
+ * A call that changed something or revealed a secret, or was refused, and its caller.
+ *
  * @generated from message holdfast.v1.AuditLogEntry
  */
 export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
@@ -77,9 +79,19 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
    * @generated from field: string request_id = 9;
    */
   requestId: string;
+
+  /**
+   * Further detail beside the object: of a statement of the console its text, constants left out and cut; null for
+   * none.
+   *
+   * @generated from field: optional string detail = 10;
+   */
+  detail?: string | undefined;
 };
 
 /**
+ * A call that changed something or revealed a secret, or was refused, and its caller.
+ *
  * @generated from message holdfast.v1.AuditLogEntry
  */
 export type AuditLogEntryJson = {
@@ -137,6 +149,14 @@ export type AuditLogEntryJson = {
    * @generated from field: string request_id = 9;
    */
   requestId?: string;
+
+  /**
+   * Further detail beside the object: of a statement of the console its text, constants left out and cut; null for
+   * none.
+   *
+   * @generated from field: optional string detail = 10;
+   */
+  detail?: string;
 };
 
 /**
@@ -147,6 +167,8 @@ export const AuditLogEntrySchema: GenMessage<AuditLogEntry, {jsonType: AuditLogE
   messageDesc(file_holdfast_v1_audit, 0);
 
 /**
+ * An entry must have all that is given.
+ *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */
 export type ListAuditLogRequest = Message<"holdfast.v1.ListAuditLogRequest"> & {
@@ -193,6 +215,8 @@ export type ListAuditLogRequest = Message<"holdfast.v1.ListAuditLogRequest"> & {
 };
 
 /**
+ * An entry must have all that is given.
+ *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */
 export type ListAuditLogRequestJson = {
@@ -287,7 +311,7 @@ export const ListAuditLogResponseSchema: GenMessage<ListAuditLogResponse, {jsonT
  */
 export const AuditService: GenService<{
   /**
-   * Changes, reveals of secrets, and what was refused of both; each filter narrows the list further.
+   * Changes and reveals of secrets, carried out or refused; each filter narrows the list further.
    *
    * @generated from rpc holdfast.v1.AuditService.ListAuditLog
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/catalog.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// What can be created here: engines, plans, storage, zones, prices and limits.
+// The catalog: engines, plans, storage, zones, prices and limits.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/catalog.proto.
  */
 export const file_holdfast_v1_catalog: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCK1AgoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEh0KFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCRIQCghjdXJyZW5jeRgHIAEoCRIrCgdtZXRyaWNzGAggAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ01ldHJpYyLQAQoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHBvcnQYAyABKAUSLAoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uEhcKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCRIwCgpwYXJhbWV0ZXJzGAYgAygLMhwuaG9sZGZhc3QudjEuRW5naW5lUGFyYW1ldGVyEhIKCmV4dGVuc2lvbnMYByADKAkiUwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBAUIJCgdfcmVhc29uIv0BCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIRCgR1bml0GAggASgJSAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIQCgh2ZXJzaW9ucxgKIAMoCUIKCghfZGVmYXVsdEIKCghfbWluaW11bUIKCghfbWF4aW11bUIHCgVfdW5pdCJeCgRQbGFuEhEKCXBsYW5fbmFtZRgBIAEoCRIMCgR2Y3B1GAIgASgFEhEKCW1lbW9yeV9nYhgDIAEoBRIUCgxtb250aGx5X2Nvc3QYBCABKAESDAoEa2luZBgFIAEoCSJdCgtTdG9yYWdlVGllchIUCgxzdG9yYWdlX3RpZXIYASABKAkSDgoGbWVkaXVtGAIgASgJEgsKA3VzZRgDIAEoCRIbChNtb250aGx5X2Nvc3RfcGVyX2diGAQgASgBIiMKBFpvbmUSDAoEem9uZRgBIAEoCRINCgV0aXRsZRgCIAEoCSKkAQoNQ2F0YWxvZ0xpbWl0cxIbChNzdG9yYWdlX3NpemVfZ2JfbWluGAEgASgFEhsKE3N0b3JhZ2Vfc2l6ZV9nYl9tYXgYAiABKAUSFQoNdHRsX2hvdXJzX21pbhgDIAEoBRIVCg10dGxfaG91cnNfbWF4GAQgASgFEhkKEWFsbG93ZWRfY2lkcnNfbWF4GAUgASgFEhAKCHRhZ3NfbWF4GAYgASgFInsKDUNhdGFsb2dNZXRyaWMSDAoEbmFtZRgBIAEoCRIMCgR1bml0GAIgASgJEg8KB2VuZ2luZXMYAyADKAkSDAoEa2luZBgEIAEoCRIPCgdtZWFuaW5nGAUgASgJEhMKBnNvdXJjZRgGIAEoCUgAiAEBQgkKB19zb3VyY2UyewoOQ2F0YWxvZ1NlcnZpY2USaQoKR2V0Q2F0YWxvZxIeLmhvbGRmYXN0LnYxLkdldENhdGFsb2dSZXF1ZXN0GhQuaG9sZGZhc3QudjEuQ2F0YWxvZyIlqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIKEggvY2F0YWxvZ2IGcHJvdG8z", [file_google_api_annotations, file_holdfast_v1_options]);
+  fileDesc("Chlob2xkZmFzdC92MS9jYXRhbG9nLnByb3RvEgtob2xkZmFzdC52MSITChFHZXRDYXRhbG9nUmVxdWVzdCK1AgoHQ2F0YWxvZxIrCgdlbmdpbmVzGAEgAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ0VuZ2luZRIgCgVwbGFucxgCIAMoCzIRLmhvbGRmYXN0LnYxLlBsYW4SLwoNc3RvcmFnZV90aWVycxgDIAMoCzIYLmhvbGRmYXN0LnYxLlN0b3JhZ2VUaWVyEiAKBXpvbmVzGAQgAygLMhEuaG9sZGZhc3QudjEuWm9uZRIqCgZsaW1pdHMYBSABKAsyGi5ob2xkZmFzdC52MS5DYXRhbG9nTGltaXRzEh0KFWRlZmF1bHRfYWxsb3dlZF9jaWRycxgGIAMoCRIQCghjdXJyZW5jeRgHIAEoCRIrCgdtZXRyaWNzGAggAygLMhouaG9sZGZhc3QudjEuQ2F0YWxvZ01ldHJpYyLJAgoNQ2F0YWxvZ0VuZ2luZRIVCg1kYXRhYmFzZV90eXBlGAEgASgJEg0KBXRpdGxlGAIgASgJEgwKBHBvcnQYAyABKAUSLAoIdmVyc2lvbnMYBCADKAsyGi5ob2xkZmFzdC52MS5FbmdpbmVWZXJzaW9uEhcKD2RlZmF1bHRfdmVyc2lvbhgFIAEoCRIwCgpwYXJhbWV0ZXJzGAYgAygLMhwuaG9sZGZhc3QudjEuRW5naW5lUGFyYW1ldGVyEhIKCmV4dGVuc2lvbnMYByADKAkSMAoHYmFja3VwcxgUIAEoCzIaLmhvbGRmYXN0LnYxLkVuZ2luZUJhY2t1cHNIAIgBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5FbmdpbmVQb29sZXJIAYgBAUIKCghfYmFja3Vwc0IJCgdfcG9vbGVyIisKDEVuZ2luZVBvb2xlchIMCgRwb3J0GAEgASgFEg0KBW1vZGVzGAIgAygJIlcKDUVuZ2luZUJhY2t1cHMSDAoEa2luZBgBIAEoCRIWCg5yZXN0b3JlX3BvaW50cxgCIAEoCRIMCgRmb3JrGAMgASgIEhIKCmluY3JlbWVudHMYBCABKAgiUwoNRW5naW5lVmVyc2lvbhIPCgd2ZXJzaW9uGAEgASgJEhEKCWF2YWlsYWJsZRgCIAEoCBITCgZyZWFzb24YAyABKAlIAIgBAUIJCgdfcmVhc29uIv0BCg9FbmdpbmVQYXJhbWV0ZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhQKB2RlZmF1bHQYBCABKAlIAIgBARIUCgdtaW5pbXVtGAUgASgJSAGIAQESFAoHbWF4aW11bRgGIAEoCUgCiAEBEg4KBnZhbHVlcxgHIAMoCRIRCgR1bml0GAggASgJSAOIAQESFQoNbmVlZHNfcmVzdGFydBgJIAEoCBIQCgh2ZXJzaW9ucxgKIAMoCUIKCghfZGVmYXVsdEIKCghfbWluaW11bUIKCghfbWF4aW11bUIHCgVfdW5pdCJeCgRQbGFuEhEKCXBsYW5fbmFtZRgBIAEoCRIMCgR2Y3B1GAIgASgFEhEKCW1lbW9yeV9nYhgDIAEoBRIUCgxtb250aGx5X2Nvc3QYBCABKAESDAoEa2luZBgFIAEoCSJdCgtTdG9yYWdlVGllchIUCgxzdG9yYWdlX3RpZXIYASABKAkSDgoGbWVkaXVtGAIgASgJEgsKA3VzZRgDIAEoCRIbChNtb250aGx5X2Nvc3RfcGVyX2diGAQgASgBIiMKBFpvbmUSDAoEem9uZRgBIAEoCRINCgV0aXRsZRgCIAEoCSKkAQoNQ2F0YWxvZ0xpbWl0cxIbChNzdG9yYWdlX3NpemVfZ2JfbWluGAEgASgFEhsKE3N0b3JhZ2Vfc2l6ZV9nYl9tYXgYAiABKAUSFQoNdHRsX2hvdXJzX21pbhgDIAEoBRIVCg10dGxfaG91cnNfbWF4GAQgASgFEhkKEWFsbG93ZWRfY2lkcnNfbWF4GAUgASgFEhAKCHRhZ3NfbWF4GAYgASgFInsKDUNhdGFsb2dNZXRyaWMSDAoEbmFtZRgBIAEoCRIMCgR1bml0GAIgASgJEg8KB2VuZ2luZXMYAyADKAkSDAoEa2luZBgEIAEoCRIPCgdtZWFuaW5nGAUgASgJEhMKBnNvdXJjZRgGIAEoCUgAiAEBQgkKB19zb3VyY2UyewoOQ2F0YWxvZ1NlcnZpY2USaQoKR2V0Q2F0YWxvZxIeLmhvbGRmYXN0LnYxLkdldENhdGFsb2dSZXF1ZXN0GhQuaG9sZGZhc3QudjEuQ2F0YWxvZyIlqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIKEggvY2F0YWxvZ2IGcHJvdG8z", [file_google_api_annotations, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.GetCatalogRequest
@@ -36,6 +36,8 @@ export const GetCatalogRequestSchema: GenMessage<GetCatalogRequest, {jsonType: G
   messageDesc(file_holdfast_v1_catalog, 0);
 
 /**
+ * The offer of this installation: engines, plans, storage, zones, prices and limits.
+ *
  * @generated from message holdfast.v1.Catalog
  */
 export type Catalog = Message<"holdfast.v1.Catalog"> & {
@@ -87,6 +89,8 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
 };
 
 /**
+ * The offer of this installation: engines, plans, storage, zones, prices and limits.
+ *
  * @generated from message holdfast.v1.Catalog
  */
 export type CatalogJson = {
@@ -184,6 +188,20 @@ export type CatalogEngine = Message<"holdfast.v1.CatalogEngine"> & {
    * @generated from field: repeated string extensions = 7;
    */
   extensions: string[];
+
+  /**
+   * Null where the engine has no backups.
+   *
+   * @generated from field: optional holdfast.v1.EngineBackups backups = 20;
+   */
+  backups?: EngineBackups | undefined;
+
+  /**
+   * Null where the engine has no pooler.
+   *
+   * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
+   */
+  pooler?: EnginePooler | undefined;
 };
 
 /**
@@ -226,6 +244,20 @@ export type CatalogEngineJson = {
    * @generated from field: repeated string extensions = 7;
    */
   extensions?: string[];
+
+  /**
+   * Null where the engine has no backups.
+   *
+   * @generated from field: optional holdfast.v1.EngineBackups backups = 20;
+   */
+  backups?: EngineBackupsJson;
+
+  /**
+   * Null where the engine has no pooler.
+   *
+   * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
+   */
+  pooler?: EnginePoolerJson;
 };
 
 /**
@@ -234,6 +266,128 @@ export type CatalogEngineJson = {
  */
 export const CatalogEngineSchema: GenMessage<CatalogEngine, {jsonType: CatalogEngineJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_catalog, 2);
+
+/**
+ * What lets many clients share few sessions of an engine.
+ *
+ * @generated from message holdfast.v1.EnginePooler
+ */
+export type EnginePooler = Message<"holdfast.v1.EnginePooler"> & {
+  /**
+   * @generated from field: int32 port = 1;
+   */
+  port: number;
+
+  /**
+   * "transaction" and "session"; the first is the default.
+   *
+   * @generated from field: repeated string modes = 2;
+   */
+  modes: string[];
+};
+
+/**
+ * What lets many clients share few sessions of an engine.
+ *
+ * @generated from message holdfast.v1.EnginePooler
+ */
+export type EnginePoolerJson = {
+  /**
+   * @generated from field: int32 port = 1;
+   */
+  port?: number;
+
+  /**
+   * "transaction" and "session"; the first is the default.
+   *
+   * @generated from field: repeated string modes = 2;
+   */
+  modes?: string[];
+};
+
+/**
+ * Describes the message holdfast.v1.EnginePooler.
+ * Use `create(EnginePoolerSchema)` to create a new message.
+ */
+export const EnginePoolerSchema: GenMessage<EnginePooler, {jsonType: EnginePoolerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_catalog, 3);
+
+/**
+ * What backups of an engine can do.
+ *
+ * @generated from message holdfast.v1.EngineBackups
+ */
+export type EngineBackups = Message<"holdfast.v1.EngineBackups"> & {
+  /**
+   * Kind of a base backup: "full" or "snapshot".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * Possible moments of a restore: "any_second" of the window, or "snapshots", the moments of its backups.
+   *
+   * @generated from field: string restore_points = 2;
+   */
+  restorePoints: string;
+
+  /**
+   * A service can be forked.
+   *
+   * @generated from field: bool fork = 3;
+   */
+  fork: boolean;
+
+  /**
+   * A daily backup can hold only the changes since the one before.
+   *
+   * @generated from field: bool increments = 4;
+   */
+  increments: boolean;
+};
+
+/**
+ * What backups of an engine can do.
+ *
+ * @generated from message holdfast.v1.EngineBackups
+ */
+export type EngineBackupsJson = {
+  /**
+   * Kind of a base backup: "full" or "snapshot".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind?: string;
+
+  /**
+   * Possible moments of a restore: "any_second" of the window, or "snapshots", the moments of its backups.
+   *
+   * @generated from field: string restore_points = 2;
+   */
+  restorePoints?: string;
+
+  /**
+   * A service can be forked.
+   *
+   * @generated from field: bool fork = 3;
+   */
+  fork?: boolean;
+
+  /**
+   * A daily backup can hold only the changes since the one before.
+   *
+   * @generated from field: bool increments = 4;
+   */
+  increments?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.EngineBackups.
+ * Use `create(EngineBackupsSchema)` to create a new message.
+ */
+export const EngineBackupsSchema: GenMessage<EngineBackups, {jsonType: EngineBackupsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_catalog, 4);
 
 /**
  * @generated from message holdfast.v1.EngineVersion
@@ -245,7 +399,7 @@ export type EngineVersion = Message<"holdfast.v1.EngineVersion"> & {
   version: string;
 
   /**
-   * False when this installation cannot run it; reason says what is missing.
+   * False when this installation cannot run it; the reason is in `reason`.
    *
    * @generated from field: bool available = 2;
    */
@@ -267,7 +421,7 @@ export type EngineVersionJson = {
   version?: string;
 
   /**
-   * False when this installation cannot run it; reason says what is missing.
+   * False when this installation cannot run it; the reason is in `reason`.
    *
    * @generated from field: bool available = 2;
    */
@@ -284,7 +438,7 @@ export type EngineVersionJson = {
  * Use `create(EngineVersionSchema)` to create a new message.
  */
 export const EngineVersionSchema: GenMessage<EngineVersion, {jsonType: EngineVersionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 3);
+  messageDesc(file_holdfast_v1_catalog, 5);
 
 /**
  * @generated from message holdfast.v1.EngineParameter
@@ -413,7 +567,7 @@ export type EngineParameterJson = {
  * Use `create(EngineParameterSchema)` to create a new message.
  */
 export const EngineParameterSchema: GenMessage<EngineParameter, {jsonType: EngineParameterJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 4);
+  messageDesc(file_holdfast_v1_catalog, 6);
 
 /**
  * @generated from message holdfast.v1.Plan
@@ -435,14 +589,14 @@ export type Plan = Message<"holdfast.v1.Plan"> & {
   memoryGb: number;
 
   /**
-   * For a month, in the currency of the catalogue.
+   * For a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 4;
    */
   monthlyCost: number;
 
   /**
-   * What its machines are: "container" or "virtual_machine".
+   * Kind of its machines: "container" or "virtual_machine".
    *
    * @generated from field: string kind = 5;
    */
@@ -469,14 +623,14 @@ export type PlanJson = {
   memoryGb?: number;
 
   /**
-   * For a month, in the currency of the catalogue.
+   * For a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 4;
    */
   monthlyCost?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * What its machines are: "container" or "virtual_machine".
+   * Kind of its machines: "container" or "virtual_machine".
    *
    * @generated from field: string kind = 5;
    */
@@ -488,7 +642,7 @@ export type PlanJson = {
  * Use `create(PlanSchema)` to create a new message.
  */
 export const PlanSchema: GenMessage<Plan, {jsonType: PlanJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 5);
+  messageDesc(file_holdfast_v1_catalog, 7);
 
 /**
  * @generated from message holdfast.v1.StorageTier
@@ -510,7 +664,7 @@ export type StorageTier = Message<"holdfast.v1.StorageTier"> & {
   use: string;
 
   /**
-   * For one GB and a month, in the currency of the catalogue.
+   * For one GB and a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */
@@ -537,7 +691,7 @@ export type StorageTierJson = {
   use?: string;
 
   /**
-   * For one GB and a month, in the currency of the catalogue.
+   * For one GB and a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */
@@ -549,7 +703,7 @@ export type StorageTierJson = {
  * Use `create(StorageTierSchema)` to create a new message.
  */
 export const StorageTierSchema: GenMessage<StorageTier, {jsonType: StorageTierJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 6);
+  messageDesc(file_holdfast_v1_catalog, 8);
 
 /**
  * @generated from message holdfast.v1.Zone
@@ -586,7 +740,7 @@ export type ZoneJson = {
  * Use `create(ZoneSchema)` to create a new message.
  */
 export const ZoneSchema: GenMessage<Zone, {jsonType: ZoneJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 7);
+  messageDesc(file_holdfast_v1_catalog, 9);
 
 /**
  * @generated from message holdfast.v1.CatalogLimits
@@ -663,7 +817,7 @@ export type CatalogLimitsJson = {
  * Use `create(CatalogLimitsSchema)` to create a new message.
  */
 export const CatalogLimitsSchema: GenMessage<CatalogLimits, {jsonType: CatalogLimitsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 8);
+  messageDesc(file_holdfast_v1_catalog, 10);
 
 /**
  * @generated from message holdfast.v1.CatalogMetric
@@ -689,7 +843,8 @@ export type CatalogMetric = Message<"holdfast.v1.CatalogMetric"> & {
   engines: string[];
 
   /**
-   * "gauge" is what is at the time of a sample, "rate" what came since the sample before, by its time.
+   * "gauge" is the value at the time of a sample, "rate" the increase since the sample before, divided by the time
+   * between.
    *
    * @generated from field: string kind = 4;
    */
@@ -701,7 +856,7 @@ export type CatalogMetric = Message<"holdfast.v1.CatalogMetric"> & {
   meaning: string;
 
   /**
-   * "machine" or "engine": who tells it. Null for a metric that this version does not collect.
+   * Source of the samples: "machine" or "engine". Null for a metric that this version does not collect.
    *
    * @generated from field: optional string source = 6;
    */
@@ -732,7 +887,8 @@ export type CatalogMetricJson = {
   engines?: string[];
 
   /**
-   * "gauge" is what is at the time of a sample, "rate" what came since the sample before, by its time.
+   * "gauge" is the value at the time of a sample, "rate" the increase since the sample before, divided by the time
+   * between.
    *
    * @generated from field: string kind = 4;
    */
@@ -744,7 +900,7 @@ export type CatalogMetricJson = {
   meaning?: string;
 
   /**
-   * "machine" or "engine": who tells it. Null for a metric that this version does not collect.
+   * Source of the samples: "machine" or "engine". Null for a metric that this version does not collect.
    *
    * @generated from field: optional string source = 6;
    */
@@ -756,7 +912,7 @@ export type CatalogMetricJson = {
  * Use `create(CatalogMetricSchema)` to create a new message.
  */
 export const CatalogMetricSchema: GenMessage<CatalogMetric, {jsonType: CatalogMetricJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_catalog, 9);
+  messageDesc(file_holdfast_v1_catalog, 11);
 
 /**
  * @generated from service holdfast.v1.CatalogService

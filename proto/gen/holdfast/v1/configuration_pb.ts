@@ -20,9 +20,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/configuration.proto.
  */
 export const file_holdfast_v1_configuration: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSLdAQoNQ29uZmlndXJhdGlvbhI+CgpwYXJhbWV0ZXJzGAEgAygLMiouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbi5QYXJhbWV0ZXJzRW50cnkSLgoJb3BlcmF0aW9uGAIgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQEaTgoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLmhvbGRmYXN0LnYxLlBhcmFtZXRlclN0YXRlOgI4AUIMCgpfb3BlcmF0aW9uIn4KDlBhcmFtZXRlclN0YXRlEg0KBXZhbHVlGAEgASgJEg8KB2RlZmF1bHQYAiABKAkSLAoGc3RhdHVzGAMgASgOMhwuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdHVzEhMKBnJlYXNvbhgEIAEoCUgAiAEBQgkKB19yZWFzb24iNgoXR2V0Q29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQCLmAQoaVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBJgCgpwYXJhbWV0ZXJzGAIgAygLMjcuaG9sZGZhc3QudjEuVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5QhO6SBCaAQ0IARDIASIGcgQQARg/GkkKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSJQoFdmFsdWUYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWU6AjgBKskBCg9QYXJhbWV0ZXJTdGF0dXMSIAocUEFSQU1FVEVSX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGFBBUkFNRVRFUl9TVEFUVVNfQVBQTElFRBABGgyyPgkKB2FwcGxpZWQSOgogUEFSQU1FVEVSX1NUQVRVU19QRU5ESU5HX1JFU1RBUlQQAhoUsj4RCg9wZW5kaW5nX3Jlc3RhcnQSLAoZUEFSQU1FVEVSX1NUQVRVU19SRUpFQ1RFRBADGg2yPgoKCHJlamVjdGVkMqgDChRDb25maWd1cmF0aW9uU2VydmljZRKfAQoQR2V0Q29uZmlndXJhdGlvbhIkLmhvbGRmYXN0LnYxLkdldENvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiJJqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIuEiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbhLtAQoTVXBkYXRlQ29uZmlndXJhdGlvbhInLmhvbGRmYXN0LnYxLlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiKQAaq7GFUSDnNlcnZpY2VzOndyaXRlKicKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEyGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9jb25maWd1cmF0aW9uLnByb3RvEgtob2xkZmFzdC52MSLdAQoNQ29uZmlndXJhdGlvbhI+CgpwYXJhbWV0ZXJzGAEgAygLMiouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbi5QYXJhbWV0ZXJzRW50cnkSLgoJb3BlcmF0aW9uGAIgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQEaTgoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLmhvbGRmYXN0LnYxLlBhcmFtZXRlclN0YXRlOgI4AUIMCgpfb3BlcmF0aW9uIn4KDlBhcmFtZXRlclN0YXRlEg0KBXZhbHVlGAEgASgJEg8KB2RlZmF1bHQYAiABKAkSLAoGc3RhdHVzGAMgASgOMhwuaG9sZGZhc3QudjEuUGFyYW1ldGVyU3RhdHVzEhMKBnJlYXNvbhgEIAEoCUgAiAEBQgkKB19yZWFzb24iNgoXR2V0Q29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQCLmAQoaVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBJgCgpwYXJhbWV0ZXJzGAIgAygLMjcuaG9sZGZhc3QudjEuVXBkYXRlQ29uZmlndXJhdGlvblJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5QhO6SBCaAQ0IARDIASIGcgQQARg/GkkKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSJQoFdmFsdWUYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWU6AjgBKskBCg9QYXJhbWV0ZXJTdGF0dXMSIAocUEFSQU1FVEVSX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGFBBUkFNRVRFUl9TVEFUVVNfQVBQTElFRBABGgyyPgkKB2FwcGxpZWQSOgogUEFSQU1FVEVSX1NUQVRVU19QRU5ESU5HX1JFU1RBUlQQAhoUsj4RCg9wZW5kaW5nX3Jlc3RhcnQSLAoZUEFSQU1FVEVSX1NUQVRVU19SRUpFQ1RFRBADGg2yPgoKCHJlamVjdGVkMqwDChRDb25maWd1cmF0aW9uU2VydmljZRKfAQoQR2V0Q29uZmlndXJhdGlvbhIkLmhvbGRmYXN0LnYxLkdldENvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiJJqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIuEiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vY29uZmlndXJhdGlvbhLxAQoTVXBkYXRlQ29uZmlndXJhdGlvbhInLmhvbGRmYXN0LnYxLlVwZGF0ZUNvbmZpZ3VyYXRpb25SZXF1ZXN0GhouaG9sZGZhc3QudjEuQ29uZmlndXJhdGlvbiKUAaq7GFkSDnNlcnZpY2VzOndyaXRlGICACConChBvcGVyYXRpb24uc3RhdHVzEgdwZW5kaW5nEgdydW5uaW5nGMoBMhovb3BlcmF0aW9ucy97b3BlcmF0aW9uLmlkfYLT5JMCMToBKjIsL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2NvbmZpZ3VyYXRpb25iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_struct, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
+ * All parameters of a service, by name.
+ *
  * @generated from message holdfast.v1.Configuration
  */
 export type Configuration = Message<"holdfast.v1.Configuration"> & {
@@ -32,7 +34,7 @@ export type Configuration = Message<"holdfast.v1.Configuration"> & {
   parameters: { [key: string]: ParameterState };
 
   /**
-   * What brings a change to the engine, until it is over.
+   * The operation that applies the change, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 2;
    */
@@ -40,6 +42,8 @@ export type Configuration = Message<"holdfast.v1.Configuration"> & {
 };
 
 /**
+ * All parameters of a service, by name.
+ *
  * @generated from message holdfast.v1.Configuration
  */
 export type ConfigurationJson = {
@@ -49,7 +53,7 @@ export type ConfigurationJson = {
   parameters?: { [key: string]: ParameterStateJson };
 
   /**
-   * What brings a change to the engine, until it is over.
+   * The operation that applies the change, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 2;
    */
@@ -64,6 +68,8 @@ export const ConfigurationSchema: GenMessage<Configuration, {jsonType: Configura
   messageDesc(file_holdfast_v1_configuration, 0);
 
 /**
+ * A parameter of an engine. Values are texts, as the engine writes them.
+ *
  * @generated from message holdfast.v1.ParameterState
  */
 export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
@@ -89,6 +95,8 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
 };
 
 /**
+ * A parameter of an engine. Values are texts, as the engine writes them.
+ *
  * @generated from message holdfast.v1.ParameterState
  */
 export type ParameterStateJson = {
@@ -189,6 +197,8 @@ export const UpdateConfigurationRequestSchema: GenMessage<UpdateConfigurationReq
   messageDesc(file_holdfast_v1_configuration, 3);
 
 /**
+ * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ *
  * @generated from enum holdfast.v1.ParameterStatus
  */
 export const ParameterStatus = {
@@ -208,7 +218,7 @@ export const ParameterStatus = {
   PENDING_RESTART: 2,
 
   /**
-   * Taken back because the engine would not run with it.
+   * Rolled back: the engine would not run with it.
    *
    * @generated from enum value: PARAMETER_STATUS_REJECTED = 3;
    */
@@ -216,11 +226,15 @@ export const ParameterStatus = {
 } as const;
 
 /**
+ * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ *
  * @generated from enum holdfast.v1.ParameterStatus
  */
 export type ParameterStatus = (typeof ParameterStatus)[keyof typeof ParameterStatus] | UnknownEnum;
 
 /**
+ * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ *
  * @generated from enum holdfast.v1.ParameterStatus
  */
 export type ParameterStatusJson = "PARAMETER_STATUS_UNSPECIFIED" | "applied" | "pending_restart" | "rejected";
@@ -246,8 +260,8 @@ export const ConfigurationService: GenService<{
     output: typeof ConfigurationSchema;
   },
   /**
-   * One bad value rejects all. null resets a parameter. What needs a restart waits for one. When the engine has not
-   * taken them after 15 seconds, the answer is 202 and tells the operation.
+   * One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next
+   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation.
    *
    * @generated from rpc holdfast.v1.ConfigurationService.UpdateConfiguration
    */

@@ -20,6 +20,8 @@ export const file_holdfast_v1_database: GenFile = /*@__PURE__*/
   fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEijQEKCERhdGFiYXNlEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgDEi4KCW9wZXJhdGlvbhgFIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBQgwKCl9vcGVyYXRpb24icgoQRGF0YWJhc2VEZWxldGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSLgoJb3BlcmF0aW9uGAMgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQFCDAoKX29wZXJhdGlvbiKJAQoUTGlzdERhdGFiYXNlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImsKFUxpc3REYXRhYmFzZXNSZXNwb25zZRIoCglkYXRhYmFzZXMYASADKAsyFS5ob2xkZmFzdC52MS5EYXRhYmFzZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJjChVDcmVhdGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBItCgRuYW1lGAIgASgJQh+6SBxyGjIYXlthLXpfXVthLXowLTlfLV17MCw2Mn0kIksKFURlbGV0ZURhdGFiYXNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhUKBG5hbWUYAiABKAlCB7pIBHICGD8yqAUKD0RhdGFiYXNlU2VydmljZRKdAQoNTGlzdERhdGFiYXNlcxIhLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXF1ZXN0GiIuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlc1Jlc3BvbnNlIkWquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAioSKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMSiAIKDkNyZWF0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0GhUuaG9sZGZhc3QudjEuRGF0YWJhc2UiugGquxiCAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXOC0+STAi06ASoiKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMS6QEKDkRlbGV0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuRGVsZXRlRGF0YWJhc2VSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VEZWxldGlvbiKTAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwIxKi8vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzL3tuYW1lfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
+ * A database inside a service.
+ *
  * @generated from message holdfast.v1.Database
  */
 export type Database = Message<"holdfast.v1.Database"> & {
@@ -44,7 +46,7 @@ export type Database = Message<"holdfast.v1.Database"> & {
   sizeBytes: bigint;
 
   /**
-   * What makes or drops it, until it is over.
+   * The operation that creates or drops it, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -52,6 +54,8 @@ export type Database = Message<"holdfast.v1.Database"> & {
 };
 
 /**
+ * A database inside a service.
+ *
  * @generated from message holdfast.v1.Database
  */
 export type DatabaseJson = {
@@ -76,7 +80,7 @@ export type DatabaseJson = {
   sizeBytes?: string;
 
   /**
-   * What makes or drops it, until it is over.
+   * The operation that creates or drops it, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -107,6 +111,8 @@ export type DatabaseDeletion = Message<"holdfast.v1.DatabaseDeletion"> & {
   name: string;
 
   /**
+   * Until it is over.
+   *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
   operation?: Operation | undefined;
@@ -129,6 +135,8 @@ export type DatabaseDeletionJson = {
   name?: string;
 
   /**
+   * Until it is over.
+   *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
   operation?: OperationJson;
@@ -304,7 +312,7 @@ export const DeleteDatabaseRequestSchema: GenMessage<DeleteDatabaseRequest, {jso
  */
 export const DatabaseService: GenService<{
   /**
-   * As the engine has them now, and those that are being made, by name. 409 while the service does not run.
+   * Databases as the engine has them now, and those in creation, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseService.ListDatabases
    */
@@ -314,8 +322,8 @@ export const DatabaseService: GenService<{
     output: typeof ListDatabasesResponseSchema;
   },
   /**
-   * Answers when the engine has the database; after 15 seconds without that it is 202 and tells the operation that ends when
-   * it has. The default user owns it.
+   * Answers when the engine has the database; after 15 seconds without that it is 202 and tells the operation that ends
+   * when it has. The default user owns it.
    *
    * @generated from rpc holdfast.v1.DatabaseService.CreateDatabase
    */
@@ -325,8 +333,8 @@ export const DatabaseService: GenService<{
     output: typeof DatabaseSchema;
   },
   /**
-   * Drops the database with its data and ends its sessions. After 15 seconds it is 202 and tells the operation; the same call
-   * again is the same operation.
+   * Drops the database with its data and ends its sessions. After 15 seconds it is 202 and tells the operation; the
+   * same call again is the same operation.
    *
    * @generated from rpc holdfast.v1.DatabaseService.DeleteDatabase
    */

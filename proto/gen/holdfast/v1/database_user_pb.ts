@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/database_user.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Users inside the engine of a service. The engine is the truth: those made in SQL are listed too.
+// Users inside the engine of a service. The engine is authoritative: users made in SQL are listed too.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,9 +20,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/database_user.proto.
  */
 export const file_holdfast_v1_database_user: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSL0AQoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSKwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGUSDwoHbWFuYWdlZBgEIAEoCBIzCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCW9wZXJhdGlvbhgGIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgBiAEBQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24iegoURGF0YWJhc2VVc2VyRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCglvcGVyYXRpb24YAyABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIpABChBEYXRhYmFzZVBhc3N3b3JkEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSGAoIcGFzc3dvcmQYAyABKAlCBrK7GAIIARIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IipgEKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIxCgh1c2VybmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JBI5CgRyb2xlGAMgASgOMh0uaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyUm9sZUIMukgJggEGGAEYAhgDIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyruAQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20y4woKE0RhdGFiYXNlVXNlclNlcnZpY2USrgEKEUxpc3REYXRhYmFzZVVzZXJzEiUuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqQIKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIizwGquxiSAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9gtPkkwIyOgEqIi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqAEKD0dldERhdGFiYXNlVXNlchIjLmhvbGRmYXN0LnYxLkdldERhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIiVaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCOhI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0S/gEKEkRlbGV0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlVXNlclJlcXVlc3QaIS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXJEZWxldGlvbiKcAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwI6KjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRK+AQoOUmV2ZWFsUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5SZXZlYWxQYXNzd29yZFJlcXVlc3QaHS5ob2xkZmFzdC52MS5EYXRhYmFzZVBhc3N3b3JkImmquxgSEhBzZXJ2aWNlczpzZWNyZXRzgtPkkwJNOgEqIkgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfS9yZXZlYWwtcGFzc3dvcmQSgQIKDVJlc2V0UGFzc3dvcmQSIS5ob2xkZmFzdC52MS5SZXNldFBhc3N3b3JkUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlUGFzc3dvcmQirQGquxhXEhBzZXJ2aWNlczpzZWNyZXRzKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwJMOgEqIkcvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfS9yZXNldC1wYXNzd29yZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSL0AQoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSKwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGUSDwoHbWFuYWdlZBgEIAEoCBIzCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCW9wZXJhdGlvbhgGIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgBiAEBQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24iegoURGF0YWJhc2VVc2VyRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCglvcGVyYXRpb24YAyABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIpABChBEYXRhYmFzZVBhc3N3b3JkEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSGAoIcGFzc3dvcmQYAyABKAlCBrK7GAIIARIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IipgEKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIxCgh1c2VybmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JBI5CgRyb2xlGAMgASgOMh0uaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyUm9sZUIMukgJggEGGAEYAhgDIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyruAQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20y5QoKE0RhdGFiYXNlVXNlclNlcnZpY2USrgEKEUxpc3REYXRhYmFzZVVzZXJzEiUuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqQIKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIizwGquxiSAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9gtPkkwIyOgEqIi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqAEKD0dldERhdGFiYXNlVXNlchIjLmhvbGRmYXN0LnYxLkdldERhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIiVaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCOhI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0S/gEKEkRlbGV0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlVXNlclJlcXVlc3QaIS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXJEZWxldGlvbiKcAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwI6KjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRLAAQoOUmV2ZWFsUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5SZXZlYWxQYXNzd29yZFJlcXVlc3QaHS5ob2xkZmFzdC52MS5EYXRhYmFzZVBhc3N3b3JkImuquxgUEhBzZXJ2aWNlczpzZWNyZXRzQAGC0+STAk06ASoiSC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3JldmVhbC1wYXNzd29yZBKBAgoNUmVzZXRQYXNzd29yZBIhLmhvbGRmYXN0LnYxLlJlc2V0UGFzc3dvcmRSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VQYXNzd29yZCKtAaq7GFcSEHNlcnZpY2VzOnNlY3JldHMqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH2C0+STAkw6ASoiRy9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3Jlc2V0LXBhc3N3b3JkYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
+ * A user inside the engine of a service.
+ *
  * @generated from message holdfast.v1.DatabaseUser
  */
 export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
@@ -54,7 +56,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * What changes it in the engine, until it is over.
+   * The operation that changes it in the engine, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
@@ -62,6 +64,8 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
 };
 
 /**
+ * A user inside the engine of a service.
+ *
  * @generated from message holdfast.v1.DatabaseUser
  */
 export type DatabaseUserJson = {
@@ -93,7 +97,7 @@ export type DatabaseUserJson = {
   createdAt?: TimestampJson;
 
   /**
-   * What changes it in the engine, until it is over.
+   * The operation that changes it in the engine, until it is over.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
@@ -124,6 +128,8 @@ export type DatabaseUserDeletion = Message<"holdfast.v1.DatabaseUserDeletion"> &
   username: string;
 
   /**
+   * Until it is over.
+   *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
   operation?: Operation | undefined;
@@ -146,6 +152,8 @@ export type DatabaseUserDeletionJson = {
   username?: string;
 
   /**
+   * Until it is over.
+   *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
   operation?: OperationJson;
@@ -159,6 +167,8 @@ export const DatabaseUserDeletionSchema: GenMessage<DatabaseUserDeletion, {jsonT
   messageDesc(file_holdfast_v1_database_user, 1);
 
 /**
+ * A password of a database user, readable. Keep it out of logs.
+ *
  * @generated from message holdfast.v1.DatabasePassword
  */
 export type DatabasePassword = Message<"holdfast.v1.DatabasePassword"> & {
@@ -186,6 +196,8 @@ export type DatabasePassword = Message<"holdfast.v1.DatabasePassword"> & {
 };
 
 /**
+ * A password of a database user, readable. Keep it out of logs.
+ *
  * @generated from message holdfast.v1.DatabasePassword
  */
 export type DatabasePasswordJson = {
@@ -304,6 +316,8 @@ export const ListDatabaseUsersResponseSchema: GenMessage<ListDatabaseUsersRespon
   messageDesc(file_holdfast_v1_database_user, 4);
 
 /**
+ * A user to be made; the platform makes its password.
+ *
  * @generated from message holdfast.v1.CreateDatabaseUserRequest
  */
 export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserRequest"> & {
@@ -324,6 +338,8 @@ export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserR
 };
 
 /**
+ * A user to be made; the platform makes its password.
+ *
  * @generated from message holdfast.v1.CreateDatabaseUserRequest
  */
 export type CreateDatabaseUserRequestJson = {
@@ -499,6 +515,8 @@ export const ResetPasswordRequestSchema: GenMessage<ResetPasswordRequest, {jsonT
   messageDesc(file_holdfast_v1_database_user, 9);
 
 /**
+ * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
 export const DatabaseUserRole = {
@@ -531,11 +549,15 @@ export const DatabaseUserRole = {
 } as const;
 
 /**
+ * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
 export type DatabaseUserRole = (typeof DatabaseUserRole)[keyof typeof DatabaseUserRole] | UnknownEnum;
 
 /**
+ * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
 export type DatabaseUserRoleJson = "DATABASE_USER_ROLE_UNSPECIFIED" | "admin" | "readwrite" | "readonly" | "custom";
@@ -551,7 +573,7 @@ export const DatabaseUserRoleSchema: GenEnum<DatabaseUserRole, DatabaseUserRoleJ
  */
 export const DatabaseUserService: GenService<{
   /**
-   * As the engine has them now, and those that are being made, by name. 409 while the service does not run.
+   * Users as the engine has them now, and those in creation, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ListDatabaseUsers
    */
@@ -561,8 +583,8 @@ export const DatabaseUserService: GenService<{
     output: typeof ListDatabaseUsersResponseSchema;
   },
   /**
-   * Answers when the engine has the user; after 15 seconds without that it is 202 and tells the operation that ends when it
-   * has. The password comes from reveal-password.
+   * Answers when the engine has the user; after 15 seconds without that it is 202 and tells the operation that ends
+   * when it has. The password comes from reveal-password.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.CreateDatabaseUser
    */
@@ -582,8 +604,8 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * Ends the sessions of the user and removes it. On PostgreSQL the default user gets what it owned. After 15 seconds it is
-   * 202 and tells the operation; the same call again is the same operation.
+   * Ends the sessions of the user and removes it. On PostgreSQL the default user becomes the owner of its objects.
+   * After 15 seconds the answer is 202 with the operation; the same call again answers the same operation.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.DeleteDatabaseUser
    */
@@ -603,8 +625,9 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabasePasswordSchema;
   },
   /**
-   * Gives the user a new random password; open sessions stay. After 15 seconds it is 202: the password of the answer holds
-   * from the moment that the operation is completed, and until then the one before does. It is worth nothing when it fails.
+   * Gives the user a new random password; open sessions stay. After 15 seconds it is 202: the password of the answer
+   * holds from the moment that the operation is completed, and until then the one before does. It is worth nothing when
+   * it fails.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ResetPassword
    */

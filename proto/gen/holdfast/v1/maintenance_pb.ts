@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/maintenance.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// What waits to be done to a service, when it is done, and how to have it done now.
+// Pending updates of a service, its maintenance window, and updates on demand.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/maintenance.proto.
  */
 export const file_holdfast_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob2xkZmFzdC92MS9tYWludGVuYW5jZS5wcm90bxILaG9sZGZhc3QudjEiXAoRTWFpbnRlbmFuY2VXaW5kb3cSLgoDZGF5GAEgASgOMhQuaG9sZGZhc3QudjEuV2Vla2RheUILukgIyAEBggECEAESFwoEaG91chgCIAEoBUIJukgGGgQYFygAIjQKFUdldE1haW50ZW5hbmNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAItoDCgtNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEi4KBndpbmRvdxgCIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93EhkKEXdpbmRvd19pc19kZWZhdWx0GAMgASgIEjQKEG5leHRfd2luZG93X2Zyb20YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfd2luZG93X3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVpbWFnZRgGIAEoCUgAiAEBEhsKDmVuZ2luZV92ZXJzaW9uGAcgASgJSAGIAQESKwoHdXBkYXRlcxgIIAMoCzIaLmhvbGRmYXN0LnYxLlBlbmRpbmdVcGRhdGUSLgoJb3BlcmF0aW9uGAkgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSAKIAQESEQoEaGVsZBgKIAEoCUgDiAEBEhkKDGd1ZXN0X2tlcm5lbBgLIAEoCUgEiAEBQggKBl9pbWFnZUIRCg9fZW5naW5lX3ZlcnNpb25CDAoKX29wZXJhdGlvbkIHCgVfaGVsZEIPCg1fZ3Vlc3Rfa2VybmVsIr0DCg1QZW5kaW5nVXBkYXRlEgoKAmlkGAEgASgJEiUKBGtpbmQYAiABKA4yFy5ob2xkZmFzdC52MS5VcGRhdGVLaW5kEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKBGZyb20YBSABKAlIAIgBARIPCgJ0bxgGIAEoCUgBiAEBEg4KBnVyZ2VudBgHIAEoCBIzCg9hdmFpbGFibGVfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCGFwcGx5X2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKEHJlcXVpcmVzX3Jlc3RhcnQYCiABKAgSGwoOYmxvY2tlZF9yZWFzb24YCyABKAlIA4gBARIaChJjaGFuZ2VzX3RleHRfb3JkZXIYDCABKAgSHwoSbm9fc25hcHNob3RfcmVhc29uGA0gASgJSASIAQFCBwoFX2Zyb21CBQoDX3RvQgsKCV9hcHBseV9hdEIRCg9fYmxvY2tlZF9yZWFzb25CFQoTX25vX3NuYXBzaG90X3JlYXNvbiKZAQoUUGVuZGluZ1VwZGF0ZVN1bW1hcnkSCgoCaWQYASABKAkSJQoEa2luZBgCIAEoDjIXLmhvbGRmYXN0LnYxLlVwZGF0ZUtpbmQSDgoGdXJnZW50GAMgASgIEjEKCGFwcGx5X2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQgsKCV9hcHBseV9hdCKAAQoXQXBwbHlNYWludGVuYW5jZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBImCgp1cGRhdGVfaWRzGAIgAygJQhK6SA+SAQwQFBgBIgZyBBABGGQSIAoYYWNjZXB0X3RleHRfb3JkZXJfY2hhbmdlGAMgASgIKpkCCgdXZWVrZGF5EhcKE1dFRUtEQVlfVU5TUEVDSUZJRUQQABIfCg5XRUVLREFZX01PTkRBWRABGguyPggKBm1vbmRheRIhCg9XRUVLREFZX1RVRVNEQVkQAhoMsj4JCgd0dWVzZGF5EiUKEVdFRUtEQVlfV0VETkVTREFZEAMaDrI+CwoJd2VkbmVzZGF5EiMKEFdFRUtEQVlfVEhVUlNEQVkQBBoNsj4KCgh0aHVyc2RheRIfCg5XRUVLREFZX0ZSSURBWRAFGguyPggKBmZyaWRheRIjChBXRUVLREFZX1NBVFVSREFZEAYaDbI+CgoIc2F0dXJkYXkSHwoOV0VFS0RBWV9TVU5EQVkQBxoLsj4ICgZzdW5kYXkq1QEKClVwZGF0ZUtpbmQSGwoXVVBEQVRFX0tJTkRfVU5TUEVDSUZJRUQQABIvChhVUERBVEVfS0lORF9FTkdJTkVfTUlOT1IQARoRsj4OCgxlbmdpbmVfbWlub3ISIQoRVVBEQVRFX0tJTkRfSU1BR0UQAhoKsj4HCgVpbWFnZRIlChNVUERBVEVfS0lORF9SRVNUQVJUEAMaDLI+CQoHcmVzdGFydBIvChhVUERBVEVfS0lORF9HVUVTVF9LRVJORUwQBBoRsj4OCgxndWVzdF9rZXJuZWwy5wIKEk1haW50ZW5hbmNlU2VydmljZRKXAQoOR2V0TWFpbnRlbmFuY2USIi5ob2xkZmFzdC52MS5HZXRNYWludGVuYW5jZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5NYWludGVuYW5jZSJHqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIsEiovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWFpbnRlbmFuY2UStgEKEEFwcGx5TWFpbnRlbmFuY2USJC5ob2xkZmFzdC52MS5BcHBseU1haW50ZW5hbmNlUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiJkqrsYJQjKARIOc2VydmljZXM6d3JpdGUyEC9vcGVyYXRpb25zL3tpZH2C0+STAjU6ASoiMC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tYWludGVuYW5jZS9hcHBseWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Ch1ob2xkZmFzdC92MS9tYWludGVuYW5jZS5wcm90bxILaG9sZGZhc3QudjEiXAoRTWFpbnRlbmFuY2VXaW5kb3cSLgoDZGF5GAEgASgOMhQuaG9sZGZhc3QudjEuV2Vla2RheUILukgIyAEBggECEAESFwoEaG91chgCIAEoBUIJukgGGgQYFygAIjQKFUdldE1haW50ZW5hbmNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAItoDCgtNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEi4KBndpbmRvdxgCIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93EhkKEXdpbmRvd19pc19kZWZhdWx0GAMgASgIEjQKEG5leHRfd2luZG93X2Zyb20YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfd2luZG93X3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVpbWFnZRgGIAEoCUgAiAEBEhsKDmVuZ2luZV92ZXJzaW9uGAcgASgJSAGIAQESKwoHdXBkYXRlcxgIIAMoCzIaLmhvbGRmYXN0LnYxLlBlbmRpbmdVcGRhdGUSLgoJb3BlcmF0aW9uGAkgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSAKIAQESEQoEaGVsZBgKIAEoCUgDiAEBEhkKDGd1ZXN0X2tlcm5lbBgLIAEoCUgEiAEBQggKBl9pbWFnZUIRCg9fZW5naW5lX3ZlcnNpb25CDAoKX29wZXJhdGlvbkIHCgVfaGVsZEIPCg1fZ3Vlc3Rfa2VybmVsIr0DCg1QZW5kaW5nVXBkYXRlEgoKAmlkGAEgASgJEiUKBGtpbmQYAiABKA4yFy5ob2xkZmFzdC52MS5VcGRhdGVLaW5kEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKBGZyb20YBSABKAlIAIgBARIPCgJ0bxgGIAEoCUgBiAEBEg4KBnVyZ2VudBgHIAEoCBIzCg9hdmFpbGFibGVfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCGFwcGx5X2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKEHJlcXVpcmVzX3Jlc3RhcnQYCiABKAgSGwoOYmxvY2tlZF9yZWFzb24YCyABKAlIA4gBARIaChJjaGFuZ2VzX3RleHRfb3JkZXIYDCABKAgSHwoSbm9fc25hcHNob3RfcmVhc29uGA0gASgJSASIAQFCBwoFX2Zyb21CBQoDX3RvQgsKCV9hcHBseV9hdEIRCg9fYmxvY2tlZF9yZWFzb25CFQoTX25vX3NuYXBzaG90X3JlYXNvbiKZAQoUUGVuZGluZ1VwZGF0ZVN1bW1hcnkSCgoCaWQYASABKAkSJQoEa2luZBgCIAEoDjIXLmhvbGRmYXN0LnYxLlVwZGF0ZUtpbmQSDgoGdXJnZW50GAMgASgIEjEKCGFwcGx5X2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQgsKCV9hcHBseV9hdCKAAQoXQXBwbHlNYWludGVuYW5jZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBImCgp1cGRhdGVfaWRzGAIgAygJQhK6SA+SAQwQFBgBIgZyBBABGGQSIAoYYWNjZXB0X3RleHRfb3JkZXJfY2hhbmdlGAMgASgIIo4BChxVcGdyYWRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGwoHdmVyc2lvbhgCIAEoCUIKukgHyAEBcgIYIBISCgpjaGVja19vbmx5GAMgASgIEiAKGGFjY2VwdF90ZXh0X29yZGVyX2NoYW5nZRgEIAEoCCK0AQoHVXBncmFkZRISCgpzZXJ2aWNlX2lkGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRISCgp0b192ZXJzaW9uGAMgASgJEi0KCGZpbmRpbmdzGAQgAygLMhsuaG9sZGZhc3QudjEuVXBncmFkZUZpbmRpbmcSLgoJb3BlcmF0aW9uGAUgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQFCDAoKX29wZXJhdGlvbiJBCg5VcGdyYWRlRmluZGluZxIMCgRjb2RlGAEgASgJEhAKCGJsb2NraW5nGAIgASgIEg8KB21lc3NhZ2UYAyABKAkqmQIKB1dlZWtkYXkSFwoTV0VFS0RBWV9VTlNQRUNJRklFRBAAEh8KDldFRUtEQVlfTU9OREFZEAEaC7I+CAoGbW9uZGF5EiEKD1dFRUtEQVlfVFVFU0RBWRACGgyyPgkKB3R1ZXNkYXkSJQoRV0VFS0RBWV9XRURORVNEQVkQAxoOsj4LCgl3ZWRuZXNkYXkSIwoQV0VFS0RBWV9USFVSU0RBWRAEGg2yPgoKCHRodXJzZGF5Eh8KDldFRUtEQVlfRlJJREFZEAUaC7I+CAoGZnJpZGF5EiMKEFdFRUtEQVlfU0FUVVJEQVkQBhoNsj4KCghzYXR1cmRheRIfCg5XRUVLREFZX1NVTkRBWRAHGguyPggKBnN1bmRheSr6AQoKVXBkYXRlS2luZBIbChdVUERBVEVfS0lORF9VTlNQRUNJRklFRBAAEi8KGFVQREFURV9LSU5EX0VOR0lORV9NSU5PUhABGhGyPg4KDGVuZ2luZV9taW5vchIhChFVUERBVEVfS0lORF9JTUFHRRACGgqyPgcKBWltYWdlEiUKE1VQREFURV9LSU5EX1JFU1RBUlQQAxoMsj4JCgdyZXN0YXJ0Ei8KGFVQREFURV9LSU5EX0dVRVNUX0tFUk5FTBAEGhGyPg4KDGd1ZXN0X2tlcm5lbBIjChJVUERBVEVfS0lORF9LRUVQRVIQBRoLsj4ICgZrZWVwZXIypwQKEk1haW50ZW5hbmNlU2VydmljZRKXAQoOR2V0TWFpbnRlbmFuY2USIi5ob2xkZmFzdC52MS5HZXRNYWludGVuYW5jZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5NYWludGVuYW5jZSJHqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIsEiovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWFpbnRlbmFuY2UStgEKEEFwcGx5TWFpbnRlbmFuY2USJC5ob2xkZmFzdC52MS5BcHBseU1haW50ZW5hbmNlUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiJkqrsYJQjKARIOc2VydmljZXM6d3JpdGUyEC9vcGVyYXRpb25zL3tpZH2C0+STAjU6ASoiMC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tYWludGVuYW5jZS9hcHBseRK9AQoVVXBncmFkZU1hbmFnZWRTZXJ2aWNlEikuaG9sZGZhc3QudjEuVXBncmFkZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBoULmhvbGRmYXN0LnYxLlVwZ3JhZGUiY6q7GC4SDnNlcnZpY2VzOndyaXRlKhwKDm9wZXJhdGlvbi50eXBlEgd1cGdyYWRlGMoBgtPkkwIrOgEqIiYvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vdXBncmFkZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * Two hours of each week in which updates may begin by themselves.
@@ -95,6 +95,8 @@ export const GetMaintenanceRequestSchema: GenMessage<GetMaintenanceRequest, {jso
   messageDesc(file_holdfast_v1_maintenance, 1);
 
 /**
+ * Pending updates of a service, and when they are applied.
+ *
  * @generated from message holdfast.v1.Maintenance
  */
 export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
@@ -109,7 +111,7 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   window?: MaintenanceWindow | undefined;
 
   /**
-   * Nobody chose the window; it follows from the service's id.
+   * True for the default window, which follows from the service's id.
    *
    * @generated from field: bool window_is_default = 3;
    */
@@ -147,7 +149,7 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   updates: PendingUpdate[];
 
   /**
-   * The one that applies updates now.
+   * The operation that applies updates now.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 9;
    */
@@ -169,6 +171,8 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
 };
 
 /**
+ * Pending updates of a service, and when they are applied.
+ *
  * @generated from message holdfast.v1.Maintenance
  */
 export type MaintenanceJson = {
@@ -183,7 +187,7 @@ export type MaintenanceJson = {
   window?: MaintenanceWindowJson;
 
   /**
-   * Nobody chose the window; it follows from the service's id.
+   * True for the default window, which follows from the service's id.
    *
    * @generated from field: bool window_is_default = 3;
    */
@@ -221,7 +225,7 @@ export type MaintenanceJson = {
   updates?: PendingUpdateJson[];
 
   /**
-   * The one that applies updates now.
+   * The operation that applies updates now.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 9;
    */
@@ -250,6 +254,8 @@ export const MaintenanceSchema: GenMessage<Maintenance, {jsonType: MaintenanceJs
   messageDesc(file_holdfast_v1_maintenance, 2);
 
 /**
+ * Something that waits to be done to a service.
+ *
  * @generated from message holdfast.v1.PendingUpdate
  */
 export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
@@ -274,7 +280,8 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   description: string;
 
   /**
-   * Version of the engine or of the kernel, or else image or kernel, that the service has; null for a restart.
+   * Version of the engine, of the kernel or of the keeper, or else image or kernel, that the service has; null for a
+   * restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -319,15 +326,16 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   blockedReason?: string | undefined;
 
   /**
-   * It changes the order of text that indexes of the service were made with, and is applied only with accept_text_order_change.
+   * It changes the order of text that indexes of the service were made with, and is applied only with
+   * accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder: boolean;
 
   /**
-   * Why no snapshot of the data can be taken before it, so that only the image can be taken back; absent when one can, and where
-   * none is needed.
+   * Why no snapshot of the data can be taken before it, so that only the image can be rolled back; absent when one can,
+   * and where none is needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
    */
@@ -335,6 +343,8 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
 };
 
 /**
+ * Something that waits to be done to a service.
+ *
  * @generated from message holdfast.v1.PendingUpdate
  */
 export type PendingUpdateJson = {
@@ -359,7 +369,8 @@ export type PendingUpdateJson = {
   description?: string;
 
   /**
-   * Version of the engine or of the kernel, or else image or kernel, that the service has; null for a restart.
+   * Version of the engine, of the kernel or of the keeper, or else image or kernel, that the service has; null for a
+   * restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -404,15 +415,16 @@ export type PendingUpdateJson = {
   blockedReason?: string;
 
   /**
-   * It changes the order of text that indexes of the service were made with, and is applied only with accept_text_order_change.
+   * It changes the order of text that indexes of the service were made with, and is applied only with
+   * accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder?: boolean;
 
   /**
-   * Why no snapshot of the data can be taken before it, so that only the image can be taken back; absent when one can, and where
-   * none is needed.
+   * Why no snapshot of the data can be taken before it, so that only the image can be rolled back; absent when one can,
+   * and where none is needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
    */
@@ -443,11 +455,15 @@ export type PendingUpdateSummary = Message<"holdfast.v1.PendingUpdateSummary"> &
   kind: UpdateKind;
 
   /**
+   * It waits for the window no longer than its notice.
+   *
    * @generated from field: bool urgent = 3;
    */
   urgent: boolean;
 
   /**
+   * When it begins by itself; null when only a request applies it.
+   *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
   applyAt?: Timestamp | undefined;
@@ -470,11 +486,15 @@ export type PendingUpdateSummaryJson = {
   kind?: UpdateKindJson;
 
   /**
+   * It waits for the window no longer than its notice.
+   *
    * @generated from field: bool urgent = 3;
    */
   urgent?: boolean;
 
   /**
+   * When it begins by itself; null when only a request applies it.
+   *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
   applyAt?: TimestampJson;
@@ -504,8 +524,8 @@ export type ApplyMaintenanceRequest = Message<"holdfast.v1.ApplyMaintenanceReque
   updateIds: string[];
 
   /**
-   * Also those that change the order of text; indexes over text are then to be made again, which the service's health says until
-   * it is done. Omitted: false.
+   * Also applies updates that change the sort order of text. Indexes over text must be rebuilt afterwards; the
+   * service's health says so until they are. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 3;
    */
@@ -529,8 +549,8 @@ export type ApplyMaintenanceRequestJson = {
   updateIds?: string[];
 
   /**
-   * Also those that change the order of text; indexes over text are then to be made again, which the service's health says until
-   * it is done. Omitted: false.
+   * Also applies updates that change the sort order of text. Indexes over text must be rebuilt afterwards; the
+   * service's health says so until they are. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 3;
    */
@@ -545,6 +565,221 @@ export const ApplyMaintenanceRequestSchema: GenMessage<ApplyMaintenanceRequest, 
   messageDesc(file_holdfast_v1_maintenance, 5);
 
 /**
+ * @generated from message holdfast.v1.UpgradeManagedServiceRequest
+ */
+export type UpgradeManagedServiceRequest = Message<"holdfast.v1.UpgradeManagedServiceRequest"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * One of the catalog's, newer than the service has.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * Nothing is begun.
+   *
+   * @generated from field: bool check_only = 3;
+   */
+  checkOnly: boolean;
+
+  /**
+   * Also when it changes the order of text (finding text_order); indexes over text are then to be made again, which the
+   * service's health says until it is done. Omitted: false.
+   *
+   * @generated from field: bool accept_text_order_change = 4;
+   */
+  acceptTextOrderChange: boolean;
+};
+
+/**
+ * @generated from message holdfast.v1.UpgradeManagedServiceRequest
+ */
+export type UpgradeManagedServiceRequestJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * One of the catalog's, newer than the service has.
+   *
+   * @generated from field: string version = 2;
+   */
+  version?: string;
+
+  /**
+   * Nothing is begun.
+   *
+   * @generated from field: bool check_only = 3;
+   */
+  checkOnly?: boolean;
+
+  /**
+   * Also when it changes the order of text (finding text_order); indexes over text are then to be made again, which the
+   * service's health says until it is done. Omitted: false.
+   *
+   * @generated from field: bool accept_text_order_change = 4;
+   */
+  acceptTextOrderChange?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.UpgradeManagedServiceRequest.
+ * Use `create(UpgradeManagedServiceRequestSchema)` to create a new message.
+ */
+export const UpgradeManagedServiceRequestSchema: GenMessage<UpgradeManagedServiceRequest, {jsonType: UpgradeManagedServiceRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_maintenance, 6);
+
+/**
+ * An upgrade of a service to another version of its engine: its findings, and the operation once it has begun.
+ *
+ * @generated from message holdfast.v1.Upgrade
+ */
+export type Upgrade = Message<"holdfast.v1.Upgrade"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * @generated from field: string from_version = 2;
+   */
+  fromVersion: string;
+
+  /**
+   * @generated from field: string to_version = 3;
+   */
+  toVersion: string;
+
+  /**
+   * All findings, those that prevent the upgrade first.
+   *
+   * @generated from field: repeated holdfast.v1.UpgradeFinding findings = 4;
+   */
+  findings: UpgradeFinding[];
+
+  /**
+   * Null when only a check was asked for.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 5;
+   */
+  operation?: Operation | undefined;
+};
+
+/**
+ * An upgrade of a service to another version of its engine: its findings, and the operation once it has begun.
+ *
+ * @generated from message holdfast.v1.Upgrade
+ */
+export type UpgradeJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * @generated from field: string from_version = 2;
+   */
+  fromVersion?: string;
+
+  /**
+   * @generated from field: string to_version = 3;
+   */
+  toVersion?: string;
+
+  /**
+   * All findings, those that prevent the upgrade first.
+   *
+   * @generated from field: repeated holdfast.v1.UpgradeFinding findings = 4;
+   */
+  findings?: UpgradeFindingJson[];
+
+  /**
+   * Null when only a check was asked for.
+   *
+   * @generated from field: optional holdfast.v1.Operation operation = 5;
+   */
+  operation?: OperationJson;
+};
+
+/**
+ * Describes the message holdfast.v1.Upgrade.
+ * Use `create(UpgradeSchema)` to create a new message.
+ */
+export const UpgradeSchema: GenMessage<Upgrade, {jsonType: UpgradeJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_maintenance, 7);
+
+/**
+ * Something to know before an upgrade.
+ *
+ * @generated from message holdfast.v1.UpgradeFinding
+ */
+export type UpgradeFinding = Message<"holdfast.v1.UpgradeFinding"> & {
+  /**
+   * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
+   * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
+   * "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * The upgrade is refused because of it.
+   *
+   * @generated from field: bool blocking = 2;
+   */
+  blocking: boolean;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Something to know before an upgrade.
+ *
+ * @generated from message holdfast.v1.UpgradeFinding
+ */
+export type UpgradeFindingJson = {
+  /**
+   * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
+   * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
+   * "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   *
+   * @generated from field: string code = 1;
+   */
+  code?: string;
+
+  /**
+   * The upgrade is refused because of it.
+   *
+   * @generated from field: bool blocking = 2;
+   */
+  blocking?: boolean;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.UpgradeFinding.
+ * Use `create(UpgradeFindingSchema)` to create a new message.
+ */
+export const UpgradeFindingSchema: GenMessage<UpgradeFinding, {jsonType: UpgradeFindingJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_maintenance, 8);
+
+/**
+ * A day of the week, in UTC.
+ *
  * @generated from enum holdfast.v1.Weekday
  */
 export const Weekday = {
@@ -590,11 +825,15 @@ export const Weekday = {
 } as const;
 
 /**
+ * A day of the week, in UTC.
+ *
  * @generated from enum holdfast.v1.Weekday
  */
 export type Weekday = (typeof Weekday)[keyof typeof Weekday] | UnknownEnum;
 
 /**
+ * A day of the week, in UTC.
+ *
  * @generated from enum holdfast.v1.Weekday
  */
 export type WeekdayJson = "WEEKDAY_UNSPECIFIED" | "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
@@ -606,6 +845,9 @@ export const WeekdaySchema: GenEnum<Weekday, WeekdayJson> = /*@__PURE__*/
   enumDesc(file_holdfast_v1_maintenance, 0);
 
 /**
+ * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
+ * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ *
  * @generated from enum holdfast.v1.UpdateKind
  */
 export const UpdateKind = {
@@ -641,17 +883,30 @@ export const UpdateKind = {
    * @generated from enum value: UPDATE_KIND_GUEST_KERNEL = 4;
    */
   GUEST_KERNEL: 4,
+
+  /**
+   * A newer keeper, which a machine has from its next start on.
+   *
+   * @generated from enum value: UPDATE_KIND_KEEPER = 5;
+   */
+  KEEPER: 5,
 } as const;
 
 /**
+ * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
+ * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ *
  * @generated from enum holdfast.v1.UpdateKind
  */
 export type UpdateKind = (typeof UpdateKind)[keyof typeof UpdateKind] | UnknownEnum;
 
 /**
+ * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
+ * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ *
  * @generated from enum holdfast.v1.UpdateKind
  */
-export type UpdateKindJson = "UPDATE_KIND_UNSPECIFIED" | "engine_minor" | "image" | "restart" | "guest_kernel";
+export type UpdateKindJson = "UPDATE_KIND_UNSPECIFIED" | "engine_minor" | "image" | "restart" | "guest_kernel" | "keeper";
 
 /**
  * Describes the enum holdfast.v1.UpdateKind.
@@ -674,8 +929,8 @@ export const MaintenanceService: GenService<{
     output: typeof MaintenanceSchema;
   },
   /**
-   * Applies pending updates now, with one restart of the engine. An update that does the service harm is taken back, and the
-   * operation says so. While one is under way it answers that operation.
+   * Applies pending updates now, with one restart of the engine. An update that does the service harm is rolled back,
+   * and the operation says so. While one is under way it answers that operation.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.ApplyMaintenance
    */
@@ -683,6 +938,19 @@ export const MaintenanceService: GenService<{
     methodKind: "unary";
     input: typeof ApplyMaintenanceRequestSchema;
     output: typeof OperationSchema;
+  },
+  /**
+   * Upgrades the engine to a newer version with its data: replicas first, one at a time, and the primary after a
+   * switchover; a single node is down meanwhile. A PostgreSQL service is down while the data of its primary are
+   * upgraded; its replicas copy them then. A harmful upgrade is rolled back. With check_only it reports its findings,
+   * and changes nothing.
+   *
+   * @generated from rpc holdfast.v1.MaintenanceService.UpgradeManagedService
+   */
+  upgradeManagedService: {
+    methodKind: "unary";
+    input: typeof UpgradeManagedServiceRequestSchema;
+    output: typeof UpgradeSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_v1_maintenance, 0);

@@ -22,9 +22,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/managed_service.proto.
  */
 export const file_holdfast_v1_managed_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFob2xkZmFzdC92MS9tYW5hZ2VkX3NlcnZpY2UucHJvdG8SC2hvbGRmYXN0LnYxIp4HCg5NYW5hZ2VkU2VydmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKBnN0YXR1cxgDIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzEhUKDWRhdGFiYXNlX3R5cGUYBCABKAkSDwoHdmVyc2lvbhgFIAEoCRIRCglwbGFuX25hbWUYBiABKAkSFwoPc3RvcmFnZV9zaXplX2diGAcgASgFEhQKDHN0b3JhZ2VfdGllchgIIAEoCRIMCgR6b25lGAkgASgJEhUKDWFsbG93ZWRfY2lkcnMYCiADKAkSEAoIaG9zdG5hbWUYCyABKAkSDAoEcG9ydBgMIAEoBRIgCgVub2RlcxgNIAMoCzIRLmhvbGRmYXN0LnYxLk5vZGUSLgoJb3BlcmF0aW9uGA4gASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQESIwoGaGVhbHRoGA8gASgLMhMuaG9sZGZhc3QudjEuSGVhbHRoEjMKBHRhZ3MYECADKAsyJS5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZS5UYWdzRW50cnkSGwoTZGVsZXRpb25fcHJvdGVjdGlvbhgRIAEoCBIWCgl0dGxfaG91cnMYEiABKAVIAYgBARIzCgpleHBpcmVzX2F0GBMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBWVycm9yGBYgASgLMhIuaG9sZGZhc3QudjEuRmF1bHRIA4gBARI6ChJtYWludGVuYW5jZV93aW5kb3cYFyABKAsyHi5ob2xkZmFzdC52MS5NYWludGVuYW5jZVdpbmRvdxI6Cg9wZW5kaW5nX3VwZGF0ZXMYGCADKAsyIS5ob2xkZmFzdC52MS5QZW5kaW5nVXBkYXRlU3VtbWFyeRIYChBwcml2YXRlX2hvc3RuYW1lGB4gASgJGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9vcGVyYXRpb25CDAoKX3R0bF9ob3Vyc0INCgtfZXhwaXJlc19hdEIICgZfZXJyb3IimgEKBE5vZGUSCgoCaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmhvbGRmYXN0LnYxLk5vZGVSb2xlEicKBnN0YXR1cxgDIAEoDjIXLmhvbGRmYXN0LnYxLk5vZGVTdGF0dXMSEAoIaG9zdG5hbWUYBCABKAkSDAoEem9uZRgFIAEoCRIYChBwcml2YXRlX2hvc3RuYW1lGBQgASgJIrcBCgZIZWFsdGgSKQoGc3RhdHVzGAEgASgOMhkuaG9sZGZhc3QudjEuSGVhbHRoU3RhdHVzEi4KBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEigKBmNoZWNrcxgEIAMoCzIYLmhvbGRmYXN0LnYxLkhlYWx0aENoZWNrQggKBl9zaW5jZUIJCgdfcmVhc29uIrEBCgtIZWFsdGhDaGVjaxIMCgRuYW1lGAEgASgJEg8KB25vZGVfaWQYAiABKAkSKQoGc3RhdHVzGAMgASgOMhkuaG9sZGZhc3QudjEuSGVhbHRoU3RhdHVzEi4KBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhMKBnJlYXNvbhgFIAEoCUgBiAEBQggKBl9zaW5jZUIJCgdfcmVhc29uIosHChtDcmVhdGVNYW5hZ2VkU2VydmljZVJlcXVlc3QSNgoEbmFtZRgBIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCwzOH1bYS16MC05XSk/JBIwCg1kYXRhYmFzZV90eXBlGAIgASgJQhm6SBZyFFIKcG9zdGdyZXNxbFIGdmFsa2V5Eh8KB3ZlcnNpb24YAyABKAlCCbpIBnIEEAEYEEgAiAEBEhwKCXBsYW5fbmFtZRgEIAEoCUIJukgGcgQQARgoEiQKD3N0b3JhZ2Vfc2l6ZV9nYhgFIAEoBUILukgIGgYYgIABKAESJAoMc3RvcmFnZV90aWVyGAYgASgJQgm6SAZyBBABGChIAYgBARIcCgR6b25lGAcgASgJQgm6SAZyBBABGChIAogBARI5Cg1hbGxvd2VkX2NpZHJzGAggASgLMhUuaG9sZGZhc3QudjEuQ2lkckxpc3RCBrK7GAIgAUgDiAEBEmYKCnBhcmFtZXRlcnMYCSADKAsyOC5ob2xkZmFzdC52MS5DcmVhdGVNYW5hZ2VkU2VydmljZVJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5Qhi6SBWaARIQyAEiBnIEEAEYPyoFcgMYgAgSIgoJdHRsX2hvdXJzGAogASgFQgq6SAcaBRjQBSgBSASIAQESGwoTZGVsZXRpb25fcHJvdGVjdGlvbhgLIAEoCBJ3CgR0YWdzGAwgAygLMjIuaG9sZGZhc3QudjEuQ3JlYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0LlRhZ3NFbnRyeUI1ukgymgEvEDIiJHIiEAEYPzIcXltBLVphLXowLTldW0EtWmEtejAtOV8uLV0qJCoFcgMY/wESPwoSbWFpbnRlbmFuY2Vfd2luZG93GA0gASgLMh4uaG9sZGZhc3QudjEuTWFpbnRlbmFuY2VXaW5kb3dIBYgBARoxCg9QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIKCghfdmVyc2lvbkIPCg1fc3RvcmFnZV90aWVyQgcKBV96b25lQhAKDl9hbGxvd2VkX2NpZHJzQgwKCl90dGxfaG91cnNCFQoTX21haW50ZW5hbmNlX3dpbmRvdyKkAQoIQ2lkckxpc3QSlwEKBnZhbHVlcxgBIAMoCUKGAbpIggGSAX8QgAIieroBcQoEY2lkchJHbXVzdCBiZSBhbiBJUHY0IG9yIElQdjYgbmV0d29yayBzdWNoIGFzIDIwMy4wLjExMy4wLzI0IG9yIDIwMDE6ZGI4OjovMzIaIHRoaXMuaXNJcCgpIHx8IHRoaXMuaXNJcFByZWZpeCgpcgQQARhAIssCChpMaXN0TWFuYWdlZFNlcnZpY2VzUmVxdWVzdBIaCgRuYW1lGAEgASgJQge6SARyAhgoSACIAQESQAoGc3RhdHVzGAIgASgOMiEuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2VTdGF0dXNCCLpIBYIBAhABSAGIAQESIwoNZGF0YWJhc2VfdHlwZRgDIAEoCUIHukgEcgIYKEgCiAEBEiYKA3RhZxgEIAEoCUIUukgRcg8YwAIyCl5bXjpdKzouKiRIA4gBARIeCgVsaW1pdBgFIAEoBUIKukgHGgUYyAEoAUgEiAEBEh8KBmN1cnNvchgGIAEoCUIKukgHcgUQARiACEgFiAEBQgcKBV9uYW1lQgkKB19zdGF0dXNCEAoOX2RhdGFiYXNlX3R5cGVCBgoEX3RhZ0IICgZfbGltaXRCCQoHX2N1cnNvciJ2ChtMaXN0TWFuYWdlZFNlcnZpY2VzUmVzcG9uc2USLQoIc2VydmljZXMYASADKAsyGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIvChhHZXRNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAi7gQKG1VwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBI7CgRuYW1lGAIgASgJQii6SCVyIzIhXlthLXpdKFthLXowLTktXXswLDM4fVthLXowLTldKT8kSACIAQESOQoNYWxsb3dlZF9jaWRycxgDIAEoCzIVLmhvbGRmYXN0LnYxLkNpZHJMaXN0QgayuxgCIAFIAYgBARIoCgl0dGxfaG91cnMYBCABKAVCELpIBxoFGNAFKAGyuxgCGAFIAogBARIgChNkZWxldGlvbl9wcm90ZWN0aW9uGAUgASgISAOIAQESdwoEdGFncxgGIAMoCzIyLmhvbGRmYXN0LnYxLlVwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdC5UYWdzRW50cnlCNbpIMpoBLxAyIiRyIhABGD8yHF5bQS1aYS16MC05XVtBLVphLXowLTlfLi1dKiQqBXIDGP8BEkcKEm1haW50ZW5hbmNlX3dpbmRvdxgHIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93QgayuxgCGAFIBIgBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2saKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX25hbWVCEAoOX2FsbG93ZWRfY2lkcnNCDAoKX3R0bF9ob3Vyc0IWChRfZGVsZXRpb25fcHJvdGVjdGlvbkIVChNfbWFpbnRlbmFuY2Vfd2luZG93IjEKGlN0YXJ0TWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIjAKGVN0b3BNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiMwocUmVzdGFydE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCIyChtEZWxldGVNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiKwoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAi7gEKCkNvbm5lY3Rpb24SDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgFEgwKBHVzZXIYAyABKAkSEAoIZGF0YWJhc2UYBCABKAkSCwoDdXJpGAUgASgJEhYKDmNhX2NlcnRpZmljYXRlGAYgASgJEigKCWxpc3RlbmVycxgHIAMoCzIVLmhvbGRmYXN0LnYxLkxpc3RlbmVyEioKBW5vZGVzGAggAygLMhsuaG9sZGZhc3QudjEuQ29ubmVjdGlvbk5vZGUSFAoMcHJpdmF0ZV9ob3N0GBQgASgJEhMKC3ByaXZhdGVfdXJpGBUgASgJIlMKCExpc3RlbmVyEgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoBRIQCghhdWRpZW5jZRgDIAEoCRILCgN0bHMYBCABKAkSDAoEaG9zdBgUIAEoCSKbAQoOQ29ubmVjdGlvbk5vZGUSCgoCaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmhvbGRmYXN0LnYxLk5vZGVSb2xlEhAKCGhvc3RuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIYChBwcml2YXRlX2hvc3RuYW1lGBQgASgJEhkKEXByaXZhdGVfYWRkcmVzc2VzGBUgAygJIn0KEExpc3ROb2Rlc1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJfChFMaXN0Tm9kZXNSZXNwb25zZRIgCgVub2RlcxgBIAMoCzIRLmhvbGRmYXN0LnYxLk5vZGUSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IilQIKD0xpc3RMb2dzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIuCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARIzCgVsZXZlbBgDIAEoDjIVLmhvbGRmYXN0LnYxLkxvZ0xldmVsQgi6SAWCAQIQAUgBiAEBEh4KBWxpbWl0GAQgASgFQgq6SAcaBRjIASgBSAKIAQESHwoGY3Vyc29yGAUgASgJQgq6SAdyBRABGIAISAOIAQESEwoGZm9sbG93GAYgASgISASIAQFCCAoGX3NpbmNlQggKBl9sZXZlbEIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Il4KEExpc3RMb2dzUmVzcG9uc2USIwoFbGluZXMYASADKAsyFC5ob2xkZmFzdC52MS5Mb2dMaW5lEhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIo4BCgdMb2dMaW5lEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB25vZGVfaWQYAiABKAkSEQoJY29tcG9uZW50GAMgASgJEiQKBWxldmVsGAQgASgOMhUuaG9sZGZhc3QudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgFIAEoCSIsChVHZXRUYXNrU3VtbWFyeVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAirgEKC1Rhc2tTdW1tYXJ5EjEKBnN0YXR1cxgBIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzEhkKDGN1cnJlbnRfdGFzaxgCIAEoCUgAiAEBEhQKDHByb2dyZXNzX3BjdBgDIAEoBRIZCgxvcGVyYXRpb25faWQYBCABKAlIAYgBAUIPCg1fY3VycmVudF90YXNrQg8KDV9vcGVyYXRpb25faWQq9AIKFE1hbmFnZWRTZXJ2aWNlU3RhdHVzEiYKIk1BTkFHRURfU0VSVklDRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIwCh5NQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdQZW5kaW5nEjoKI01BTkFHRURfU0VSVklDRV9TVEFUVVNfUFJPVklTSU9OSU5HEAIaEbI+DgoMUHJvdmlzaW9uaW5nEjAKHk1BTkFHRURfU0VSVklDRV9TVEFUVVNfUlVOTklORxADGgyyPgkKB1J1bm5pbmcSMAoeTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19TVE9QUEVEEAQaDLI+CQoHU3RvcHBlZBIsChxNQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX0VSUk9SEAUaCrI+BwoFRXJyb3ISNAogTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19VUEdSQURJTkcQBhoOsj4LCglVcGdyYWRpbmcqbwoITm9kZVJvbGUSGQoVTk9ERV9ST0xFX1VOU1BFQ0lGSUVEEAASIwoRTk9ERV9ST0xFX1BSSU1BUlkQARoMsj4JCgdwcmltYXJ5EiMKEU5PREVfUk9MRV9SRVBMSUNBEAIaDLI+CQoHcmVwbGljYSr6AQoKTm9kZVN0YXR1cxIbChdOT0RFX1NUQVRVU19VTlNQRUNJRklFRBAAEi8KGE5PREVfU1RBVFVTX1BST1ZJU0lPTklORxABGhGyPg4KDFByb3Zpc2lvbmluZxIlChNOT0RFX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHUnVubmluZxIlChNOT0RFX1NUQVRVU19TVE9QUEVEEAMaDLI+CQoHU3RvcHBlZBIhChFOT0RFX1NUQVRVU19FUlJPUhAEGgqyPgcKBUVycm9yEi0KF05PREVfU1RBVFVTX1VOUkVBQ0hBQkxFEAUaELI+DQoLVW5yZWFjaGFibGUq1wEKDEhlYWx0aFN0YXR1cxIdChlIRUFMVEhfU1RBVFVTX1VOU1BFQ0lGSUVEEAASJwoVSEVBTFRIX1NUQVRVU19IRUFMVEhZEAEaDLI+CQoHaGVhbHRoeRIpChZIRUFMVEhfU1RBVFVTX0RFR1JBREVEEAIaDbI+CgoIZGVncmFkZWQSKwoXSEVBTFRIX1NUQVRVU19VTkhFQUxUSFkQAxoOsj4LCgl1bmhlYWx0aHkSJwoVSEVBTFRIX1NUQVRVU19VTktOT1dOEAQaDLI+CQoHdW5rbm93biqrAQoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASHwoPTE9HX0xFVkVMX0RFQlVHEAEaCrI+BwoFZGVidWcSHQoOTE9HX0xFVkVMX0lORk8QAhoJsj4GCgRpbmZvEiMKEUxPR19MRVZFTF9XQVJOSU5HEAMaDLI+CQoHd2FybmluZxIfCg9MT0dfTEVWRUxfRVJST1IQBBoKsj4HCgVlcnJvcjKIDwoVTWFuYWdlZFNlcnZpY2VTZXJ2aWNlEqoBChRDcmVhdGVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLkNyZWF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIkuquxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCFjoBKiIRL21hbmFnZWQtc2VydmljZXMSmAEKE0xpc3RNYW5hZ2VkU2VydmljZXMSJy5ob2xkZmFzdC52MS5MaXN0TWFuYWdlZFNlcnZpY2VzUmVxdWVzdBooLmhvbGRmYXN0LnYxLkxpc3RNYW5hZ2VkU2VydmljZXNSZXNwb25zZSIuqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwITEhEvbWFuYWdlZC1zZXJ2aWNlcxKMAQoRR2V0TWFuYWdlZFNlcnZpY2USJS5ob2xkZmFzdC52MS5HZXRNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSIzqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIYEhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9EpQBChRVcGRhdGVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLlVwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIjWquxgQEg5zZXJ2aWNlczp3cml0ZYLT5JMCGzoBKjIWL21hbmFnZWQtc2VydmljZXMve2lkfRKzAQoTU3RhcnRNYW5hZ2VkU2VydmljZRInLmhvbGRmYXN0LnYxLlN0YXJ0TWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiVqq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIhOgEqIhwvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3N0YXJ0ErABChJTdG9wTWFuYWdlZFNlcnZpY2USJi5ob2xkZmFzdC52MS5TdG9wTWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiVaq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIgOgEqIhsvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3N0b3ASuQEKFVJlc3RhcnRNYW5hZ2VkU2VydmljZRIpLmhvbGRmYXN0LnYxLlJlc3RhcnRNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJYqrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAiM6ASoiHi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vcmVzdGFydBKsAQoURGVsZXRlTWFuYWdlZFNlcnZpY2USKC5ob2xkZmFzdC52MS5EZWxldGVNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJNqrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAhgqFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0SiwEKDUdldENvbm5lY3Rpb24SIS5ob2xkZmFzdC52MS5HZXRDb25uZWN0aW9uUmVxdWVzdBoXLmhvbGRmYXN0LnYxLkNvbm5lY3Rpb24iPqq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCIxIhL21hbmFnZWQtc2VydmljZXMve2lkfS9jb25uZWN0aW9uEoUBCglMaXN0Tm9kZXMSHS5ob2xkZmFzdC52MS5MaXN0Tm9kZXNSZXF1ZXN0Gh4uaG9sZGZhc3QudjEuTGlzdE5vZGVzUmVzcG9uc2UiOaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCHhIcL21hbmFnZWQtc2VydmljZXMve2lkfS9ub2RlcxKDAQoITGlzdExvZ3MSHC5ob2xkZmFzdC52MS5MaXN0TG9nc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5MaXN0TG9nc1Jlc3BvbnNlIjqquxgTEg1zZXJ2aWNlczpkYXRhIAM4AYLT5JMCHRIbL21hbmFnZWQtc2VydmljZXMve2lkfS9sb2dzEpABCg5HZXRUYXNrU3VtbWFyeRIiLmhvbGRmYXN0LnYxLkdldFRhc2tTdW1tYXJ5UmVxdWVzdBoYLmhvbGRmYXN0LnYxLlRhc2tTdW1tYXJ5IkCquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAiUSIy9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vdGFzay1zdW1tYXJ5YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_maintenance, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("CiFob2xkZmFzdC92MS9tYW5hZ2VkX3NlcnZpY2UucHJvdG8SC2hvbGRmYXN0LnYxIpALCg5NYW5hZ2VkU2VydmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKBnN0YXR1cxgDIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzEhUKDWRhdGFiYXNlX3R5cGUYBCABKAkSDwoHdmVyc2lvbhgFIAEoCRIRCglwbGFuX25hbWUYBiABKAkSFwoPc3RvcmFnZV9zaXplX2diGAcgASgFEhQKDHN0b3JhZ2VfdGllchgIIAEoCRIMCgR6b25lGAkgASgJEhUKDWFsbG93ZWRfY2lkcnMYCiADKAkSEAoIaG9zdG5hbWUYCyABKAkSDAoEcG9ydBgMIAEoBRIgCgVub2RlcxgNIAMoCzIRLmhvbGRmYXN0LnYxLk5vZGUSLgoJb3BlcmF0aW9uGA4gASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQESIwoGaGVhbHRoGA8gASgLMhMuaG9sZGZhc3QudjEuSGVhbHRoEjMKBHRhZ3MYECADKAsyJS5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZS5UYWdzRW50cnkSGwoTZGVsZXRpb25fcHJvdGVjdGlvbhgRIAEoCBIWCgl0dGxfaG91cnMYEiABKAVIAYgBARIzCgpleHBpcmVzX2F0GBMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBWVycm9yGBYgASgLMhIuaG9sZGZhc3QudjEuRmF1bHRIA4gBARI6ChJtYWludGVuYW5jZV93aW5kb3cYFyABKAsyHi5ob2xkZmFzdC52MS5NYWludGVuYW5jZVdpbmRvdxI6Cg9wZW5kaW5nX3VwZGF0ZXMYGCADKAsyIS5ob2xkZmFzdC52MS5QZW5kaW5nVXBkYXRlU3VtbWFyeRIYChBwcml2YXRlX2hvc3RuYW1lGB4gASgJEjEKB2JhY2t1cHMYKCABKAsyGy5ob2xkZmFzdC52MS5TZXJ2aWNlQmFja3Vwc0gEiAEBEjMKCmRlbGV0ZWRfYXQYKSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAWIAQESNwoOdW5kZWxldGVfdW50aWwYKiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAaIAQESFwoPcHJpbWFyeV9ub2RlX2lkGDwgASgJEgwKBHRlcm0YPSABKAMSMgoLcmVwbGljYXRpb24YPiABKAsyGC5ob2xkZmFzdC52MS5SZXBsaWNhdGlvbkgHiAEBEjUKDXJlc3RvcmVkX2Zyb20YKyABKAsyGS5ob2xkZmFzdC52MS5SZXN0b3JlZEZyb21ICIgBARIoCgZwb29sZXIYbiABKAsyEy5ob2xkZmFzdC52MS5Qb29sZXJICYgBARI4ChFzdG9yYWdlX2F1dG9zY2FsZRhvIAEoCzIdLmhvbGRmYXN0LnYxLlN0b3JhZ2VBdXRvc2NhbGUaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX29wZXJhdGlvbkIMCgpfdHRsX2hvdXJzQg0KC19leHBpcmVzX2F0QggKBl9lcnJvckIKCghfYmFja3Vwc0INCgtfZGVsZXRlZF9hdEIRCg9fdW5kZWxldGVfdW50aWxCDgoMX3JlcGxpY2F0aW9uQhAKDl9yZXN0b3JlZF9mcm9tQgkKB19wb29sZXIiQwoQU3RvcmFnZUF1dG9zY2FsZRIPCgdlbmFibGVkGAEgASgIEhMKBm1heF9nYhgCIAEoBUgAiAEBQgkKB19tYXhfZ2IiJwoGUG9vbGVyEg8KB2VuYWJsZWQYASABKAgSDAoEbW9kZRgCIAEoCSJpCgxQb29sZXJDaG9pY2USFAoHZW5hYmxlZBgBIAEoCEgAiAEBEi4KBG1vZGUYAiABKAlCG7pIGHIWUgt0cmFuc2FjdGlvblIHc2Vzc2lvbkgBiAEBQgoKCF9lbmFibGVkQgcKBV9tb2RlImcKFlN0b3JhZ2VBdXRvc2NhbGVDaG9pY2USFAoHZW5hYmxlZBgBIAEoCEgAiAEBEiAKBm1heF9nYhgCIAEoBUILukgIGgYYgIABKAFIAYgBAUIKCghfZW5hYmxlZEIJCgdfbWF4X2diIkMKC1JlcGxpY2F0aW9uEgwKBG1vZGUYASABKAkSDwoHaGVhbHRoeRgCIAEoCBIVCg1zdGFuZGJ5X25hbWVzGAMgAygJIo0BCgxSZXN0b3JlZEZyb20SDAoEa2luZBgBIAEoCRISCgpzZXJ2aWNlX2lkGAIgASgJEhEKCWJhY2t1cF9pZBgDIAEoCRI2Cg1yZXN0b3JlX3BvaW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQhAKDl9yZXN0b3JlX3BvaW50IvACCg5TZXJ2aWNlQmFja3VwcxIvCgpyZXN0b3JhYmxlGAEgASgLMhYuaG9sZGZhc3QudjEuVGltZVJhbmdlSACIAQESJAoEZ2FwcxgCIAMoCzIWLmhvbGRmYXN0LnYxLlRpbWVSYW5nZRI6ChFsYXN0X2NvbXBsZXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIwCgduZXh0X2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKC2tleV92ZXJzaW9uGAUgASgFSAOIAQESLwoKbGFzdF9kcmlsbBgGIAEoCzIWLmhvbGRmYXN0LnYxLkxhc3REcmlsbEgEiAEBQg0KC19yZXN0b3JhYmxlQhQKEl9sYXN0X2NvbXBsZXRlZF9hdEIKCghfbmV4dF9hdEIOCgxfa2V5X3ZlcnNpb25CDQoLX2xhc3RfZHJpbGwidgoJTGFzdERyaWxsEgoKAmlkGAEgASgJEg4KBnBhc3NlZBgCIAEoCBIvCgtmaW5pc2hlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoFZXJyb3IYBCABKAlIAIgBAUIICgZfZXJyb3IiXQoJVGltZVJhbmdlEigKBGZyb20YASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKAnRvGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLGAQoETm9kZRIKCgJpZBgBIAEoCRIjCgRyb2xlGAIgASgOMhUuaG9sZGZhc3QudjEuTm9kZVJvbGUSJwoGc3RhdHVzGAMgASgOMhcuaG9sZGZhc3QudjEuTm9kZVN0YXR1cxIQCghob3N0bmFtZRgEIAEoCRIMCgR6b25lGAUgASgJEhgKEHByaXZhdGVfaG9zdG5hbWUYFCABKAkSGQoMb3BlcmF0aW9uX2lkGDwgASgJSACIAQFCDwoNX29wZXJhdGlvbl9pZCK3AQoGSGVhbHRoEikKBnN0YXR1cxgBIAEoDjIZLmhvbGRmYXN0LnYxLkhlYWx0aFN0YXR1cxIuCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARITCgZyZWFzb24YAyABKAlIAYgBARIoCgZjaGVja3MYBCADKAsyGC5ob2xkZmFzdC52MS5IZWFsdGhDaGVja0IICgZfc2luY2VCCQoHX3JlYXNvbiKxAQoLSGVhbHRoQ2hlY2sSDAoEbmFtZRgBIAEoCRIPCgdub2RlX2lkGAIgASgJEikKBnN0YXR1cxgDIAEoDjIZLmhvbGRmYXN0LnYxLkhlYWx0aFN0YXR1cxIuCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARITCgZyZWFzb24YBSABKAlIAYgBAUIICgZfc2luY2VCCQoHX3JlYXNvbiKpCQobQ3JlYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EjYKBG5hbWUYASABKAlCKLpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsMzh9W2EtejAtOV0pPyQSMAoNZGF0YWJhc2VfdHlwZRgCIAEoCUIZukgWchRSCnBvc3RncmVzcWxSBnZhbGtleRIfCgd2ZXJzaW9uGAMgASgJQgm6SAZyBBABGBBIAIgBARIcCglwbGFuX25hbWUYBCABKAlCCbpIBnIEEAEYKBIkCg9zdG9yYWdlX3NpemVfZ2IYBSABKAVCC7pICBoGGICAASgBEiQKDHN0b3JhZ2VfdGllchgGIAEoCUIJukgGcgQQARgoSAGIAQESHAoEem9uZRgHIAEoCUIJukgGcgQQARgoSAKIAQESOQoNYWxsb3dlZF9jaWRycxgIIAEoCzIVLmhvbGRmYXN0LnYxLkNpZHJMaXN0QgayuxgCIAFIA4gBARJmCgpwYXJhbWV0ZXJzGAkgAygLMjguaG9sZGZhc3QudjEuQ3JlYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0LlBhcmFtZXRlcnNFbnRyeUIYukgVmgESEMgBIgZyBBABGD8qBXIDGIAIEiIKCXR0bF9ob3VycxgKIAEoBUIKukgHGgUY0AUoAUgEiAEBEhsKE2RlbGV0aW9uX3Byb3RlY3Rpb24YCyABKAgSdwoEdGFncxgMIAMoCzIyLmhvbGRmYXN0LnYxLkNyZWF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdC5UYWdzRW50cnlCNbpIMpoBLxAyIiRyIhABGD8yHF5bQS1aYS16MC05XVtBLVphLXowLTlfLi1dKiQqBXIDGP8BEj8KEm1haW50ZW5hbmNlX3dpbmRvdxgNIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93SAWIAQESLgoGcG9vbGVyGG4gASgLMhkuaG9sZGZhc3QudjEuUG9vbGVyQ2hvaWNlSAaIAQESQwoRc3RvcmFnZV9hdXRvc2NhbGUYbyABKAsyIy5ob2xkZmFzdC52MS5TdG9yYWdlQXV0b3NjYWxlQ2hvaWNlSAeIAQESIgoKbm9kZV9jb3VudBgOIAEoBUIJukgGGgQYBSgBSAiIAQESPgoQcmVwbGljYXRpb25fbW9kZRgPIAEoCUIfukgcchpSBWFzeW5jUgRzeW5jUgtzeW5jX3N0cmljdEgJiAEBGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgoKCF92ZXJzaW9uQg8KDV9zdG9yYWdlX3RpZXJCBwoFX3pvbmVCEAoOX2FsbG93ZWRfY2lkcnNCDAoKX3R0bF9ob3Vyc0IVChNfbWFpbnRlbmFuY2Vfd2luZG93QgkKB19wb29sZXJCFAoSX3N0b3JhZ2VfYXV0b3NjYWxlQg0KC19ub2RlX2NvdW50QhMKEV9yZXBsaWNhdGlvbl9tb2RlIqQBCghDaWRyTGlzdBKXAQoGdmFsdWVzGAEgAygJQoYBukiCAZIBfxCAAiJ6ugFxCgRjaWRyEkdtdXN0IGJlIGFuIElQdjQgb3IgSVB2NiBuZXR3b3JrIHN1Y2ggYXMgMjAzLjAuMTEzLjAvMjQgb3IgMjAwMTpkYjg6Oi8zMhogdGhpcy5pc0lwKCkgfHwgdGhpcy5pc0lwUHJlZml4KClyBBABGEAi7QIKGkxpc3RNYW5hZ2VkU2VydmljZXNSZXF1ZXN0EhoKBG5hbWUYASABKAlCB7pIBHICGChIAIgBARJACgZzdGF0dXMYAiABKA4yIS5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZVN0YXR1c0IIukgFggECEAFIAYgBARIjCg1kYXRhYmFzZV90eXBlGAMgASgJQge6SARyAhgoSAKIAQESJgoDdGFnGAQgASgJQhS6SBFyDxjAAjIKXlteOl0rOi4qJEgDiAEBEh4KBWxpbWl0GAUgASgFQgq6SAcaBRjIASgBSASIAQESHwoGY3Vyc29yGAYgASgJQgq6SAdyBRABGIAISAWIAQESFAoHZGVsZXRlZBgHIAEoCEgGiAEBQgcKBV9uYW1lQgkKB19zdGF0dXNCEAoOX2RhdGFiYXNlX3R5cGVCBgoEX3RhZ0IICgZfbGltaXRCCQoHX2N1cnNvckIKCghfZGVsZXRlZCJ2ChtMaXN0TWFuYWdlZFNlcnZpY2VzUmVzcG9uc2USLQoIc2VydmljZXMYASADKAsyGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIvChhHZXRNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiyQcKG1VwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBI7CgRuYW1lGAIgASgJQii6SCVyIzIhXlthLXpdKFthLXowLTktXXswLDM4fVthLXowLTldKT8kSACIAQESOQoNYWxsb3dlZF9jaWRycxgDIAEoCzIVLmhvbGRmYXN0LnYxLkNpZHJMaXN0QgayuxgCIAFIAYgBARIoCgl0dGxfaG91cnMYBCABKAVCELpIBxoFGNAFKAGyuxgCGAFIAogBARIgChNkZWxldGlvbl9wcm90ZWN0aW9uGAUgASgISAOIAQESdwoEdGFncxgGIAMoCzIyLmhvbGRmYXN0LnYxLlVwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdC5UYWdzRW50cnlCNbpIMpoBLxAyIiRyIhABGD8yHF5bQS1aYS16MC05XVtBLVphLXowLTlfLi1dKiQqBXIDGP8BEkcKEm1haW50ZW5hbmNlX3dpbmRvdxgHIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93QgayuxgCGAFIBIgBARIhCglwbGFuX25hbWUYPCABKAlCCbpIBnIEEAEYKEgFiAEBEikKD3N0b3JhZ2Vfc2l6ZV9nYhg9IAEoBUILukgIGgYYgIABKAFIBogBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5Qb29sZXJDaG9pY2VIB4gBARJDChFzdG9yYWdlX2F1dG9zY2FsZRhvIAEoCzIjLmhvbGRmYXN0LnYxLlN0b3JhZ2VBdXRvc2NhbGVDaG9pY2VICIgBARI+ChByZXBsaWNhdGlvbl9tb2RlGD4gASgJQh+6SBxyGlIFYXN5bmNSBHN5bmNSC3N5bmNfc3RyaWN0SAmIAQESLwoLdXBkYXRlX21hc2sYDyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgcKBV9uYW1lQhAKDl9hbGxvd2VkX2NpZHJzQgwKCl90dGxfaG91cnNCFgoUX2RlbGV0aW9uX3Byb3RlY3Rpb25CFQoTX21haW50ZW5hbmNlX3dpbmRvd0IMCgpfcGxhbl9uYW1lQhIKEF9zdG9yYWdlX3NpemVfZ2JCCQoHX3Bvb2xlckIUChJfc3RvcmFnZV9hdXRvc2NhbGVCEwoRX3JlcGxpY2F0aW9uX21vZGUiMQoaU3RhcnRNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiMAoZU3RvcE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCIzChxSZXN0YXJ0TWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIlAKG1Jlc2l6ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIcCglwbGFuX25hbWUYAiABKAlCCbpIBnIEEAEYKCJRChRFeHBhbmRTdG9yYWdlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIkCg9zdG9yYWdlX3NpemVfZ2IYAiABKAVCC7pICBoGGICAASgBIioKE0VuYWJsZVdyaXRlc1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiaAobRGVsZXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEh4KEXNraXBfZmluYWxfYmFja3VwGAIgASgISACIAQFCFAoSX3NraXBfZmluYWxfYmFja3VwIisKFEdldENvbm5lY3Rpb25SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAItkCCgpDb25uZWN0aW9uEgwKBGhvc3QYASABKAkSDAoEcG9ydBgCIAEoBRIMCgR1c2VyGAMgASgJEhAKCGRhdGFiYXNlGAQgASgJEgsKA3VyaRgFIAEoCRIWCg5jYV9jZXJ0aWZpY2F0ZRgGIAEoCRIoCglsaXN0ZW5lcnMYByADKAsyFS5ob2xkZmFzdC52MS5MaXN0ZW5lchIqCgVub2RlcxgIIAMoCzIbLmhvbGRmYXN0LnYxLkNvbm5lY3Rpb25Ob2RlEhQKDHByaXZhdGVfaG9zdBgUIAEoCRITCgtwcml2YXRlX3VyaRgVIAEoCRITCgtyZXBsaWNhX3VyaRg8IAEoCRIaCg1hbGxfbm9kZXNfdXJpGD0gASgJSACIAQESFwoKcG9vbGVkX3VyaRhuIAEoCUgBiAEBQhAKDl9hbGxfbm9kZXNfdXJpQg0KC19wb29sZWRfdXJpIlMKCExpc3RlbmVyEgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoBRIQCghhdWRpZW5jZRgDIAEoCRILCgN0bHMYBCABKAkSDAoEaG9zdBgUIAEoCSKbAQoOQ29ubmVjdGlvbk5vZGUSCgoCaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmhvbGRmYXN0LnYxLk5vZGVSb2xlEhAKCGhvc3RuYW1lGAMgASgJEhEKCWFkZHJlc3NlcxgEIAMoCRIYChBwcml2YXRlX2hvc3RuYW1lGBQgASgJEhkKEXByaXZhdGVfYWRkcmVzc2VzGBUgAygJIn0KEExpc3ROb2Rlc1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJfChFMaXN0Tm9kZXNSZXNwb25zZRIgCgVub2RlcxgBIAMoCzIRLmhvbGRmYXN0LnYxLk5vZGUSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IilQIKD0xpc3RMb2dzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIuCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARIzCgVsZXZlbBgDIAEoDjIVLmhvbGRmYXN0LnYxLkxvZ0xldmVsQgi6SAWCAQIQAUgBiAEBEh4KBWxpbWl0GAQgASgFQgq6SAcaBRjIASgBSAKIAQESHwoGY3Vyc29yGAUgASgJQgq6SAdyBRABGIAISAOIAQESEwoGZm9sbG93GAYgASgISASIAQFCCAoGX3NpbmNlQggKBl9sZXZlbEIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Il4KEExpc3RMb2dzUmVzcG9uc2USIwoFbGluZXMYASADKAsyFC5ob2xkZmFzdC52MS5Mb2dMaW5lEhMKC25leHRfY3Vyc29yGAIgASgJEhAKCGhhc19tb3JlGAMgASgIIo4BCgdMb2dMaW5lEigKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB25vZGVfaWQYAiABKAkSEQoJY29tcG9uZW50GAMgASgJEiQKBWxldmVsGAQgASgOMhUuaG9sZGZhc3QudjEuTG9nTGV2ZWwSDwoHbWVzc2FnZRgFIAEoCSIsChVHZXRUYXNrU3VtbWFyeVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAirgEKC1Rhc2tTdW1tYXJ5EjEKBnN0YXR1cxgBIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzEhkKDGN1cnJlbnRfdGFzaxgCIAEoCUgAiAEBEhQKDHByb2dyZXNzX3BjdBgDIAEoBRIZCgxvcGVyYXRpb25faWQYBCABKAlIAYgBAUIPCg1fY3VycmVudF90YXNrQg8KDV9vcGVyYXRpb25faWQq9AIKFE1hbmFnZWRTZXJ2aWNlU3RhdHVzEiYKIk1BTkFHRURfU0VSVklDRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIwCh5NQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdQZW5kaW5nEjoKI01BTkFHRURfU0VSVklDRV9TVEFUVVNfUFJPVklTSU9OSU5HEAIaEbI+DgoMUHJvdmlzaW9uaW5nEjAKHk1BTkFHRURfU0VSVklDRV9TVEFUVVNfUlVOTklORxADGgyyPgkKB1J1bm5pbmcSMAoeTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19TVE9QUEVEEAQaDLI+CQoHU3RvcHBlZBIsChxNQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX0VSUk9SEAUaCrI+BwoFRXJyb3ISNAogTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19VUEdSQURJTkcQBhoOsj4LCglVcGdyYWRpbmcqbwoITm9kZVJvbGUSGQoVTk9ERV9ST0xFX1VOU1BFQ0lGSUVEEAASIwoRTk9ERV9ST0xFX1BSSU1BUlkQARoMsj4JCgdwcmltYXJ5EiMKEU5PREVfUk9MRV9SRVBMSUNBEAIaDLI+CQoHcmVwbGljYSr6AQoKTm9kZVN0YXR1cxIbChdOT0RFX1NUQVRVU19VTlNQRUNJRklFRBAAEi8KGE5PREVfU1RBVFVTX1BST1ZJU0lPTklORxABGhGyPg4KDFByb3Zpc2lvbmluZxIlChNOT0RFX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHUnVubmluZxIlChNOT0RFX1NUQVRVU19TVE9QUEVEEAMaDLI+CQoHU3RvcHBlZBIhChFOT0RFX1NUQVRVU19FUlJPUhAEGgqyPgcKBUVycm9yEi0KF05PREVfU1RBVFVTX1VOUkVBQ0hBQkxFEAUaELI+DQoLVW5yZWFjaGFibGUq1wEKDEhlYWx0aFN0YXR1cxIdChlIRUFMVEhfU1RBVFVTX1VOU1BFQ0lGSUVEEAASJwoVSEVBTFRIX1NUQVRVU19IRUFMVEhZEAEaDLI+CQoHaGVhbHRoeRIpChZIRUFMVEhfU1RBVFVTX0RFR1JBREVEEAIaDbI+CgoIZGVncmFkZWQSKwoXSEVBTFRIX1NUQVRVU19VTkhFQUxUSFkQAxoOsj4LCgl1bmhlYWx0aHkSJwoVSEVBTFRIX1NUQVRVU19VTktOT1dOEAQaDLI+CQoHdW5rbm93biqrAQoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASHwoPTE9HX0xFVkVMX0RFQlVHEAEaCrI+BwoFZGVidWcSHQoOTE9HX0xFVkVMX0lORk8QAhoJsj4GCgRpbmZvEiMKEUxPR19MRVZFTF9XQVJOSU5HEAMaDLI+CQoHd2FybmluZxIfCg9MT0dfTEVWRUxfRVJST1IQBBoKsj4HCgVlcnJvcjLnEwoVTWFuYWdlZFNlcnZpY2VTZXJ2aWNlEq4BChRDcmVhdGVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLkNyZWF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIk+quxgvCMoBEg5zZXJ2aWNlczp3cml0ZRiAgBAyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAhY6ASoiES9tYW5hZ2VkLXNlcnZpY2VzEpgBChNMaXN0TWFuYWdlZFNlcnZpY2VzEicuaG9sZGZhc3QudjEuTGlzdE1hbmFnZWRTZXJ2aWNlc1JlcXVlc3QaKC5ob2xkZmFzdC52MS5MaXN0TWFuYWdlZFNlcnZpY2VzUmVzcG9uc2UiLqq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCExIRL21hbmFnZWQtc2VydmljZXMSjAEKEUdldE1hbmFnZWRTZXJ2aWNlEiUuaG9sZGZhc3QudjEuR2V0TWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiM6q7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCGBIWL21hbmFnZWQtc2VydmljZXMve2lkfRLRAQoUVXBkYXRlTWFuYWdlZFNlcnZpY2USKC5ob2xkZmFzdC52MS5VcGRhdGVNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJyqrsYTRIOc2VydmljZXM6d3JpdGUqIwoOb3BlcmF0aW9uLnR5cGUSBnJlc2l6ZRIGZXhwYW5kGMoBMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIbOgEqMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9ErMBChNTdGFydE1hbmFnZWRTZXJ2aWNlEicuaG9sZGZhc3QudjEuU3RhcnRNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJWqrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAiE6ASoiHC9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vc3RhcnQSsAEKElN0b3BNYW5hZ2VkU2VydmljZRImLmhvbGRmYXN0LnYxLlN0b3BNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJVqrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAiA6ASoiGy9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vc3RvcBK5AQoVUmVzdGFydE1hbmFnZWRTZXJ2aWNlEikuaG9sZGZhc3QudjEuUmVzdGFydE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIliquxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCIzoBKiIeL21hbmFnZWQtc2VydmljZXMve2lkfS9yZXN0YXJ0ErYBChRSZXNpemVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLlJlc2l6ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIlequxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCIjoBKiIdL21hbmFnZWQtc2VydmljZXMve2lkfS9yZXNpemUSsAEKDUV4cGFuZFN0b3JhZ2USIS5ob2xkZmFzdC52MS5FeHBhbmRTdG9yYWdlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIl+quxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCKjoBKiIlL21hbmFnZWQtc2VydmljZXMve2lkfS9zdG9yYWdlL2V4cGFuZBKtAQoMRW5hYmxlV3JpdGVzEiAuaG9sZGZhc3QudjEuRW5hYmxlV3JpdGVzUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIl6quxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCKToBKiIkL21hbmFnZWQtc2VydmljZXMve2lkfS9lbmFibGUtd3JpdGVzEqwBChREZWxldGVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLkRlbGV0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIk2quxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCGCoWL21hbmFnZWQtc2VydmljZXMve2lkfRKLAQoNR2V0Q29ubmVjdGlvbhIhLmhvbGRmYXN0LnYxLkdldENvbm5lY3Rpb25SZXF1ZXN0GhcuaG9sZGZhc3QudjEuQ29ubmVjdGlvbiI+qrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIjEiEvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L2Nvbm5lY3Rpb24ShQEKCUxpc3ROb2RlcxIdLmhvbGRmYXN0LnYxLkxpc3ROb2Rlc1JlcXVlc3QaHi5ob2xkZmFzdC52MS5MaXN0Tm9kZXNSZXNwb25zZSI5qrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIeEhwvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L25vZGVzEoUBCghMaXN0TG9ncxIcLmhvbGRmYXN0LnYxLkxpc3RMb2dzUmVxdWVzdBodLmhvbGRmYXN0LnYxLkxpc3RMb2dzUmVzcG9uc2UiPKq7GBUSDXNlcnZpY2VzOmRhdGEgAzgBSAWC0+STAh0SGy9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vbG9ncxKQAQoOR2V0VGFza1N1bW1hcnkSIi5ob2xkZmFzdC52MS5HZXRUYXNrU3VtbWFyeVJlcXVlc3QaGC5ob2xkZmFzdC52MS5UYXNrU3VtbWFyeSJAqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIlEiMvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3Rhc2stc3VtbWFyeWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_maintenance, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
+ * A managed database service, as it is now.
+ *
  * @generated from message holdfast.v1.ManagedService
  */
 export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
@@ -118,6 +120,8 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   deletionProtection: boolean;
 
   /**
+   * Hours after its creation at which it is deleted; null to keep it.
+   *
    * @generated from field: optional int32 ttl_hours = 18;
    */
   ttlHours?: number | undefined;
@@ -152,7 +156,7 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   maintenanceWindow?: MaintenanceWindow | undefined;
 
   /**
-   * What waits to be done to it, in short; see its maintenance for more.
+   * Pending updates in short; the service's maintenance has the details.
    *
    * @generated from field: repeated holdfast.v1.PendingUpdateSummary pending_updates = 24;
    */
@@ -164,9 +168,70 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
    * @generated from field: string private_hostname = 30;
    */
   privateHostname: string;
+
+  /**
+   * Null where the engine has no backups.
+   *
+   * @generated from field: optional holdfast.v1.ServiceBackups backups = 40;
+   */
+  backups?: ServiceBackups | undefined;
+
+  /**
+   * Only of a service that is deleted and can come back: when it was deleted, and until when it can be undeleted.
+   *
+   * @generated from field: optional google.protobuf.Timestamp deleted_at = 41;
+   */
+  deletedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp undelete_until = 42;
+   */
+  undeleteUntil?: Timestamp | undefined;
+
+  /**
+   * The node that takes writes.
+   *
+   * @generated from field: string primary_node_id = 60;
+   */
+  primaryNodeId: string;
+
+  /**
+   * Counts the primaries that the service has had.
+   *
+   * @generated from field: int64 term = 61;
+   */
+  term: bigint;
+
+  /**
+   * Null while the service has one node.
+   *
+   * @generated from field: optional holdfast.v1.Replication replication = 62;
+   */
+  replication?: Replication | undefined;
+
+  /**
+   * Where its data came from; null of a service that began empty.
+   *
+   * @generated from field: optional holdfast.v1.RestoredFrom restored_from = 43;
+   */
+  restoredFrom?: RestoredFrom | undefined;
+
+  /**
+   * Null where the engine has no pooler.
+   *
+   * @generated from field: optional holdfast.v1.Pooler pooler = 110;
+   */
+  pooler?: Pooler | undefined;
+
+  /**
+   * @generated from field: holdfast.v1.StorageAutoscale storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscale | undefined;
 };
 
 /**
+ * A managed database service, as it is now.
+ *
  * @generated from message holdfast.v1.ManagedService
  */
 export type ManagedServiceJson = {
@@ -260,6 +325,8 @@ export type ManagedServiceJson = {
   deletionProtection?: boolean;
 
   /**
+   * Hours after its creation at which it is deleted; null to keep it.
+   *
    * @generated from field: optional int32 ttl_hours = 18;
    */
   ttlHours?: number;
@@ -294,7 +361,7 @@ export type ManagedServiceJson = {
   maintenanceWindow?: MaintenanceWindowJson;
 
   /**
-   * What waits to be done to it, in short; see its maintenance for more.
+   * Pending updates in short; the service's maintenance has the details.
    *
    * @generated from field: repeated holdfast.v1.PendingUpdateSummary pending_updates = 24;
    */
@@ -306,6 +373,65 @@ export type ManagedServiceJson = {
    * @generated from field: string private_hostname = 30;
    */
   privateHostname?: string;
+
+  /**
+   * Null where the engine has no backups.
+   *
+   * @generated from field: optional holdfast.v1.ServiceBackups backups = 40;
+   */
+  backups?: ServiceBackupsJson;
+
+  /**
+   * Only of a service that is deleted and can come back: when it was deleted, and until when it can be undeleted.
+   *
+   * @generated from field: optional google.protobuf.Timestamp deleted_at = 41;
+   */
+  deletedAt?: TimestampJson;
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp undelete_until = 42;
+   */
+  undeleteUntil?: TimestampJson;
+
+  /**
+   * The node that takes writes.
+   *
+   * @generated from field: string primary_node_id = 60;
+   */
+  primaryNodeId?: string;
+
+  /**
+   * Counts the primaries that the service has had.
+   *
+   * @generated from field: int64 term = 61;
+   */
+  term?: string;
+
+  /**
+   * Null while the service has one node.
+   *
+   * @generated from field: optional holdfast.v1.Replication replication = 62;
+   */
+  replication?: ReplicationJson;
+
+  /**
+   * Where its data came from; null of a service that began empty.
+   *
+   * @generated from field: optional holdfast.v1.RestoredFrom restored_from = 43;
+   */
+  restoredFrom?: RestoredFromJson;
+
+  /**
+   * Null where the engine has no pooler.
+   *
+   * @generated from field: optional holdfast.v1.Pooler pooler = 110;
+   */
+  pooler?: PoolerJson;
+
+  /**
+   * @generated from field: holdfast.v1.StorageAutoscale storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscaleJson;
 };
 
 /**
@@ -316,6 +442,533 @@ export const ManagedServiceSchema: GenMessage<ManagedService, {jsonType: Managed
   messageDesc(file_holdfast_v1_managed_service, 0);
 
 /**
+ * May the storage grow by itself when it is 85% full?
+ *
+ * @generated from message holdfast.v1.StorageAutoscale
+ */
+export type StorageAutoscale = Message<"holdfast.v1.StorageAutoscale"> & {
+  /**
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * Limit of growth; null until one is set.
+   *
+   * @generated from field: optional int32 max_gb = 2;
+   */
+  maxGb?: number | undefined;
+};
+
+/**
+ * May the storage grow by itself when it is 85% full?
+ *
+ * @generated from message holdfast.v1.StorageAutoscale
+ */
+export type StorageAutoscaleJson = {
+  /**
+   * @generated from field: bool enabled = 1;
+   */
+  enabled?: boolean;
+
+  /**
+   * Limit of growth; null until one is set.
+   *
+   * @generated from field: optional int32 max_gb = 2;
+   */
+  maxGb?: number;
+};
+
+/**
+ * Describes the message holdfast.v1.StorageAutoscale.
+ * Use `create(StorageAutoscaleSchema)` to create a new message.
+ */
+export const StorageAutoscaleSchema: GenMessage<StorageAutoscale, {jsonType: StorageAutoscaleJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 1);
+
+/**
+ * Lets many clients share few sessions of the engine, at a port of its own.
+ *
+ * @generated from message holdfast.v1.Pooler
+ */
+export type Pooler = Message<"holdfast.v1.Pooler"> & {
+  /**
+   * @generated from field: bool enabled = 1;
+   */
+  enabled: boolean;
+
+  /**
+   * "transaction": a client has a session of the engine for as long as a transaction lasts. "session": for as long as
+   * it is connected.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode: string;
+};
+
+/**
+ * Lets many clients share few sessions of the engine, at a port of its own.
+ *
+ * @generated from message holdfast.v1.Pooler
+ */
+export type PoolerJson = {
+  /**
+   * @generated from field: bool enabled = 1;
+   */
+  enabled?: boolean;
+
+  /**
+   * "transaction": a client has a session of the engine for as long as a transaction lasts. "session": for as long as
+   * it is connected.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.Pooler.
+ * Use `create(PoolerSchema)` to create a new message.
+ */
+export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 2);
+
+/**
+ * Omitted fields stay as they are: at first off, and "transaction".
+ *
+ * @generated from message holdfast.v1.PoolerChoice
+ */
+export type PoolerChoice = Message<"holdfast.v1.PoolerChoice"> & {
+  /**
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean | undefined;
+
+  /**
+   * @generated from field: optional string mode = 2;
+   */
+  mode?: string | undefined;
+};
+
+/**
+ * Omitted fields stay as they are: at first off, and "transaction".
+ *
+ * @generated from message holdfast.v1.PoolerChoice
+ */
+export type PoolerChoiceJson = {
+  /**
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean;
+
+  /**
+   * @generated from field: optional string mode = 2;
+   */
+  mode?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.PoolerChoice.
+ * Use `create(PoolerChoiceSchema)` to create a new message.
+ */
+export const PoolerChoiceSchema: GenMessage<PoolerChoice, {jsonType: PoolerChoiceJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 3);
+
+/**
+ * Omitted fields stay as they are: at first off.
+ *
+ * @generated from message holdfast.v1.StorageAutoscaleChoice
+ */
+export type StorageAutoscaleChoice = Message<"holdfast.v1.StorageAutoscaleChoice"> & {
+  /**
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean | undefined;
+
+  /**
+   * Needed to enable it: the storage does not grow beyond this by itself.
+   *
+   * @generated from field: optional int32 max_gb = 2;
+   */
+  maxGb?: number | undefined;
+};
+
+/**
+ * Omitted fields stay as they are: at first off.
+ *
+ * @generated from message holdfast.v1.StorageAutoscaleChoice
+ */
+export type StorageAutoscaleChoiceJson = {
+  /**
+   * @generated from field: optional bool enabled = 1;
+   */
+  enabled?: boolean;
+
+  /**
+   * Needed to enable it: the storage does not grow beyond this by itself.
+   *
+   * @generated from field: optional int32 max_gb = 2;
+   */
+  maxGb?: number;
+};
+
+/**
+ * Describes the message holdfast.v1.StorageAutoscaleChoice.
+ * Use `create(StorageAutoscaleChoiceSchema)` to create a new message.
+ */
+export const StorageAutoscaleChoiceSchema: GenMessage<StorageAutoscaleChoice, {jsonType: StorageAutoscaleChoiceJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 4);
+
+/**
+ * How the nodes of a service hold together.
+ *
+ * @generated from message holdfast.v1.Replication
+ */
+export type Replication = Message<"holdfast.v1.Replication"> & {
+  /**
+   * Replication that a commit waits for: "async", "sync" or "sync_strict".
+   *
+   * @generated from field: string mode = 1;
+   */
+  mode: string;
+
+  /**
+   * Every replica is connected to the primary, and commits wait for one where they should.
+   *
+   * @generated from field: bool healthy = 2;
+   */
+  healthy: boolean;
+
+  /**
+   * Names of the replicas that can become primary; in "sync" and "sync_strict" one of these replicas has each commit.
+   *
+   * @generated from field: repeated string standby_names = 3;
+   */
+  standbyNames: string[];
+};
+
+/**
+ * How the nodes of a service hold together.
+ *
+ * @generated from message holdfast.v1.Replication
+ */
+export type ReplicationJson = {
+  /**
+   * Replication that a commit waits for: "async", "sync" or "sync_strict".
+   *
+   * @generated from field: string mode = 1;
+   */
+  mode?: string;
+
+  /**
+   * Every replica is connected to the primary, and commits wait for one where they should.
+   *
+   * @generated from field: bool healthy = 2;
+   */
+  healthy?: boolean;
+
+  /**
+   * Names of the replicas that can become primary; in "sync" and "sync_strict" one of these replicas has each commit.
+   *
+   * @generated from field: repeated string standby_names = 3;
+   */
+  standbyNames?: string[];
+};
+
+/**
+ * Describes the message holdfast.v1.Replication.
+ * Use `create(ReplicationSchema)` to create a new message.
+ */
+export const ReplicationSchema: GenMessage<Replication, {jsonType: ReplicationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 5);
+
+/**
+ * What the data of a service were made from.
+ *
+ * @generated from message holdfast.v1.RestoredFrom
+ */
+export type RestoredFrom = Message<"holdfast.v1.RestoredFrom"> & {
+  /**
+   * "restore", "fork" or "undelete".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The service that the backup is of.
+   *
+   * @generated from field: string service_id = 2;
+   */
+  serviceId: string;
+
+  /**
+   * The backup that was restored, or that the log was followed from.
+   *
+   * @generated from field: string backup_id = 3;
+   */
+  backupId: string;
+
+  /**
+   * The moment up to which the log was followed; null when the data are those of the backup.
+   *
+   * @generated from field: optional google.protobuf.Timestamp restore_point = 4;
+   */
+  restorePoint?: Timestamp | undefined;
+};
+
+/**
+ * What the data of a service were made from.
+ *
+ * @generated from message holdfast.v1.RestoredFrom
+ */
+export type RestoredFromJson = {
+  /**
+   * "restore", "fork" or "undelete".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind?: string;
+
+  /**
+   * The service that the backup is of.
+   *
+   * @generated from field: string service_id = 2;
+   */
+  serviceId?: string;
+
+  /**
+   * The backup that was restored, or that the log was followed from.
+   *
+   * @generated from field: string backup_id = 3;
+   */
+  backupId?: string;
+
+  /**
+   * The moment up to which the log was followed; null when the data are those of the backup.
+   *
+   * @generated from field: optional google.protobuf.Timestamp restore_point = 4;
+   */
+  restorePoint?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.v1.RestoredFrom.
+ * Use `create(RestoredFromSchema)` to create a new message.
+ */
+export const RestoredFromSchema: GenMessage<RestoredFrom, {jsonType: RestoredFromJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 6);
+
+/**
+ * Backups of a service and its restore window, in short.
+ *
+ * @generated from message holdfast.v1.ServiceBackups
+ */
+export type ServiceBackups = Message<"holdfast.v1.ServiceBackups"> & {
+  /**
+   * Null while nothing can be.
+   *
+   * @generated from field: optional holdfast.v1.TimeRange restorable = 1;
+   */
+  restorable?: TimeRange | undefined;
+
+  /**
+   * Times within it that cannot be restored to, the newest 20.
+   *
+   * @generated from field: repeated holdfast.v1.TimeRange gaps = 2;
+   */
+  gaps: TimeRange[];
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp last_completed_at = 3;
+   */
+  lastCompletedAt?: Timestamp | undefined;
+
+  /**
+   * When the next one begins by itself; null while none will.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_at = 4;
+   */
+  nextAt?: Timestamp | undefined;
+
+  /**
+   * Version of the key that the next one is sealed under; null before the first.
+   *
+   * @generated from field: optional int32 key_version = 5;
+   */
+  keyVersion?: number | undefined;
+
+  /**
+   * The last drill that has ended; null before the first.
+   *
+   * @generated from field: optional holdfast.v1.LastDrill last_drill = 6;
+   */
+  lastDrill?: LastDrill | undefined;
+};
+
+/**
+ * Backups of a service and its restore window, in short.
+ *
+ * @generated from message holdfast.v1.ServiceBackups
+ */
+export type ServiceBackupsJson = {
+  /**
+   * Null while nothing can be.
+   *
+   * @generated from field: optional holdfast.v1.TimeRange restorable = 1;
+   */
+  restorable?: TimeRangeJson;
+
+  /**
+   * Times within it that cannot be restored to, the newest 20.
+   *
+   * @generated from field: repeated holdfast.v1.TimeRange gaps = 2;
+   */
+  gaps?: TimeRangeJson[];
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp last_completed_at = 3;
+   */
+  lastCompletedAt?: TimestampJson;
+
+  /**
+   * When the next one begins by itself; null while none will.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_at = 4;
+   */
+  nextAt?: TimestampJson;
+
+  /**
+   * Version of the key that the next one is sealed under; null before the first.
+   *
+   * @generated from field: optional int32 key_version = 5;
+   */
+  keyVersion?: number;
+
+  /**
+   * The last drill that has ended; null before the first.
+   *
+   * @generated from field: optional holdfast.v1.LastDrill last_drill = 6;
+   */
+  lastDrill?: LastDrillJson;
+};
+
+/**
+ * Describes the message holdfast.v1.ServiceBackups.
+ * Use `create(ServiceBackupsSchema)` to create a new message.
+ */
+export const ServiceBackupsSchema: GenMessage<ServiceBackups, {jsonType: ServiceBackupsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 7);
+
+/**
+ * How the last trial of a service's backups ended.
+ *
+ * @generated from message holdfast.v1.LastDrill
+ */
+export type LastDrill = Message<"holdfast.v1.LastDrill"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: bool passed = 2;
+   */
+  passed: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp finished_at = 3;
+   */
+  finishedAt?: Timestamp | undefined;
+
+  /**
+   * Why it failed; null otherwise.
+   *
+   * @generated from field: optional string error = 4;
+   */
+  error?: string | undefined;
+};
+
+/**
+ * How the last trial of a service's backups ended.
+ *
+ * @generated from message holdfast.v1.LastDrill
+ */
+export type LastDrillJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: bool passed = 2;
+   */
+  passed?: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp finished_at = 3;
+   */
+  finishedAt?: TimestampJson;
+
+  /**
+   * Why it failed; null otherwise.
+   *
+   * @generated from field: optional string error = 4;
+   */
+  error?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.LastDrill.
+ * Use `create(LastDrillSchema)` to create a new message.
+ */
+export const LastDrillSchema: GenMessage<LastDrill, {jsonType: LastDrillJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 8);
+
+/**
+ * From a time on, until another one.
+ *
+ * @generated from message holdfast.v1.TimeRange
+ */
+export type TimeRange = Message<"holdfast.v1.TimeRange"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: Timestamp | undefined;
+};
+
+/**
+ * From a time on, until another one.
+ *
+ * @generated from message holdfast.v1.TimeRange
+ */
+export type TimeRangeJson = {
+  /**
+   * @generated from field: google.protobuf.Timestamp from = 1;
+   */
+  from?: TimestampJson;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp to = 2;
+   */
+  to?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.v1.TimeRange.
+ * Use `create(TimeRangeSchema)` to create a new message.
+ */
+export const TimeRangeSchema: GenMessage<TimeRange, {jsonType: TimeRangeJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 9);
+
+/**
+ * One machine of a service.
+ *
  * @generated from message holdfast.v1.Node
  */
 export type Node = Message<"holdfast.v1.Node"> & {
@@ -350,9 +1003,18 @@ export type Node = Message<"holdfast.v1.Node"> & {
    * @generated from field: string private_hostname = 20;
    */
   privateHostname: string;
+
+  /**
+   * The operation in progress that adds or removes it.
+   *
+   * @generated from field: optional string operation_id = 60;
+   */
+  operationId?: string | undefined;
 };
 
 /**
+ * One machine of a service.
+ *
  * @generated from message holdfast.v1.Node
  */
 export type NodeJson = {
@@ -387,6 +1049,13 @@ export type NodeJson = {
    * @generated from field: string private_hostname = 20;
    */
   privateHostname?: string;
+
+  /**
+   * The operation in progress that adds or removes it.
+   *
+   * @generated from field: optional string operation_id = 60;
+   */
+  operationId?: string;
 };
 
 /**
@@ -394,9 +1063,11 @@ export type NodeJson = {
  * Use `create(NodeSchema)` to create a new message.
  */
 export const NodeSchema: GenMessage<Node, {jsonType: NodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 1);
+  messageDesc(file_holdfast_v1_managed_service, 10);
 
 /**
+ * Results of a service's checks, together and one by one.
+ *
  * @generated from message holdfast.v1.Health
  */
 export type Health = Message<"holdfast.v1.Health"> & {
@@ -422,6 +1093,8 @@ export type Health = Message<"holdfast.v1.Health"> & {
 };
 
 /**
+ * Results of a service's checks, together and one by one.
+ *
  * @generated from message holdfast.v1.Health
  */
 export type HealthJson = {
@@ -451,7 +1124,7 @@ export type HealthJson = {
  * Use `create(HealthSchema)` to create a new message.
  */
 export const HealthSchema: GenMessage<Health, {jsonType: HealthJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 2);
+  messageDesc(file_holdfast_v1_managed_service, 11);
 
 /**
  * @generated from message holdfast.v1.HealthCheck
@@ -518,9 +1191,11 @@ export type HealthCheckJson = {
  * Use `create(HealthCheckSchema)` to create a new message.
  */
 export const HealthCheckSchema: GenMessage<HealthCheck, {jsonType: HealthCheckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 3);
+  messageDesc(file_holdfast_v1_managed_service, 12);
 
 /**
+ * What a new service is to be.
+ *
  * @generated from message holdfast.v1.CreateManagedServiceRequest
  */
 export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServiceRequest"> & {
@@ -535,7 +1210,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   databaseType: string;
 
   /**
-   * Omitted: the catalogue's default for the engine.
+   * Omitted: the catalog's default for the engine.
    *
    * @generated from field: optional string version = 3;
    */
@@ -547,6 +1222,8 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   planName: string;
 
   /**
+   * Whole GB.
+   *
    * @generated from field: int32 storage_size_gb = 5;
    */
   storageSizeGb: number;
@@ -562,7 +1239,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   zone?: string | undefined;
 
   /**
-   * Omitted: the catalogue's default. An empty list lets nobody in.
+   * Omitted: the catalog's default. An empty list admits no client.
    *
    * @generated from field: optional holdfast.v1.CidrList allowed_cidrs = 8;
    */
@@ -574,6 +1251,8 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   parameters: { [key: string]: string };
 
   /**
+   * The service is deleted after so many hours. Omitted: it is kept.
+   *
    * @generated from field: optional int32 ttl_hours = 10;
    */
   ttlHours?: number | undefined;
@@ -594,9 +1273,40 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 13;
    */
   maintenanceWindow?: MaintenanceWindow | undefined;
+
+  /**
+   * Omitted: none runs. For engines that have one by the catalog.
+   *
+   * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
+   */
+  pooler?: PoolerChoice | undefined;
+
+  /**
+   * Omitted: the storage grows when it is asked for alone.
+   *
+   * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscaleChoice | undefined;
+
+  /**
+   * Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one.
+   *
+   * @generated from field: optional int32 node_count = 14;
+   */
+  nodeCount?: number | undefined;
+
+  /**
+   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
+   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   *
+   * @generated from field: optional string replication_mode = 15;
+   */
+  replicationMode?: string | undefined;
 };
 
 /**
+ * What a new service is to be.
+ *
  * @generated from message holdfast.v1.CreateManagedServiceRequest
  */
 export type CreateManagedServiceRequestJson = {
@@ -611,7 +1321,7 @@ export type CreateManagedServiceRequestJson = {
   databaseType?: string;
 
   /**
-   * Omitted: the catalogue's default for the engine.
+   * Omitted: the catalog's default for the engine.
    *
    * @generated from field: optional string version = 3;
    */
@@ -623,6 +1333,8 @@ export type CreateManagedServiceRequestJson = {
   planName?: string;
 
   /**
+   * Whole GB.
+   *
    * @generated from field: int32 storage_size_gb = 5;
    */
   storageSizeGb?: number;
@@ -638,7 +1350,7 @@ export type CreateManagedServiceRequestJson = {
   zone?: string;
 
   /**
-   * Omitted: the catalogue's default. An empty list lets nobody in.
+   * Omitted: the catalog's default. An empty list admits no client.
    *
    * @generated from field: optional holdfast.v1.CidrList allowed_cidrs = 8;
    */
@@ -650,6 +1362,8 @@ export type CreateManagedServiceRequestJson = {
   parameters?: { [key: string]: string };
 
   /**
+   * The service is deleted after so many hours. Omitted: it is kept.
+   *
    * @generated from field: optional int32 ttl_hours = 10;
    */
   ttlHours?: number;
@@ -670,6 +1384,35 @@ export type CreateManagedServiceRequestJson = {
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 13;
    */
   maintenanceWindow?: MaintenanceWindowJson;
+
+  /**
+   * Omitted: none runs. For engines that have one by the catalog.
+   *
+   * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
+   */
+  pooler?: PoolerChoiceJson;
+
+  /**
+   * Omitted: the storage grows when it is asked for alone.
+   *
+   * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscaleChoiceJson;
+
+  /**
+   * Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one.
+   *
+   * @generated from field: optional int32 node_count = 14;
+   */
+  nodeCount?: number;
+
+  /**
+   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
+   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   *
+   * @generated from field: optional string replication_mode = 15;
+   */
+  replicationMode?: string;
 };
 
 /**
@@ -677,7 +1420,7 @@ export type CreateManagedServiceRequestJson = {
  * Use `create(CreateManagedServiceRequestSchema)` to create a new message.
  */
 export const CreateManagedServiceRequestSchema: GenMessage<CreateManagedServiceRequest, {jsonType: CreateManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 4);
+  messageDesc(file_holdfast_v1_managed_service, 13);
 
 /**
  * A list that can be told apart from an absent one. In JSON it is the bare array.
@@ -708,9 +1451,11 @@ export type CidrListJson = {
  * Use `create(CidrListSchema)` to create a new message.
  */
 export const CidrListSchema: GenMessage<CidrList, {jsonType: CidrListJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 5);
+  messageDesc(file_holdfast_v1_managed_service, 14);
 
 /**
+ * A service must have all that is given.
+ *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
 export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedServicesRequest"> & {
@@ -745,9 +1490,18 @@ export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedService
    * @generated from field: optional string cursor = 6;
    */
   cursor?: string | undefined;
+
+  /**
+   * Lists deleted services that can be restored, in place of the existing ones.
+   *
+   * @generated from field: optional bool deleted = 7;
+   */
+  deleted?: boolean | undefined;
 };
 
 /**
+ * A service must have all that is given.
+ *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
 export type ListManagedServicesRequestJson = {
@@ -782,6 +1536,13 @@ export type ListManagedServicesRequestJson = {
    * @generated from field: optional string cursor = 6;
    */
   cursor?: string;
+
+  /**
+   * Lists deleted services that can be restored, in place of the existing ones.
+   *
+   * @generated from field: optional bool deleted = 7;
+   */
+  deleted?: boolean;
 };
 
 /**
@@ -789,7 +1550,7 @@ export type ListManagedServicesRequestJson = {
  * Use `create(ListManagedServicesRequestSchema)` to create a new message.
  */
 export const ListManagedServicesRequestSchema: GenMessage<ListManagedServicesRequest, {jsonType: ListManagedServicesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 6);
+  messageDesc(file_holdfast_v1_managed_service, 15);
 
 /**
  * @generated from message holdfast.v1.ListManagedServicesResponse
@@ -826,7 +1587,7 @@ export type ListManagedServicesResponseJson = {
  * Use `create(ListManagedServicesResponseSchema)` to create a new message.
  */
 export const ListManagedServicesResponseSchema: GenMessage<ListManagedServicesResponse, {jsonType: ListManagedServicesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 7);
+  messageDesc(file_holdfast_v1_managed_service, 16);
 
 /**
  * @generated from message holdfast.v1.GetManagedServiceRequest
@@ -853,9 +1614,11 @@ export type GetManagedServiceRequestJson = {
  * Use `create(GetManagedServiceRequestSchema)` to create a new message.
  */
 export const GetManagedServiceRequestSchema: GenMessage<GetManagedServiceRequest, {jsonType: GetManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 8);
+  messageDesc(file_holdfast_v1_managed_service, 17);
 
 /**
+ * Only the fields that are present change.
+ *
  * @generated from message holdfast.v1.UpdateManagedServiceRequest
  */
 export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServiceRequest"> & {
@@ -875,6 +1638,8 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
   allowedCidrs?: CidrList | undefined;
 
   /**
+   * Null: it is kept.
+   *
    * @generated from field: optional int32 ttl_hours = 4;
    */
   ttlHours?: number | undefined;
@@ -892,11 +1657,47 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
   tags: { [key: string]: string };
 
   /**
-   * Null: the one that follows from the service's id.
+   * Null: the default window, which follows from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 7;
    */
   maintenanceWindow?: MaintenanceWindow | undefined;
+
+  /**
+   * As in resize; both sizes at once are one operation.
+   *
+   * @generated from field: optional string plan_name = 60;
+   */
+  planName?: string | undefined;
+
+  /**
+   * As in storage/expand; the size that it has is no change.
+   *
+   * @generated from field: optional int32 storage_size_gb = 61;
+   */
+  storageSizeGb?: number | undefined;
+
+  /**
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
+   * only.
+   *
+   * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
+   */
+  pooler?: PoolerChoice | undefined;
+
+  /**
+   * Lets the storage grow by itself, or no more.
+   *
+   * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscaleChoice | undefined;
+
+  /**
+   * As at creation; "sync" and "sync_strict" need a replica.
+   *
+   * @generated from field: optional string replication_mode = 62;
+   */
+  replicationMode?: string | undefined;
 
   /**
    * Fields that are present. Over REST the keys of the body; gRPC callers set it.
@@ -907,6 +1708,8 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
 };
 
 /**
+ * Only the fields that are present change.
+ *
  * @generated from message holdfast.v1.UpdateManagedServiceRequest
  */
 export type UpdateManagedServiceRequestJson = {
@@ -926,6 +1729,8 @@ export type UpdateManagedServiceRequestJson = {
   allowedCidrs?: CidrListJson;
 
   /**
+   * Null: it is kept.
+   *
    * @generated from field: optional int32 ttl_hours = 4;
    */
   ttlHours?: number;
@@ -943,11 +1748,47 @@ export type UpdateManagedServiceRequestJson = {
   tags?: { [key: string]: string };
 
   /**
-   * Null: the one that follows from the service's id.
+   * Null: the default window, which follows from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 7;
    */
   maintenanceWindow?: MaintenanceWindowJson;
+
+  /**
+   * As in resize; both sizes at once are one operation.
+   *
+   * @generated from field: optional string plan_name = 60;
+   */
+  planName?: string;
+
+  /**
+   * As in storage/expand; the size that it has is no change.
+   *
+   * @generated from field: optional int32 storage_size_gb = 61;
+   */
+  storageSizeGb?: number;
+
+  /**
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
+   * only.
+   *
+   * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
+   */
+  pooler?: PoolerChoiceJson;
+
+  /**
+   * Lets the storage grow by itself, or no more.
+   *
+   * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
+   */
+  storageAutoscale?: StorageAutoscaleChoiceJson;
+
+  /**
+   * As at creation; "sync" and "sync_strict" need a replica.
+   *
+   * @generated from field: optional string replication_mode = 62;
+   */
+  replicationMode?: string;
 
   /**
    * Fields that are present. Over REST the keys of the body; gRPC callers set it.
@@ -962,7 +1803,7 @@ export type UpdateManagedServiceRequestJson = {
  * Use `create(UpdateManagedServiceRequestSchema)` to create a new message.
  */
 export const UpdateManagedServiceRequestSchema: GenMessage<UpdateManagedServiceRequest, {jsonType: UpdateManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 9);
+  messageDesc(file_holdfast_v1_managed_service, 18);
 
 /**
  * @generated from message holdfast.v1.StartManagedServiceRequest
@@ -989,7 +1830,7 @@ export type StartManagedServiceRequestJson = {
  * Use `create(StartManagedServiceRequestSchema)` to create a new message.
  */
 export const StartManagedServiceRequestSchema: GenMessage<StartManagedServiceRequest, {jsonType: StartManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 10);
+  messageDesc(file_holdfast_v1_managed_service, 19);
 
 /**
  * @generated from message holdfast.v1.StopManagedServiceRequest
@@ -1016,7 +1857,7 @@ export type StopManagedServiceRequestJson = {
  * Use `create(StopManagedServiceRequestSchema)` to create a new message.
  */
 export const StopManagedServiceRequestSchema: GenMessage<StopManagedServiceRequest, {jsonType: StopManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 11);
+  messageDesc(file_holdfast_v1_managed_service, 20);
 
 /**
  * @generated from message holdfast.v1.RestartManagedServiceRequest
@@ -1043,7 +1884,116 @@ export type RestartManagedServiceRequestJson = {
  * Use `create(RestartManagedServiceRequestSchema)` to create a new message.
  */
 export const RestartManagedServiceRequestSchema: GenMessage<RestartManagedServiceRequest, {jsonType: RestartManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 12);
+  messageDesc(file_holdfast_v1_managed_service, 21);
+
+/**
+ * @generated from message holdfast.v1.ResizeManagedServiceRequest
+ */
+export type ResizeManagedServiceRequest = Message<"holdfast.v1.ResizeManagedServiceRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * A plan of the catalog with the same kind of machine.
+   *
+   * @generated from field: string plan_name = 2;
+   */
+  planName: string;
+};
+
+/**
+ * @generated from message holdfast.v1.ResizeManagedServiceRequest
+ */
+export type ResizeManagedServiceRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * A plan of the catalog with the same kind of machine.
+   *
+   * @generated from field: string plan_name = 2;
+   */
+  planName?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.ResizeManagedServiceRequest.
+ * Use `create(ResizeManagedServiceRequestSchema)` to create a new message.
+ */
+export const ResizeManagedServiceRequestSchema: GenMessage<ResizeManagedServiceRequest, {jsonType: ResizeManagedServiceRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 22);
+
+/**
+ * @generated from message holdfast.v1.ExpandStorageRequest
+ */
+export type ExpandStorageRequest = Message<"holdfast.v1.ExpandStorageRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * More than it has.
+   *
+   * @generated from field: int32 storage_size_gb = 2;
+   */
+  storageSizeGb: number;
+};
+
+/**
+ * @generated from message holdfast.v1.ExpandStorageRequest
+ */
+export type ExpandStorageRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * More than it has.
+   *
+   * @generated from field: int32 storage_size_gb = 2;
+   */
+  storageSizeGb?: number;
+};
+
+/**
+ * Describes the message holdfast.v1.ExpandStorageRequest.
+ * Use `create(ExpandStorageRequestSchema)` to create a new message.
+ */
+export const ExpandStorageRequestSchema: GenMessage<ExpandStorageRequest, {jsonType: ExpandStorageRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 23);
+
+/**
+ * @generated from message holdfast.v1.EnableWritesRequest
+ */
+export type EnableWritesRequest = Message<"holdfast.v1.EnableWritesRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * @generated from message holdfast.v1.EnableWritesRequest
+ */
+export type EnableWritesRequestJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.EnableWritesRequest.
+ * Use `create(EnableWritesRequestSchema)` to create a new message.
+ */
+export const EnableWritesRequestSchema: GenMessage<EnableWritesRequest, {jsonType: EnableWritesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_managed_service, 24);
 
 /**
  * @generated from message holdfast.v1.DeleteManagedServiceRequest
@@ -1053,6 +2003,13 @@ export type DeleteManagedServiceRequest = Message<"holdfast.v1.DeleteManagedServ
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * No final backup is taken, the automated ones are deleted with it, and it cannot be undeleted.
+   *
+   * @generated from field: optional bool skip_final_backup = 2;
+   */
+  skipFinalBackup?: boolean | undefined;
 };
 
 /**
@@ -1063,6 +2020,13 @@ export type DeleteManagedServiceRequestJson = {
    * @generated from field: string id = 1;
    */
   id?: string;
+
+  /**
+   * No final backup is taken, the automated ones are deleted with it, and it cannot be undeleted.
+   *
+   * @generated from field: optional bool skip_final_backup = 2;
+   */
+  skipFinalBackup?: boolean;
 };
 
 /**
@@ -1070,7 +2034,7 @@ export type DeleteManagedServiceRequestJson = {
  * Use `create(DeleteManagedServiceRequestSchema)` to create a new message.
  */
 export const DeleteManagedServiceRequestSchema: GenMessage<DeleteManagedServiceRequest, {jsonType: DeleteManagedServiceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 13);
+  messageDesc(file_holdfast_v1_managed_service, 25);
 
 /**
  * @generated from message holdfast.v1.GetConnectionRequest
@@ -1097,9 +2061,11 @@ export type GetConnectionRequestJson = {
  * Use `create(GetConnectionRequestSchema)` to create a new message.
  */
 export const GetConnectionRequestSchema: GenMessage<GetConnectionRequest, {jsonType: GetConnectionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 14);
+  messageDesc(file_holdfast_v1_managed_service, 26);
 
 /**
+ * All that a client needs to connect but the password.
+ *
  * @generated from message holdfast.v1.Connection
  */
 export type Connection = Message<"holdfast.v1.Connection"> & {
@@ -1162,9 +2128,33 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
    * @generated from field: string private_uri = 21;
    */
   privateUri: string;
+
+  /**
+   * For reads: it leads to the replicas, or to the primary while none of them is healthy. Without a password.
+   *
+   * @generated from field: string replica_uri = 60;
+   */
+  replicaUri: string;
+
+  /**
+   * Names every node, for clients that find the primary by themselves; null for engines whose clients cannot. Without a
+   * password.
+   *
+   * @generated from field: optional string all_nodes_uri = 61;
+   */
+  allNodesUri?: string | undefined;
+
+  /**
+   * Through the pooler; null while it is not enabled. Without a password.
+   *
+   * @generated from field: optional string pooled_uri = 110;
+   */
+  pooledUri?: string | undefined;
 };
 
 /**
+ * All that a client needs to connect but the password.
+ *
  * @generated from message holdfast.v1.Connection
  */
 export type ConnectionJson = {
@@ -1227,6 +2217,28 @@ export type ConnectionJson = {
    * @generated from field: string private_uri = 21;
    */
   privateUri?: string;
+
+  /**
+   * For reads: it leads to the replicas, or to the primary while none of them is healthy. Without a password.
+   *
+   * @generated from field: string replica_uri = 60;
+   */
+  replicaUri?: string;
+
+  /**
+   * Names every node, for clients that find the primary by themselves; null for engines whose clients cannot. Without a
+   * password.
+   *
+   * @generated from field: optional string all_nodes_uri = 61;
+   */
+  allNodesUri?: string;
+
+  /**
+   * Through the pooler; null while it is not enabled. Without a password.
+   *
+   * @generated from field: optional string pooled_uri = 110;
+   */
+  pooledUri?: string;
 };
 
 /**
@@ -1234,7 +2246,7 @@ export type ConnectionJson = {
  * Use `create(ConnectionSchema)` to create a new message.
  */
 export const ConnectionSchema: GenMessage<Connection, {jsonType: ConnectionJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 15);
+  messageDesc(file_holdfast_v1_managed_service, 27);
 
 /**
  * @generated from message holdfast.v1.Listener
@@ -1313,7 +2325,7 @@ export type ListenerJson = {
  * Use `create(ListenerSchema)` to create a new message.
  */
 export const ListenerSchema: GenMessage<Listener, {jsonType: ListenerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 16);
+  messageDesc(file_holdfast_v1_managed_service, 28);
 
 /**
  * @generated from message holdfast.v1.ConnectionNode
@@ -1390,7 +2402,7 @@ export type ConnectionNodeJson = {
  * Use `create(ConnectionNodeSchema)` to create a new message.
  */
 export const ConnectionNodeSchema: GenMessage<ConnectionNode, {jsonType: ConnectionNodeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 17);
+  messageDesc(file_holdfast_v1_managed_service, 29);
 
 /**
  * @generated from message holdfast.v1.ListNodesRequest
@@ -1437,7 +2449,7 @@ export type ListNodesRequestJson = {
  * Use `create(ListNodesRequestSchema)` to create a new message.
  */
 export const ListNodesRequestSchema: GenMessage<ListNodesRequest, {jsonType: ListNodesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 18);
+  messageDesc(file_holdfast_v1_managed_service, 30);
 
 /**
  * @generated from message holdfast.v1.ListNodesResponse
@@ -1474,9 +2486,11 @@ export type ListNodesResponseJson = {
  * Use `create(ListNodesResponseSchema)` to create a new message.
  */
 export const ListNodesResponseSchema: GenMessage<ListNodesResponse, {jsonType: ListNodesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 19);
+  messageDesc(file_holdfast_v1_managed_service, 31);
 
 /**
+ * A line must have all that is given.
+ *
  * @generated from message holdfast.v1.ListLogsRequest
  */
 export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
@@ -1516,6 +2530,8 @@ export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
 };
 
 /**
+ * A line must have all that is given.
+ *
  * @generated from message holdfast.v1.ListLogsRequest
  */
 export type ListLogsRequestJson = {
@@ -1559,7 +2575,7 @@ export type ListLogsRequestJson = {
  * Use `create(ListLogsRequestSchema)` to create a new message.
  */
 export const ListLogsRequestSchema: GenMessage<ListLogsRequest, {jsonType: ListLogsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 20);
+  messageDesc(file_holdfast_v1_managed_service, 32);
 
 /**
  * @generated from message holdfast.v1.ListLogsResponse
@@ -1610,9 +2626,11 @@ export type ListLogsResponseJson = {
  * Use `create(ListLogsResponseSchema)` to create a new message.
  */
 export const ListLogsResponseSchema: GenMessage<ListLogsResponse, {jsonType: ListLogsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 21);
+  messageDesc(file_holdfast_v1_managed_service, 33);
 
 /**
+ * A line of an engine's log.
+ *
  * @generated from message holdfast.v1.LogLine
  */
 export type LogLine = Message<"holdfast.v1.LogLine"> & {
@@ -1643,6 +2661,8 @@ export type LogLine = Message<"holdfast.v1.LogLine"> & {
 };
 
 /**
+ * A line of an engine's log.
+ *
  * @generated from message holdfast.v1.LogLine
  */
 export type LogLineJson = {
@@ -1677,7 +2697,7 @@ export type LogLineJson = {
  * Use `create(LogLineSchema)` to create a new message.
  */
 export const LogLineSchema: GenMessage<LogLine, {jsonType: LogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 22);
+  messageDesc(file_holdfast_v1_managed_service, 34);
 
 /**
  * @generated from message holdfast.v1.GetTaskSummaryRequest
@@ -1704,9 +2724,11 @@ export type GetTaskSummaryRequestJson = {
  * Use `create(GetTaskSummaryRequestSchema)` to create a new message.
  */
 export const GetTaskSummaryRequestSchema: GenMessage<GetTaskSummaryRequest, {jsonType: GetTaskSummaryRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 23);
+  messageDesc(file_holdfast_v1_managed_service, 35);
 
 /**
+ * How far the operation in progress is.
+ *
  * @generated from message holdfast.v1.TaskSummary
  */
 export type TaskSummary = Message<"holdfast.v1.TaskSummary"> & {
@@ -1732,6 +2754,8 @@ export type TaskSummary = Message<"holdfast.v1.TaskSummary"> & {
 };
 
 /**
+ * How far the operation in progress is.
+ *
  * @generated from message holdfast.v1.TaskSummary
  */
 export type TaskSummaryJson = {
@@ -1761,9 +2785,11 @@ export type TaskSummaryJson = {
  * Use `create(TaskSummarySchema)` to create a new message.
  */
 export const TaskSummarySchema: GenMessage<TaskSummary, {jsonType: TaskSummaryJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_managed_service, 24);
+  messageDesc(file_holdfast_v1_managed_service, 36);
 
 /**
+ * State in a service's life. Treat an unknown one as "something else".
+ *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
 export const ManagedServiceStatus = {
@@ -1816,11 +2842,15 @@ export const ManagedServiceStatus = {
 } as const;
 
 /**
+ * State in a service's life. Treat an unknown one as "something else".
+ *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
 export type ManagedServiceStatus = (typeof ManagedServiceStatus)[keyof typeof ManagedServiceStatus] | UnknownEnum;
 
 /**
+ * State in a service's life. Treat an unknown one as "something else".
+ *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
 export type ManagedServiceStatusJson = "MANAGED_SERVICE_STATUS_UNSPECIFIED" | "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
@@ -1832,6 +2862,8 @@ export const ManagedServiceStatusSchema: GenEnum<ManagedServiceStatus, ManagedSe
   enumDesc(file_holdfast_v1_managed_service, 0);
 
 /**
+ * Primaries take writes; replicas follow one.
+ *
  * @generated from enum holdfast.v1.NodeRole
  */
 export const NodeRole = {
@@ -1852,11 +2884,15 @@ export const NodeRole = {
 } as const;
 
 /**
+ * Primaries take writes; replicas follow one.
+ *
  * @generated from enum holdfast.v1.NodeRole
  */
 export type NodeRole = (typeof NodeRole)[keyof typeof NodeRole] | UnknownEnum;
 
 /**
+ * Primaries take writes; replicas follow one.
+ *
  * @generated from enum holdfast.v1.NodeRole
  */
 export type NodeRoleJson = "NODE_ROLE_UNSPECIFIED" | "primary" | "replica";
@@ -1868,6 +2904,8 @@ export const NodeRoleSchema: GenEnum<NodeRole, NodeRoleJson> = /*@__PURE__*/
   enumDesc(file_holdfast_v1_managed_service, 1);
 
 /**
+ * Where one machine of a service is in its life.
+ *
  * @generated from enum holdfast.v1.NodeStatus
  */
 export const NodeStatus = {
@@ -1903,11 +2941,15 @@ export const NodeStatus = {
 } as const;
 
 /**
+ * Where one machine of a service is in its life.
+ *
  * @generated from enum holdfast.v1.NodeStatus
  */
 export type NodeStatus = (typeof NodeStatus)[keyof typeof NodeStatus] | UnknownEnum;
 
 /**
+ * Where one machine of a service is in its life.
+ *
  * @generated from enum holdfast.v1.NodeStatus
  */
 export type NodeStatusJson = "NODE_STATUS_UNSPECIFIED" | "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
@@ -1919,6 +2961,8 @@ export const NodeStatusSchema: GenEnum<NodeStatus, NodeStatusJson> = /*@__PURE__
   enumDesc(file_holdfast_v1_managed_service, 2);
 
 /**
+ * Combined result of the checks; "unknown" while no agent has reported.
+ *
  * @generated from enum holdfast.v1.HealthStatus
  */
 export const HealthStatus = {
@@ -1949,11 +2993,15 @@ export const HealthStatus = {
 } as const;
 
 /**
+ * Combined result of the checks; "unknown" while no agent has reported.
+ *
  * @generated from enum holdfast.v1.HealthStatus
  */
 export type HealthStatus = (typeof HealthStatus)[keyof typeof HealthStatus] | UnknownEnum;
 
 /**
+ * Combined result of the checks; "unknown" while no agent has reported.
+ *
  * @generated from enum holdfast.v1.HealthStatus
  */
 export type HealthStatusJson = "HEALTH_STATUS_UNSPECIFIED" | "healthy" | "degraded" | "unhealthy" | "unknown";
@@ -1965,6 +3013,8 @@ export const HealthStatusSchema: GenEnum<HealthStatus, HealthStatusJson> = /*@__
   enumDesc(file_holdfast_v1_managed_service, 3);
 
 /**
+ * Least severe first.
+ *
  * @generated from enum holdfast.v1.LogLevel
  */
 export const LogLevel = {
@@ -1995,11 +3045,15 @@ export const LogLevel = {
 } as const;
 
 /**
+ * Least severe first.
+ *
  * @generated from enum holdfast.v1.LogLevel
  */
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel] | UnknownEnum;
 
 /**
+ * Least severe first.
+ *
  * @generated from enum holdfast.v1.LogLevel
  */
 export type LogLevelJson = "LOG_LEVEL_UNSPECIFIED" | "debug" | "info" | "warning" | "error";
@@ -2045,7 +3099,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Changes what can change at once. The allow-list acts within 5 s, on open sessions too.
+   * Changes some fields at once, and begins an operation for another plan or more storage: the answer is 202 while an
+   * operation goes on. The allow-list takes effect within 5 s, on open sessions too.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.UpdateManagedService
    */
@@ -2085,7 +3140,42 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Deletes the service with its data. It answers 404 when nothing of it is left.
+   * Gives the service another plan. Its engine is restarted once, with the settings of that plan; a single node is away
+   * for so long. When a machine cannot have that size, the service keeps its plan, and the operation fails with the
+   * reason.
+   *
+   * @generated from rpc holdfast.v1.ManagedServiceService.ResizeManagedService
+   */
+  resizeManagedService: {
+    methodKind: "unary";
+    input: typeof ResizeManagedServiceRequestSchema;
+    output: typeof ManagedServiceSchema;
+  },
+  /**
+   * Gives the service more storage, without a restart. The operation is completed when the file system has it. Storage
+   * does not shrink.
+   *
+   * @generated from rpc holdfast.v1.ManagedServiceService.ExpandStorage
+   */
+  expandStorage: {
+    methodKind: "unary";
+    input: typeof ExpandStorageRequestSchema;
+    output: typeof ManagedServiceSchema;
+  },
+  /**
+   * Lets clients write for 15 minutes to a service whose writes are blocked because its disk is full, so that they can
+   * delete. Writes are blocked again after that unless there is room. 409 when they are not blocked.
+   *
+   * @generated from rpc holdfast.v1.ManagedServiceService.EnableWrites
+   */
+  enableWrites: {
+    methodKind: "unary";
+    input: typeof EnableWritesRequestSchema;
+    output: typeof ManagedServiceSchema;
+  },
+  /**
+   * Deletes the service with its data. It answers 404 when nothing of it is left. Unless that is skipped, a final
+   * backup is taken first, out of which it can be undeleted for 7 days.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.DeleteManagedService
    */

@@ -19,9 +19,316 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/metric.proto.
  */
 export const file_holdfast_v1_metric: GenFile = /*@__PURE__*/
-  fileDesc("Chhob2xkZmFzdC92MS9tZXRyaWMucHJvdG8SC2hvbGRmYXN0LnYxIt8CChFHZXRNZXRyaWNzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEiIKBm1ldHJpYxgCIAMoCUISukgPkgEMCAEQKCIGcgQQARhAEjAKBnBlcmlvZBgDIAEoCUIbukgYchZSAzE1bVICMWhSAjZoUgMyNGhSAjdkSACIAQESKgoKcmVzb2x1dGlvbhgEIAEoCUIRukgOcgxSAjFtUgI1bVICMWhIAYgBARIhCgdub2RlX2lkGAUgAygJQhC6SA2SAQoQFCIGcgQQARhAEi4KBXN0YXJ0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEiwKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBAUIJCgdfcGVyaW9kQg0KC19yZXNvbHV0aW9uQggKBl9zdGFydEIGCgRfZW5kIpMBCgdNZXRyaWNzEhMKBnBlcmlvZBgBIAEoCUgAiAEBEhIKCnJlc29sdXRpb24YAiABKAkSKQoGc2VyaWVzGAMgAygLMhkuaG9sZGZhc3QudjEuTWV0cmljU2VyaWVzEikKBmFic2VudBgEIAMoCzIZLmhvbGRmYXN0LnYxLkFic2VudE1ldHJpY0IJCgdfcGVyaW9kIo4BCgxNZXRyaWNTZXJpZXMSDgoGbWV0cmljGAEgASgJEgwKBHVuaXQYAiABKAkSDwoHbm9kZV9pZBgDIAEoCRIjCgRyb2xlGAQgASgOMhUuaG9sZGZhc3QudjEuTm9kZVJvbGUSKgoGcG9pbnRzGAUgAygLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZSI/CgxBYnNlbnRNZXRyaWMSDgoGbWV0cmljGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJMpkBCg1NZXRyaWNTZXJ2aWNlEocBCgpHZXRNZXRyaWNzEh4uaG9sZGZhc3QudjEuR2V0TWV0cmljc1JlcXVlc3QaFC5ob2xkZmFzdC52MS5NZXRyaWNzIkOquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAigSJi9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tZXRyaWNzYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_managed_service, file_holdfast_v1_options]);
+  fileDesc("Chhob2xkZmFzdC92MS9tZXRyaWMucHJvdG8SC2hvbGRmYXN0LnYxIh4KHEV4cG9ydFBsYXRmb3JtTWV0cmljc1JlcXVlc3QiiwIKGExpc3RNZXRyaWNTYW1wbGVzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEiIKBm1ldHJpYxgCIAMoCUISukgPkgEMCAEQKCIGcgQQARhAEi4KBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEh4KBWxpbWl0GAQgASgFQgq6SAcaBRjIASgBSAGIAQESHwoGY3Vyc29yGAUgASgJQgq6SAdyBRABGIAISAKIAQESEwoGZm9sbG93GAYgASgISAOIAQFCCAoGX3NpbmNlQggKBl9saW1pdEIJCgdfY3Vyc29yQgkKB19mb2xsb3ci1AEKDE1ldHJpY1NhbXBsZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdub2RlX2lkGAIgASgJEiMKBHJvbGUYAyABKA4yFS5ob2xkZmFzdC52MS5Ob2RlUm9sZRI1CgZ2YWx1ZXMYBCADKAsyJS5ob2xkZmFzdC52MS5NZXRyaWNTYW1wbGUuVmFsdWVzRW50cnkaLQoLVmFsdWVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASJuChlMaXN0TWV0cmljU2FtcGxlc1Jlc3BvbnNlEioKB3NhbXBsZXMYASADKAsyGS5ob2xkZmFzdC52MS5NZXRyaWNTYW1wbGUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgiOgobRXhwb3J0U2VydmljZU1ldHJpY3NSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEAiFgoURXhwb3J0TWV0cmljc1JlcXVlc3QiIAoQTWV0cmljRXhwb3NpdGlvbhIMCgR0ZXh0GAEgASgJIt8CChFHZXRNZXRyaWNzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEiIKBm1ldHJpYxgCIAMoCUISukgPkgEMCAEQKCIGcgQQARhAEjAKBnBlcmlvZBgDIAEoCUIbukgYchZSAzE1bVICMWhSAjZoUgMyNGhSAjdkSACIAQESKgoKcmVzb2x1dGlvbhgEIAEoCUIRukgOcgxSAjFtUgI1bVICMWhIAYgBARIhCgdub2RlX2lkGAUgAygJQhC6SA2SAQoQFCIGcgQQARhAEi4KBXN0YXJ0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEiwKA2VuZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBAUIJCgdfcGVyaW9kQg0KC19yZXNvbHV0aW9uQggKBl9zdGFydEIGCgRfZW5kIpMBCgdNZXRyaWNzEhMKBnBlcmlvZBgBIAEoCUgAiAEBEhIKCnJlc29sdXRpb24YAiABKAkSKQoGc2VyaWVzGAMgAygLMhkuaG9sZGZhc3QudjEuTWV0cmljU2VyaWVzEikKBmFic2VudBgEIAMoCzIZLmhvbGRmYXN0LnYxLkFic2VudE1ldHJpY0IJCgdfcGVyaW9kIo4BCgxNZXRyaWNTZXJpZXMSDgoGbWV0cmljGAEgASgJEgwKBHVuaXQYAiABKAkSDwoHbm9kZV9pZBgDIAEoCRIjCgRyb2xlGAQgASgOMhUuaG9sZGZhc3QudjEuTm9kZVJvbGUSKgoGcG9pbnRzGAUgAygLMhouZ29vZ2xlLnByb3RvYnVmLkxpc3RWYWx1ZSI/CgxBYnNlbnRNZXRyaWMSDgoGbWV0cmljGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJMo8HCg1NZXRyaWNTZXJ2aWNlEokBCgpHZXRNZXRyaWNzEh4uaG9sZGZhc3QudjEuR2V0TWV0cmljc1JlcXVlc3QaFC5ob2xkZmFzdC52MS5NZXRyaWNzIkWquxgTEg1zZXJ2aWNlczpyZWFkOAFIBYLT5JMCKBImL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L21ldHJpY3MSswEKEUxpc3RNZXRyaWNTYW1wbGVzEiUuaG9sZGZhc3QudjEuTGlzdE1ldHJpY1NhbXBsZXNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdE1ldHJpY1NhbXBsZXNSZXNwb25zZSJPqrsYFRINc2VydmljZXM6cmVhZCADOAFIAoLT5JMCMBIuL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L21ldHJpY3Mvc2FtcGxlcxLWAQoURXhwb3J0U2VydmljZU1ldHJpY3MSKC5ob2xkZmFzdC52MS5FeHBvcnRTZXJ2aWNlTWV0cmljc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5NZXRyaWNFeHBvc2l0aW9uInWquxg8Eg1zZXJ2aWNlczpyZWFkOAGiASh0ZXh0L3BsYWluOyB2ZXJzaW9uPTAuMC40OyBjaGFyc2V0PXV0Zi04gtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWV0cmljcy9leHBvcnQSvAEKFUV4cG9ydFBsYXRmb3JtTWV0cmljcxIpLmhvbGRmYXN0LnYxLkV4cG9ydFBsYXRmb3JtTWV0cmljc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5NZXRyaWNFeHBvc2l0aW9uIlmquxg8Eg1wbGF0Zm9ybTpyZWFkOAGiASh0ZXh0L3BsYWluOyB2ZXJzaW9uPTAuMC40OyBjaGFyc2V0PXV0Zi04gtPkkwITEhEvbWV0cmljcy9wbGF0Zm9ybRKjAQoNRXhwb3J0TWV0cmljcxIhLmhvbGRmYXN0LnYxLkV4cG9ydE1ldHJpY3NSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuTWV0cmljRXhwb3NpdGlvbiJQqrsYPBINc2VydmljZXM6cmVhZDgBogEodGV4dC9wbGFpbjsgdmVyc2lvbj0wLjAuNDsgY2hhcnNldD11dGYtOILT5JMCChIIL21ldHJpY3NiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_managed_service, file_holdfast_v1_options]);
 
 /**
+ * @generated from message holdfast.v1.ExportPlatformMetricsRequest
+ */
+export type ExportPlatformMetricsRequest = Message<"holdfast.v1.ExportPlatformMetricsRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.v1.ExportPlatformMetricsRequest
+ */
+export type ExportPlatformMetricsRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.v1.ExportPlatformMetricsRequest.
+ * Use `create(ExportPlatformMetricsRequestSchema)` to create a new message.
+ */
+export const ExportPlatformMetricsRequestSchema: GenMessage<ExportPlatformMetricsRequest, {jsonType: ExportPlatformMetricsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 0);
+
+/**
+ * Which raw samples.
+ *
+ * @generated from message holdfast.v1.ListMetricSamplesRequest
+ */
+export type ListMetricSamplesRequest = Message<"holdfast.v1.ListMetricSamplesRequest"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * Names out of the catalog; may be repeated.
+   *
+   * @generated from field: repeated string metric = 2;
+   */
+  metric: string[];
+
+  /**
+   * The first page begins behind this time. Omitted: a minute ago.
+   *
+   * @generated from field: optional google.protobuf.Timestamp since = 3;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: optional int32 limit = 4;
+   */
+  limit?: number | undefined;
+
+  /**
+   * @generated from field: optional string cursor = 5;
+   */
+  cursor?: string | undefined;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean | undefined;
+};
+
+/**
+ * Which raw samples.
+ *
+ * @generated from message holdfast.v1.ListMetricSamplesRequest
+ */
+export type ListMetricSamplesRequestJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * Names out of the catalog; may be repeated.
+   *
+   * @generated from field: repeated string metric = 2;
+   */
+  metric?: string[];
+
+  /**
+   * The first page begins behind this time. Omitted: a minute ago.
+   *
+   * @generated from field: optional google.protobuf.Timestamp since = 3;
+   */
+  since?: TimestampJson;
+
+  /**
+   * @generated from field: optional int32 limit = 4;
+   */
+  limit?: number;
+
+  /**
+   * @generated from field: optional string cursor = 5;
+   */
+  cursor?: string;
+
+  /**
+   * Keeps the answer open as server-sent events.
+   *
+   * @generated from field: optional bool follow = 6;
+   */
+  follow?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.ListMetricSamplesRequest.
+ * Use `create(ListMetricSamplesRequestSchema)` to create a new message.
+ */
+export const ListMetricSamplesRequestSchema: GenMessage<ListMetricSamplesRequest, {jsonType: ListMetricSamplesRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 1);
+
+/**
+ * What one node was like at one time.
+ *
+ * @generated from message holdfast.v1.MetricSample
+ */
+export type MetricSample = Message<"holdfast.v1.MetricSample"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string node_id = 2;
+   */
+  nodeId: string;
+
+  /**
+   * @generated from field: holdfast.v1.NodeRole role = 3;
+   */
+  role: NodeRole;
+
+  /**
+   * By name, of the metrics that were asked for; one without a value then is left out.
+   *
+   * @generated from field: map<string, double> values = 4;
+   */
+  values: { [key: string]: number };
+};
+
+/**
+ * What one node was like at one time.
+ *
+ * @generated from message holdfast.v1.MetricSample
+ */
+export type MetricSampleJson = {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: TimestampJson;
+
+  /**
+   * @generated from field: string node_id = 2;
+   */
+  nodeId?: string;
+
+  /**
+   * @generated from field: holdfast.v1.NodeRole role = 3;
+   */
+  role?: NodeRoleJson;
+
+  /**
+   * By name, of the metrics that were asked for; one without a value then is left out.
+   *
+   * @generated from field: map<string, double> values = 4;
+   */
+  values?: { [key: string]: number | "NaN" | "Infinity" | "-Infinity" };
+};
+
+/**
+ * Describes the message holdfast.v1.MetricSample.
+ * Use `create(MetricSampleSchema)` to create a new message.
+ */
+export const MetricSampleSchema: GenMessage<MetricSample, {jsonType: MetricSampleJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 2);
+
+/**
+ * @generated from message holdfast.v1.ListMetricSamplesResponse
+ */
+export type ListMetricSamplesResponse = Message<"holdfast.v1.ListMetricSamplesResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.v1.MetricSample samples = 1;
+   */
+  samples: MetricSample[];
+
+  /**
+   * Where to go on, also when nothing more is there yet.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+
+  /**
+   * @generated from field: bool has_more = 3;
+   */
+  hasMore: boolean;
+};
+
+/**
+ * @generated from message holdfast.v1.ListMetricSamplesResponse
+ */
+export type ListMetricSamplesResponseJson = {
+  /**
+   * @generated from field: repeated holdfast.v1.MetricSample samples = 1;
+   */
+  samples?: MetricSampleJson[];
+
+  /**
+   * Where to go on, also when nothing more is there yet.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor?: string;
+
+  /**
+   * @generated from field: bool has_more = 3;
+   */
+  hasMore?: boolean;
+};
+
+/**
+ * Describes the message holdfast.v1.ListMetricSamplesResponse.
+ * Use `create(ListMetricSamplesResponseSchema)` to create a new message.
+ */
+export const ListMetricSamplesResponseSchema: GenMessage<ListMetricSamplesResponse, {jsonType: ListMetricSamplesResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 3);
+
+/**
+ * @generated from message holdfast.v1.ExportServiceMetricsRequest
+ */
+export type ExportServiceMetricsRequest = Message<"holdfast.v1.ExportServiceMetricsRequest"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.ExportServiceMetricsRequest
+ */
+export type ExportServiceMetricsRequestJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.ExportServiceMetricsRequest.
+ * Use `create(ExportServiceMetricsRequestSchema)` to create a new message.
+ */
+export const ExportServiceMetricsRequestSchema: GenMessage<ExportServiceMetricsRequest, {jsonType: ExportServiceMetricsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 4);
+
+/**
+ * @generated from message holdfast.v1.ExportMetricsRequest
+ */
+export type ExportMetricsRequest = Message<"holdfast.v1.ExportMetricsRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.v1.ExportMetricsRequest
+ */
+export type ExportMetricsRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.v1.ExportMetricsRequest.
+ * Use `create(ExportMetricsRequestSchema)` to create a new message.
+ */
+export const ExportMetricsRequestSchema: GenMessage<ExportMetricsRequest, {jsonType: ExportMetricsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 5);
+
+/**
+ * Prometheus text format 0.0.4.
+ *
+ * @generated from message holdfast.v1.MetricExposition
+ */
+export type MetricExposition = Message<"holdfast.v1.MetricExposition"> & {
+  /**
+   * @generated from field: string text = 1;
+   */
+  text: string;
+};
+
+/**
+ * Prometheus text format 0.0.4.
+ *
+ * @generated from message holdfast.v1.MetricExposition
+ */
+export type MetricExpositionJson = {
+  /**
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.MetricExposition.
+ * Use `create(MetricExpositionSchema)` to create a new message.
+ */
+export const MetricExpositionSchema: GenMessage<MetricExposition, {jsonType: MetricExpositionJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_metric, 6);
+
+/**
+ * Which metrics, of when.
+ *
  * @generated from message holdfast.v1.GetMetricsRequest
  */
 export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
@@ -31,7 +338,7 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
   serviceId: string;
 
   /**
-   * Names out of the catalogue; may be repeated.
+   * Names out of the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
@@ -45,8 +352,8 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
   period?: string | undefined;
 
   /**
-   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for up to 7
-   * days, both within the last 8 days; 1h always.
+   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
+   * up to 7 days, both within the last 8 days; 1h always.
    *
    * @generated from field: optional string resolution = 4;
    */
@@ -75,6 +382,8 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
 };
 
 /**
+ * Which metrics, of when.
+ *
  * @generated from message holdfast.v1.GetMetricsRequest
  */
 export type GetMetricsRequestJson = {
@@ -84,7 +393,7 @@ export type GetMetricsRequestJson = {
   serviceId?: string;
 
   /**
-   * Names out of the catalogue; may be repeated.
+   * Names out of the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
@@ -98,8 +407,8 @@ export type GetMetricsRequestJson = {
   period?: string;
 
   /**
-   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for up to 7
-   * days, both within the last 8 days; 1h always.
+   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
+   * up to 7 days, both within the last 8 days; 1h always.
    *
    * @generated from field: optional string resolution = 4;
    */
@@ -132,7 +441,7 @@ export type GetMetricsRequestJson = {
  * Use `create(GetMetricsRequestSchema)` to create a new message.
  */
 export const GetMetricsRequestSchema: GenMessage<GetMetricsRequest, {jsonType: GetMetricsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_metric, 0);
+  messageDesc(file_holdfast_v1_metric, 7);
 
 /**
  * @generated from message holdfast.v1.Metrics
@@ -201,7 +510,7 @@ export type MetricsJson = {
  * Use `create(MetricsSchema)` to create a new message.
  */
 export const MetricsSchema: GenMessage<Metrics, {jsonType: MetricsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_metric, 1);
+  messageDesc(file_holdfast_v1_metric, 8);
 
 /**
  * @generated from message holdfast.v1.MetricSeries
@@ -228,8 +537,8 @@ export type MetricSeries = Message<"holdfast.v1.MetricSeries"> & {
   role: NodeRole;
 
   /**
-   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the time
-   * begins, a multiple of the resolution. The last one may still be in progress.
+   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the
+   * time begins, a multiple of the resolution. The last one may still be in progress.
    *
    * @generated from field: repeated google.protobuf.ListValue points = 5;
    */
@@ -261,8 +570,8 @@ export type MetricSeriesJson = {
   role?: NodeRoleJson;
 
   /**
-   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the time
-   * begins, a multiple of the resolution. The last one may still be in progress.
+   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the
+   * time begins, a multiple of the resolution. The last one may still be in progress.
    *
    * @generated from field: repeated google.protobuf.ListValue points = 5;
    */
@@ -274,7 +583,7 @@ export type MetricSeriesJson = {
  * Use `create(MetricSeriesSchema)` to create a new message.
  */
 export const MetricSeriesSchema: GenMessage<MetricSeries, {jsonType: MetricSeriesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_metric, 2);
+  messageDesc(file_holdfast_v1_metric, 9);
 
 /**
  * @generated from message holdfast.v1.AbsentMetric
@@ -325,14 +634,15 @@ export type AbsentMetricJson = {
  * Use `create(AbsentMetricSchema)` to create a new message.
  */
 export const AbsentMetricSchema: GenMessage<AbsentMetric, {jsonType: AbsentMetricJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_metric, 3);
+  messageDesc(file_holdfast_v1_metric, 10);
 
 /**
  * @generated from service holdfast.v1.MetricService
  */
 export const MetricService: GenService<{
   /**
-   * Metrics of a service's nodes, sampled every 15 s. Times without samples have no points: a gap is never told as zero.
+   * Metrics of a service's nodes, sampled every 15 s. Times without samples have no points: a gap is never told as
+   * zero.
    *
    * @generated from rpc holdfast.v1.MetricService.GetMetrics
    */
@@ -340,6 +650,48 @@ export const MetricService: GenService<{
     methodKind: "unary";
     input: typeof GetMetricsRequestSchema;
     output: typeof MetricsSchema;
+  },
+  /**
+   * Samples as they came, of the last 24 hours, oldest first for each node; late ones come when they are there.
+   *
+   * @generated from rpc holdfast.v1.MetricService.ListMetricSamples
+   */
+  listMetricSamples: {
+    methodKind: "unary";
+    input: typeof ListMetricSamplesRequestSchema;
+    output: typeof ListMetricSamplesResponseSchema;
+  },
+  /**
+   * The newest sample of each node of a service, as Prometheus reads it. None is older than 60 s.
+   *
+   * @generated from rpc holdfast.v1.MetricService.ExportServiceMetrics
+   */
+  exportServiceMetrics: {
+    methodKind: "unary";
+    input: typeof ExportServiceMetricsRequestSchema;
+    output: typeof MetricExpositionSchema;
+  },
+  /**
+   * Metrics of the controller that answers, in the text format of Prometheus: times of calls, of reconciles and of
+   * etcd, sizes of queues, sessions of agents, and the lag of the history. For platform operators; each controller has
+   * its own.
+   *
+   * @generated from rpc holdfast.v1.MetricService.ExportPlatformMetrics
+   */
+  exportPlatformMetrics: {
+    methodKind: "unary";
+    input: typeof ExportPlatformMetricsRequestSchema;
+    output: typeof MetricExpositionSchema;
+  },
+  /**
+   * The same of all services of the organization that the credential may touch.
+   *
+   * @generated from rpc holdfast.v1.MetricService.ExportMetrics
+   */
+  exportMetrics: {
+    methodKind: "unary";
+    input: typeof ExportMetricsRequestSchema;
+    output: typeof MetricExpositionSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_v1_metric, 0);

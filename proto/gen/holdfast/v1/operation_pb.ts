@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/operation.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Whatever takes time is an operation: it can be addressed, awaited and ends.
+// An operation is work that takes time: it can be addressed, awaited and ends.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,6 +21,8 @@ export const file_holdfast_v1_operation: GenFile = /*@__PURE__*/
   fileDesc("Chtob2xkZmFzdC92MS9vcGVyYXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIoQECglPcGVyYXRpb24SCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIMCgR0eXBlGAMgASgJEiwKBnN0YXR1cxgEIAEoDjIcLmhvbGRmYXN0LnYxLk9wZXJhdGlvblN0YXR1cxIRCgRzdGVwGAUgASgJSACIAQESFAoMcHJvZ3Jlc3NfcGN0GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMQoIZGVhZGxpbmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESNAoLZmluaXNoZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESJgoFZXJyb3IYCyABKAsyEi5ob2xkZmFzdC52MS5GYXVsdEgEiAEBEjAKCHNuYXBzaG90GAwgASgLMhkuaG9sZGZhc3QudjEuRGF0YVNuYXBzaG90SAWIAQFCBwoFX3N0ZXBCDQoLX3N0YXJ0ZWRfYXRCCwoJX2RlYWRsaW5lQg4KDF9maW5pc2hlZF9hdEIICgZfZXJyb3JCCwoJX3NuYXBzaG90Il0KDERhdGFTbmFwc2hvdBItCgVzdGF0ZRgBIAEoDjIeLmhvbGRmYXN0LnYxLkRhdGFTbmFwc2hvdFN0YXRlEhMKBnJlYXNvbhgCIAEoCUgAiAEBQgkKB19yZWFzb24iJgoFRmF1bHQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIioKE0dldE9wZXJhdGlvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiigEKFUxpc3RPcGVyYXRpb25zUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IibgoWTGlzdE9wZXJhdGlvbnNSZXNwb25zZRIqCgpvcGVyYXRpb25zGAEgAygLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yKpUCCg9PcGVyYXRpb25TdGF0dXMSIAocT1BFUkFUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGE9QRVJBVElPTl9TVEFUVVNfUEVORElORxABGgyyPgkKB3BlbmRpbmcSKgoYT1BFUkFUSU9OX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHcnVubmluZxIuChpPUEVSQVRJT05fU1RBVFVTX0NPTVBMRVRFRBADGg6yPgsKCWNvbXBsZXRlZBIoChdPUEVSQVRJT05fU1RBVFVTX0ZBSUxFRBAEGguyPggKBmZhaWxlZBIuChpPUEVSQVRJT05fU1RBVFVTX0NBTkNFTExFRBAFGg6yPgsKCWNhbmNlbGxlZCq9AQoRRGF0YVNuYXBzaG90U3RhdGUSIwofREFUQV9TTkFQU0hPVF9TVEFURV9VTlNQRUNJRklFRBAAEikKGURBVEFfU05BUFNIT1RfU1RBVEVfVEFLRU4QARoKsj4HCgV0YWtlbhInChhEQVRBX1NOQVBTSE9UX1NUQVRFX05PTkUQAhoJsj4GCgRub25lEi8KHERBVEFfU05BUFNIT1RfU1RBVEVfUkVTVE9SRUQQAxoNsj4KCghyZXN0b3JlZDKvAgoQT3BlcmF0aW9uU2VydmljZRJ3CgxHZXRPcGVyYXRpb24SIC5ob2xkZmFzdC52MS5HZXRPcGVyYXRpb25SZXF1ZXN0GhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uIi2quxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAhISEC9vcGVyYXRpb25zL3tpZH0SoQEKDkxpc3RPcGVyYXRpb25zEiIuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXF1ZXN0GiMuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXNwb25zZSJGqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIrEikvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vb3BlcmF0aW9uc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
+ * Something that takes time.
+ *
  * @generated from message holdfast.v1.Operation
  */
 export type Operation = Message<"holdfast.v1.Operation"> & {
@@ -35,8 +37,10 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   serviceId: string;
 
   /**
-   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance" or "delete". Beside these, of what is in its
-   * engine: "create_user", "reset_password", "delete_user", "create_database" or "delete_database".
+   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
+   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". Inside its engine: "create_user",
+   * "reset_password", "delete_user", "create_database" or "delete_database". Of its backups: "backup", "verify_backup"
+   * or "drill".
    *
    * @generated from field: string type = 3;
    */
@@ -48,7 +52,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   status: OperationStatus;
 
   /**
-   * What it is at, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   * The present step, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
    *
    * @generated from field: optional string step = 5;
    */
@@ -70,7 +74,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   startedAt?: Timestamp | undefined;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's clock jumped.
+   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's
+   * clock jumped.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
@@ -87,7 +92,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   error?: Fault | undefined;
 
   /**
-   * Of maintenance that changes the image: what became of the snapshot of the data as they were before.
+   * Of maintenance that changes the image: the outcome of the snapshot of the data before the change.
    *
    * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
    */
@@ -95,6 +100,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
 };
 
 /**
+ * Something that takes time.
+ *
  * @generated from message holdfast.v1.Operation
  */
 export type OperationJson = {
@@ -109,8 +116,10 @@ export type OperationJson = {
   serviceId?: string;
 
   /**
-   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance" or "delete". Beside these, of what is in its
-   * engine: "create_user", "reset_password", "delete_user", "create_database" or "delete_database".
+   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
+   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". Inside its engine: "create_user",
+   * "reset_password", "delete_user", "create_database" or "delete_database". Of its backups: "backup", "verify_backup"
+   * or "drill".
    *
    * @generated from field: string type = 3;
    */
@@ -122,7 +131,7 @@ export type OperationJson = {
   status?: OperationStatusJson;
 
   /**
-   * What it is at, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   * The present step, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
    *
    * @generated from field: optional string step = 5;
    */
@@ -144,7 +153,8 @@ export type OperationJson = {
   startedAt?: TimestampJson;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's clock jumped.
+   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's
+   * clock jumped.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
@@ -161,7 +171,7 @@ export type OperationJson = {
   error?: FaultJson;
 
   /**
-   * Of maintenance that changes the image: what became of the snapshot of the data as they were before.
+   * Of maintenance that changes the image: the outcome of the snapshot of the data before the change.
    *
    * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
    */
@@ -176,16 +186,20 @@ export const OperationSchema: GenMessage<Operation, {jsonType: OperationJson}> =
   messageDesc(file_holdfast_v1_operation, 0);
 
 /**
+ * What became of a snapshot of the data.
+ *
  * @generated from message holdfast.v1.DataSnapshot
  */
 export type DataSnapshot = Message<"holdfast.v1.DataSnapshot"> & {
   /**
+   * "restored": the data were put back to it.
+   *
    * @generated from field: holdfast.v1.DataSnapshotState state = 1;
    */
   state: DataSnapshotState;
 
   /**
-   * Why there is none, or why the data were not put back to it though the image was taken back.
+   * Why there is none, or why the data were not put back to it though the image was rolled back.
    *
    * @generated from field: optional string reason = 2;
    */
@@ -193,16 +207,20 @@ export type DataSnapshot = Message<"holdfast.v1.DataSnapshot"> & {
 };
 
 /**
+ * What became of a snapshot of the data.
+ *
  * @generated from message holdfast.v1.DataSnapshot
  */
 export type DataSnapshotJson = {
   /**
+   * "restored": the data were put back to it.
+   *
    * @generated from field: holdfast.v1.DataSnapshotState state = 1;
    */
   state?: DataSnapshotStateJson;
 
   /**
-   * Why there is none, or why the data were not put back to it though the image was taken back.
+   * Why there is none, or why the data were not put back to it though the image was rolled back.
    *
    * @generated from field: optional string reason = 2;
    */
@@ -217,7 +235,7 @@ export const DataSnapshotSchema: GenMessage<DataSnapshot, {jsonType: DataSnapsho
   messageDesc(file_holdfast_v1_operation, 1);
 
 /**
- * What went wrong, for a person and for a program.
+ * An error, for a person and for a program.
  *
  * @generated from message holdfast.v1.Fault
  */
@@ -234,7 +252,7 @@ export type Fault = Message<"holdfast.v1.Fault"> & {
 };
 
 /**
- * What went wrong, for a person and for a program.
+ * An error, for a person and for a program.
  *
  * @generated from message holdfast.v1.Fault
  */
@@ -369,6 +387,8 @@ export const ListOperationsResponseSchema: GenMessage<ListOperationsResponse, {j
   messageDesc(file_holdfast_v1_operation, 5);
 
 /**
+ * The last three are final.
+ *
  * @generated from enum holdfast.v1.OperationStatus
  */
 export const OperationStatus = {
@@ -404,11 +424,15 @@ export const OperationStatus = {
 } as const;
 
 /**
+ * The last three are final.
+ *
  * @generated from enum holdfast.v1.OperationStatus
  */
 export type OperationStatus = (typeof OperationStatus)[keyof typeof OperationStatus] | UnknownEnum;
 
 /**
+ * The last three are final.
+ *
  * @generated from enum holdfast.v1.OperationStatus
  */
 export type OperationStatusJson = "OPERATION_STATUS_UNSPECIFIED" | "pending" | "running" | "completed" | "failed" | "cancelled";

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/options.proto.
  */
 export const file_holdfast_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSK7AQoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgiRwoKQWxzb1N0YXR1cxINCgVmaWVsZBgBIAEoCRIKCgJpbhgCIAMoCRIMCgRodHRwGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJIlIKCkZpZWxkUnVsZXMSEQoJc2Vuc2l0aXZlGAEgASgIEhAKCHJhd19qc29uGAIgASgIEhEKCWNsZWFyYWJsZRgDIAEoCBIMCgRiYXJlGAQgASgIKmIKCEJvZHlLaW5kEhkKFUJPRFlfS0lORF9VTlNQRUNJRklFRBAAEhIKDkJPRFlfS0lORF9KU09OEAESEQoNQk9EWV9LSU5EX1JBVxACEhQKEEJPRFlfS0lORF9FVkVOVFMQAzpQCgVydWxlcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyGC5ob2xkZmFzdC52MS5NZXRob2RSdWxlc1IFcnVsZXM6TgoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGLaHAyABKAsyFy5ob2xkZmFzdC52MS5GaWVsZFJ1bGVzUgVmaWVsZGIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chlob2xkZmFzdC92MS9vcHRpb25zLnByb3RvEgtob2xkZmFzdC52MSL+AQoLTWV0aG9kUnVsZXMSDwoHc3VjY2VzcxgBIAEoDRINCgVzY29wZRgCIAEoCRIWCg5tYXhfYm9keV9ieXRlcxgDIAEoDRIoCglib2R5X2tpbmQYBCABKA4yFS5ob2xkZmFzdC52MS5Cb2R5S2luZBIlCgRhbHNvGAUgAygLMhcuaG9sZGZhc3QudjEuQWxzb1N0YXR1cxIQCghsb2NhdGlvbhgGIAEoCRIRCglyZWFkX29ubHkYByABKAgSDAoEdGV4dBgUIAEoCRIOCgZ1bmtlcHQYCCABKAgSDgoGd2VpZ2h0GAkgASgNEhMKC293bl9hbnN3ZXJzGAogASgIIkcKCkFsc29TdGF0dXMSDQoFZmllbGQYASABKAkSCgoCaW4YAiADKAkSDAoEaHR0cBgDIAEoDRIQCghsb2NhdGlvbhgEIAEoCSJSCgpGaWVsZFJ1bGVzEhEKCXNlbnNpdGl2ZRgBIAEoCBIQCghyYXdfanNvbhgCIAEoCBIRCgljbGVhcmFibGUYAyABKAgSDAoEYmFyZRgEIAEoCCpiCghCb2R5S2luZBIZChVCT0RZX0tJTkRfVU5TUEVDSUZJRUQQABISCg5CT0RZX0tJTkRfSlNPThABEhEKDUJPRFlfS0lORF9SQVcQAhIUChBCT0RZX0tJTkRfRVZFTlRTEAM6UAoFcnVsZXMSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi1hwMgASgLMhguaG9sZGZhc3QudjEuTWV0aG9kUnVsZXNSBXJ1bGVzOk4KBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxi2hwMgASgLMhcuaG9sZGZhc3QudjEuRmllbGRSdWxlc1IFZmllbGRiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * @generated from message holdfast.v1.MethodRules
@@ -28,14 +28,15 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   success: number;
 
   /**
-   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not start.
+   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not
+   * start.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * Largest body in bytes. 0 means 1 MiB.
+   * Largest body in bytes. 0 means 64 KiB, and 8 KiB where the scope is "public".
    *
    * @generated from field: uint32 max_body_bytes = 3;
    */
@@ -54,7 +55,8 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   also: AlsoStatus[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}", "/operations/{operation.id}".
+   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}",
+   * "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
    */
@@ -66,6 +68,35 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
    * @generated from field: bool read_only = 7;
    */
   readOnly: boolean;
+
+  /**
+   * Content type of an answer that is no JSON but the text of its one field. Empty: JSON.
+   *
+   * @generated from field: string text = 20;
+   */
+  text: string;
+
+  /**
+   * True for a POST that only reads, though the audit log has it: its answer is not kept for an Idempotency-Key.
+   *
+   * @generated from field: bool unkept = 8;
+   */
+  unkept: boolean;
+
+  /**
+   * Cost of a call in the caller's rate. 0 means 1; a method with a higher cost is expensive, and runs in a limited
+   * number at a time.
+   *
+   * @generated from field: uint32 weight = 9;
+   */
+  weight: number;
+
+  /**
+   * The method's own rows keep its answers for Idempotency-Keys; the gateway keeps none.
+   *
+   * @generated from field: bool own_answers = 10;
+   */
+  ownAnswers: boolean;
 };
 
 /**
@@ -80,14 +111,15 @@ export type MethodRulesJson = {
   success?: number;
 
   /**
-   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not start.
+   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not
+   * start.
    *
    * @generated from field: string scope = 2;
    */
   scope?: string;
 
   /**
-   * Largest body in bytes. 0 means 1 MiB.
+   * Largest body in bytes. 0 means 64 KiB, and 8 KiB where the scope is "public".
    *
    * @generated from field: uint32 max_body_bytes = 3;
    */
@@ -106,7 +138,8 @@ export type MethodRulesJson = {
   also?: AlsoStatusJson[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}", "/operations/{operation.id}".
+   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}",
+   * "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
    */
@@ -118,6 +151,35 @@ export type MethodRulesJson = {
    * @generated from field: bool read_only = 7;
    */
   readOnly?: boolean;
+
+  /**
+   * Content type of an answer that is no JSON but the text of its one field. Empty: JSON.
+   *
+   * @generated from field: string text = 20;
+   */
+  text?: string;
+
+  /**
+   * True for a POST that only reads, though the audit log has it: its answer is not kept for an Idempotency-Key.
+   *
+   * @generated from field: bool unkept = 8;
+   */
+  unkept?: boolean;
+
+  /**
+   * Cost of a call in the caller's rate. 0 means 1; a method with a higher cost is expensive, and runs in a limited
+   * number at a time.
+   *
+   * @generated from field: uint32 weight = 9;
+   */
+  weight?: number;
+
+  /**
+   * The method's own rows keep its answers for Idempotency-Keys; the gateway keeps none.
+   *
+   * @generated from field: bool own_answers = 10;
+   */
+  ownAnswers?: boolean;
 };
 
 /**
@@ -204,7 +266,7 @@ export type FieldRules = Message<"holdfast.v1.FieldRules"> & {
   sensitive: boolean;
 
   /**
-   * The exact JSON text of the member, digits kept.
+   * The exact JSON text of the member, digits kept; a bytes field, at any depth.
    *
    * @generated from field: bool raw_json = 2;
    */
@@ -237,7 +299,7 @@ export type FieldRulesJson = {
   sensitive?: boolean;
 
   /**
-   * The exact JSON text of the member, digits kept.
+   * The exact JSON text of the member, digits kept; a bytes field, at any depth.
    *
    * @generated from field: bool raw_json = 2;
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/organization.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Organizations and who belongs to them. A member is a person; keys and tokens are of the organization itself.
+// Organizations and their members. A member is a person; keys and tokens are of the organization itself.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,9 +18,11 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/organization.proto.
  */
 export const file_holdfast_v1_organization: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC92MS9vcmdhbml6YXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIuoBCgxPcmdhbml6YXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIvCgVxdW90YRgDIAEoCzIgLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbkZpZ3VyZXMSLwoFdXNhZ2UYBCABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzEi4KCmNyZWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIoABChNPcmdhbml6YXRpb25GaWd1cmVzEhAKCHNlcnZpY2VzGAEgASgFEg8KB21lbWJlcnMYAiABKAUSEAoIYXBpX2tleXMYAyABKAUSDgoGdG9rZW5zGAQgASgFEhAKCHdlYmhvb2tzGAUgASgFEhIKCnN0b3JhZ2VfZ2IYBiABKAUiagoGTWVtYmVyEg8KB3VzZXJfaWQYASABKAkSHwoEcm9sZRgCIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiYgoZQ3JlYXRlT3JnYW5pemF0aW9uUmVxdWVzdBJFCgRuYW1lGAEgASgJQje6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8kInAKGExpc3RPcmdhbml6YXRpb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIncKGUxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2USMAoNb3JnYW5pemF0aW9ucxgBIAMoCzIZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIxChZHZXRPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCK6AQoZVXBkYXRlT3JnYW5pemF0aW9uUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASSgoEbmFtZRgCIAEoCUI3ukg0cjIyMF5bQS1aYS16MC05XShbQS1aYS16MC05IC5fLV17MCw2Mn1bQS1aYS16MC05XSk/JEgAiAEBEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfbmFtZSI0ChlEZWxldGVPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCKDAQoSTGlzdE1lbWJlcnNSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImUKE0xpc3RNZW1iZXJzUmVzcG9uc2USJAoHbWVtYmVycxgBIAMoCzITLmhvbGRmYXN0LnYxLk1lbWJlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJ2ChBBZGRNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAEi8KBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlQg66SAuCAQgYARgCGAMYBCK4AQoTVXBkYXRlTWVtYmVyUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASGAoHdXNlcl9pZBgCIAEoCUIHukgEcgIYQBI0CgRyb2xlGAMgASgOMhEuaG9sZGZhc3QudjEuUm9sZUIOukgLggEIGAEYAhgDGARIAIgBARIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX3JvbGUiSAoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASGAoHdXNlcl9pZBgCIAEoCUIHukgEcgIYQCqWAQoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASHAoLUk9MRV9WSUVXRVIQARoLsj4ICgZ2aWV3ZXISIgoOUk9MRV9ERVZFTE9QRVIQAhoOsj4LCglkZXZlbG9wZXISGgoKUk9MRV9BRE1JThADGgqyPgcKBWFkbWluEhoKClJPTEVfT1dORVIQBBoKsj4HCgVvd25lcjKMCgoTT3JnYW5pemF0aW9uU2VydmljZRKZAQoSQ3JlYXRlT3JnYW5pemF0aW9uEiYuaG9sZGZhc3QudjEuQ3JlYXRlT3JnYW5pemF0aW9uUmVxdWVzdBoZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbiJAqrsYIwjJARIJc2lnbmVkLWluMhMvb3JnYW5pemF0aW9ucy97aWR9gtPkkwITOgEqIg4vb3JnYW5pemF0aW9ucxKLAQoRTGlzdE9yZ2FuaXphdGlvbnMSJS5ob2xkZmFzdC52MS5MaXN0T3JnYW5pemF0aW9uc1JlcXVlc3QaJi5ob2xkZmFzdC52MS5MaXN0T3JnYW5pemF0aW9uc1Jlc3BvbnNlIiequxgNEglzaWduZWQtaW44AYLT5JMCEBIOL29yZ2FuaXphdGlvbnMSggEKD0dldE9yZ2FuaXphdGlvbhIjLmhvbGRmYXN0LnYxLkdldE9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iL6q7GAwSCG9yZzpyZWFkOAGC0+STAhkSFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EooBChJVcGRhdGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5VcGRhdGVPcmdhbml6YXRpb25SZXF1ZXN0GhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uIjGquxgLEglvcmc6d3JpdGWC0+STAhw6ASoyFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EpEBChJEZWxldGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5EZWxldGVPcmdhbml6YXRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjuquxgYCMwBEhNvcmdhbml6YXRpb246ZGVsZXRlgtPkkwIZKhcvb3JnYW5pemF0aW9ucy97b3JnX2lkfRKJAQoLTGlzdE1lbWJlcnMSHy5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIC5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIjequxgMEghvcmc6cmVhZDgBgtPkkwIhEh8vb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzEn0KCUFkZE1lbWJlchIdLmhvbGRmYXN0LnYxLkFkZE1lbWJlclJlcXVlc3QaEy5ob2xkZmFzdC52MS5NZW1iZXIiPKq7GA4IyQESCW9yZzp3cml0ZYLT5JMCJDoBKiIfL29yZ2FuaXphdGlvbnMve29yZ19pZH0vbWVtYmVycxKKAQoMVXBkYXRlTWVtYmVyEiAuaG9sZGZhc3QudjEuVXBkYXRlTWVtYmVyUmVxdWVzdBoTLmhvbGRmYXN0LnYxLk1lbWJlciJDqrsYCxIJb3JnOndyaXRlgtPkkwIuOgEqMikvb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzL3t1c2VyX2lkfRKMAQoMUmVtb3ZlTWVtYmVyEiAuaG9sZGZhc3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJCqrsYDQjMARIIb3JnOnJlYWSC0+STAisqKS9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMve3VzZXJfaWR9YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Ch5ob2xkZmFzdC92MS9vcmdhbml6YXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIuoBCgxPcmdhbml6YXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIvCgVxdW90YRgDIAEoCzIgLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbkZpZ3VyZXMSLwoFdXNhZ2UYBCABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzEi4KCmNyZWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIo8BChNPcmdhbml6YXRpb25GaWd1cmVzEhAKCHNlcnZpY2VzGAEgASgFEg8KB21lbWJlcnMYAiABKAUSEAoIYXBpX2tleXMYAyABKAUSDgoGdG9rZW5zGAQgASgFEhAKCHdlYmhvb2tzGAUgASgFEhIKCnN0b3JhZ2VfZ2IYBiABKAUSDQoFdXNlcnMYByABKAUiagoGTWVtYmVyEg8KB3VzZXJfaWQYASABKAkSHwoEcm9sZRgCIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiYgoZQ3JlYXRlT3JnYW5pemF0aW9uUmVxdWVzdBJFCgRuYW1lGAEgASgJQje6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8kInAKGExpc3RPcmdhbml6YXRpb25zUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIncKGUxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2USMAoNb3JnYW5pemF0aW9ucxgBIAMoCzIZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbhIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIxChZHZXRPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCK6AQoZVXBkYXRlT3JnYW5pemF0aW9uUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASSgoEbmFtZRgCIAEoCUI3ukg0cjIyMF5bQS1aYS16MC05XShbQS1aYS16MC05IC5fLV17MCw2Mn1bQS1aYS16MC05XSk/JEgAiAEBEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfbmFtZSI0ChlEZWxldGVPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCKDAQoSTGlzdE1lbWJlcnNSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImUKE0xpc3RNZW1iZXJzUmVzcG9uc2USJAoHbWVtYmVycxgBIAMoCzITLmhvbGRmYXN0LnYxLk1lbWJlchIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJ2ChBBZGRNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAEi8KBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlQg66SAuCAQgYARgCGAMYBCK4AQoTVXBkYXRlTWVtYmVyUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASGAoHdXNlcl9pZBgCIAEoCUIHukgEcgIYQBI0CgRyb2xlGAMgASgOMhEuaG9sZGZhc3QudjEuUm9sZUIOukgLggEIGAEYAhgDGARIAIgBARIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX3JvbGUiSAoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASGAoHdXNlcl9pZBgCIAEoCUIHukgEcgIYQCqWAQoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASHAoLUk9MRV9WSUVXRVIQARoLsj4ICgZ2aWV3ZXISIgoOUk9MRV9ERVZFTE9QRVIQAhoOsj4LCglkZXZlbG9wZXISGgoKUk9MRV9BRE1JThADGgqyPgcKBWFkbWluEhoKClJPTEVfT1dORVIQBBoKsj4HCgVvd25lcjKMCgoTT3JnYW5pemF0aW9uU2VydmljZRKZAQoSQ3JlYXRlT3JnYW5pemF0aW9uEiYuaG9sZGZhc3QudjEuQ3JlYXRlT3JnYW5pemF0aW9uUmVxdWVzdBoZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbiJAqrsYIwjJARIJc2lnbmVkLWluMhMvb3JnYW5pemF0aW9ucy97aWR9gtPkkwITOgEqIg4vb3JnYW5pemF0aW9ucxKLAQoRTGlzdE9yZ2FuaXphdGlvbnMSJS5ob2xkZmFzdC52MS5MaXN0T3JnYW5pemF0aW9uc1JlcXVlc3QaJi5ob2xkZmFzdC52MS5MaXN0T3JnYW5pemF0aW9uc1Jlc3BvbnNlIiequxgNEglzaWduZWQtaW44AYLT5JMCEBIOL29yZ2FuaXphdGlvbnMSggEKD0dldE9yZ2FuaXphdGlvbhIjLmhvbGRmYXN0LnYxLkdldE9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iL6q7GAwSCG9yZzpyZWFkOAGC0+STAhkSFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EooBChJVcGRhdGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5VcGRhdGVPcmdhbml6YXRpb25SZXF1ZXN0GhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uIjGquxgLEglvcmc6d3JpdGWC0+STAhw6ASoyFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EpEBChJEZWxldGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5EZWxldGVPcmdhbml6YXRpb25SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjuquxgYCMwBEhNvcmdhbml6YXRpb246ZGVsZXRlgtPkkwIZKhcvb3JnYW5pemF0aW9ucy97b3JnX2lkfRKJAQoLTGlzdE1lbWJlcnMSHy5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIC5ob2xkZmFzdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIjequxgMEghvcmc6cmVhZDgBgtPkkwIhEh8vb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzEn0KCUFkZE1lbWJlchIdLmhvbGRmYXN0LnYxLkFkZE1lbWJlclJlcXVlc3QaEy5ob2xkZmFzdC52MS5NZW1iZXIiPKq7GA4IyQESCW9yZzp3cml0ZYLT5JMCJDoBKiIfL29yZ2FuaXphdGlvbnMve29yZ19pZH0vbWVtYmVycxKKAQoMVXBkYXRlTWVtYmVyEiAuaG9sZGZhc3QudjEuVXBkYXRlTWVtYmVyUmVxdWVzdBoTLmhvbGRmYXN0LnYxLk1lbWJlciJDqrsYCxIJb3JnOndyaXRlgtPkkwIuOgEqMikvb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzL3t1c2VyX2lkfRKMAQoMUmVtb3ZlTWVtYmVyEiAuaG9sZGZhc3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJCqrsYDQjMARIIb3JnOnJlYWSC0+STAisqKS9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMve3VzZXJfaWR9YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
+ * The owner of services, keys and memberships.
+ *
  * @generated from message holdfast.v1.Organization
  */
 export type Organization = Message<"holdfast.v1.Organization"> & {
@@ -58,6 +60,8 @@ export type Organization = Message<"holdfast.v1.Organization"> & {
 };
 
 /**
+ * The owner of services, keys and memberships.
+ *
  * @generated from message holdfast.v1.Organization
  */
 export type OrganizationJson = {
@@ -102,6 +106,8 @@ export const OrganizationSchema: GenMessage<Organization, {jsonType: Organizatio
   messageDesc(file_holdfast_v1_organization, 0);
 
 /**
+ * How many of each an organization may have, or has.
+ *
  * @generated from message holdfast.v1.OrganizationFigures
  */
 export type OrganizationFigures = Message<"holdfast.v1.OrganizationFigures"> & {
@@ -136,9 +142,18 @@ export type OrganizationFigures = Message<"holdfast.v1.OrganizationFigures"> & {
    * @generated from field: int32 storage_gb = 6;
    */
   storageGb: number;
+
+  /**
+   * People that the organization made.
+   *
+   * @generated from field: int32 users = 7;
+   */
+  users: number;
 };
 
 /**
+ * How many of each an organization may have, or has.
+ *
  * @generated from message holdfast.v1.OrganizationFigures
  */
 export type OrganizationFiguresJson = {
@@ -173,6 +188,13 @@ export type OrganizationFiguresJson = {
    * @generated from field: int32 storage_gb = 6;
    */
   storageGb?: number;
+
+  /**
+   * People that the organization made.
+   *
+   * @generated from field: int32 users = 7;
+   */
+  users?: number;
 };
 
 /**
@@ -183,6 +205,8 @@ export const OrganizationFiguresSchema: GenMessage<OrganizationFigures, {jsonTyp
   messageDesc(file_holdfast_v1_organization, 1);
 
 /**
+ * A person in an organization.
+ *
  * @generated from message holdfast.v1.Member
  */
 export type Member = Message<"holdfast.v1.Member"> & {
@@ -205,6 +229,8 @@ export type Member = Message<"holdfast.v1.Member"> & {
 };
 
 /**
+ * A person in an organization.
+ *
  * @generated from message holdfast.v1.Member
  */
 export type MemberJson = {
@@ -661,6 +687,8 @@ export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonTyp
   messageDesc(file_holdfast_v1_organization, 13);
 
 /**
+ * Rights of a member; each role includes those before it.
+ *
  * @generated from enum holdfast.v1.Role
  */
 export const Role = {
@@ -699,11 +727,15 @@ export const Role = {
 } as const;
 
 /**
+ * Rights of a member; each role includes those before it.
+ *
  * @generated from enum holdfast.v1.Role
  */
 export type Role = (typeof Role)[keyof typeof Role] | UnknownEnum;
 
 /**
+ * Rights of a member; each role includes those before it.
+ *
  * @generated from enum holdfast.v1.Role
  */
 export type RoleJson = "ROLE_UNSPECIFIED" | "viewer" | "developer" | "admin" | "owner";
@@ -719,7 +751,7 @@ export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
  */
 export const OrganizationService: GenService<{
   /**
-   * The person who makes it is its owner. Keys and tokens belong to one organization and make none.
+   * The person who makes it is its owner. Keys and tokens belong to one organization and cannot make another.
    *
    * @generated from rpc holdfast.v1.OrganizationService.CreateOrganization
    */
@@ -729,7 +761,7 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
-   * Those that the caller belongs to.
+   * The organizations of the caller.
    *
    * @generated from rpc holdfast.v1.OrganizationService.ListOrganizations
    */
@@ -739,7 +771,7 @@ export const OrganizationService: GenService<{
     output: typeof ListOrganizationsResponseSchema;
   },
   /**
-   * One organization with its quota and what it uses of it.
+   * One organization with its quota and its usage.
    *
    * @generated from rpc holdfast.v1.OrganizationService.GetOrganization
    */
@@ -779,7 +811,8 @@ export const OrganizationService: GenService<{
     output: typeof ListMembersResponseSchema;
   },
   /**
-   * A person that this organization made, or that shares another one with the caller. Nobody grants a role above their own.
+   * Adds a person that this organization made, or that shares another organization with the caller. A member cannot
+   * grant a role above their own.
    *
    * @generated from rpc holdfast.v1.OrganizationService.AddMember
    */

@@ -20,6 +20,8 @@ export const file_holdfast_v1_token: GenFile = /*@__PURE__*/
   fileDesc("Chdob2xkZmFzdC92MS90b2tlbi5wcm90bxILaG9sZGZhc3QudjEi5gIKBVRva2VuEgoKAmlkGAEgASgJEg4KBnNjb3BlcxgCIAMoCRItCglyZXNvdXJjZXMYAyADKAsyGi5ob2xkZmFzdC52MS5Ub2tlblJlc291cmNlEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgGIAEoCUgBiAEBEjUKDGxhc3RfdXNlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIbCg5sYXN0X3VzZWRfZnJvbRgIIAEoCUgDiAEBQg0KC19leHBpcmVzX2F0Qg0KC19jcmVhdGVkX2J5Qg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIkwKDVRva2VuUmVzb3VyY2USJAoEa2luZBgBIAEoCUIWukgTchFSD21hbmFnZWQtc2VydmljZRIVCgJpZBgCIAEoCUIJukgGcgQQARhAIuQBCgxDcmVhdGVkVG9rZW4SCgoCaWQYASABKAkSFQoFdG9rZW4YAiABKAlCBrK7GAIIARIOCgZzY29wZXMYAyADKAkSLQoJcmVzb3VyY2VzGAQgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZRIzCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg0KC19leHBpcmVzX2F0IrkBChJDcmVhdGVUb2tlblJlcXVlc3QSRwoGc2NvcGVzGAEgAygJQje6SDSSATEIARAgGAEiKXInMiVeW2Etel1bYS16LV17MCwzMX06KFthLXpdezEsMTZ9fFsqXSkkEiEKC3R0bF9zZWNvbmRzGAIgASgFQgy6SAkaBxiA54QPKAESNwoJcmVzb3VyY2VzGAMgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZUIIukgFkgECEEAiaQoRTGlzdFRva2Vuc1JlcXVlc3QSHgoFbGltaXQYASABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAiABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJiChJMaXN0VG9rZW5zUmVzcG9uc2USIgoGdG9rZW5zGAEgAygLMhIuaG9sZGZhc3QudjEuVG9rZW4SGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKQoSRGVsZXRlVG9rZW5SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAMuACCgxUb2tlblNlcnZpY2USbwoLQ3JlYXRlVG9rZW4SHy5ob2xkZmFzdC52MS5DcmVhdGVUb2tlblJlcXVlc3QaGS5ob2xkZmFzdC52MS5DcmVhdGVkVG9rZW4iJKq7GA4IyQESCWtleXM6cmVhZILT5JMCDDoBKiIHL3Rva2VucxJvCgpMaXN0VG9rZW5zEh4uaG9sZGZhc3QudjEuTGlzdFRva2Vuc1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0VG9rZW5zUmVzcG9uc2UiIKq7GA0SCWtleXM6cmVhZDgBgtPkkwIJEgcvdG9rZW5zEm4KC0RlbGV0ZVRva2VuEh8uaG9sZGZhc3QudjEuRGVsZXRlVG9rZW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiaquxgOCMwBEglrZXlzOnJlYWSC0+STAg4qDC90b2tlbnMve2lkfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
+ * A bearer token, without its text.
+ *
  * @generated from message holdfast.v1.Token
  */
 export type Token = Message<"holdfast.v1.Token"> & {
@@ -34,7 +36,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
   scopes: string[];
 
   /**
-   * What it is limited to; everything of the organization when empty.
+   * Objects that it is limited to; everything of the organization when empty.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -51,7 +53,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Who made it, as the audit log names them.
+   * The maker, as the audit log names it.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -73,6 +75,8 @@ export type Token = Message<"holdfast.v1.Token"> & {
 };
 
 /**
+ * A bearer token, without its text.
+ *
  * @generated from message holdfast.v1.Token
  */
 export type TokenJson = {
@@ -87,7 +91,7 @@ export type TokenJson = {
   scopes?: string[];
 
   /**
-   * What it is limited to; everything of the organization when empty.
+   * Objects that it is limited to; everything of the organization when empty.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -104,7 +108,7 @@ export type TokenJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Who made it, as the audit log names them.
+   * The maker, as the audit log names it.
    *
    * @generated from field: optional string created_by = 6;
    */
@@ -133,6 +137,8 @@ export const TokenSchema: GenMessage<Token, {jsonType: TokenJson}> = /*@__PURE__
   messageDesc(file_holdfast_v1_token, 0);
 
 /**
+ * What a token is limited to.
+ *
  * @generated from message holdfast.v1.TokenResource
  */
 export type TokenResource = Message<"holdfast.v1.TokenResource"> & {
@@ -150,6 +156,8 @@ export type TokenResource = Message<"holdfast.v1.TokenResource"> & {
 };
 
 /**
+ * What a token is limited to.
+ *
  * @generated from message holdfast.v1.TokenResource
  */
 export type TokenResourceJson = {
@@ -174,6 +182,8 @@ export const TokenResourceSchema: GenMessage<TokenResource, {jsonType: TokenReso
   messageDesc(file_holdfast_v1_token, 1);
 
 /**
+ * A token with its text.
+ *
  * @generated from message holdfast.v1.CreatedToken
  */
 export type CreatedToken = Message<"holdfast.v1.CreatedToken"> & {
@@ -183,6 +193,8 @@ export type CreatedToken = Message<"holdfast.v1.CreatedToken"> & {
   id: string;
 
   /**
+   * Shown this once.
+   *
    * @generated from field: string token = 2;
    */
   token: string;
@@ -209,6 +221,8 @@ export type CreatedToken = Message<"holdfast.v1.CreatedToken"> & {
 };
 
 /**
+ * A token with its text.
+ *
  * @generated from message holdfast.v1.CreatedToken
  */
 export type CreatedTokenJson = {
@@ -218,6 +232,8 @@ export type CreatedTokenJson = {
   id?: string;
 
   /**
+   * Shown this once.
+   *
    * @generated from field: string token = 2;
    */
   token?: string;
@@ -251,6 +267,8 @@ export const CreatedTokenSchema: GenMessage<CreatedToken, {jsonType: CreatedToke
   messageDesc(file_holdfast_v1_token, 2);
 
 /**
+ * A token to be made. Scopes that the caller lacks are refused.
+ *
  * @generated from message holdfast.v1.CreateTokenRequest
  */
 export type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest"> & {
@@ -267,12 +285,16 @@ export type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest"> & {
   ttlSeconds: number;
 
   /**
+   * Objects that it is limited to. Omitted: everything of the organization.
+   *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
   resources: TokenResource[];
 };
 
 /**
+ * A token to be made. Scopes that the caller lacks are refused.
+ *
  * @generated from message holdfast.v1.CreateTokenRequest
  */
 export type CreateTokenRequestJson = {
@@ -289,6 +311,8 @@ export type CreateTokenRequestJson = {
   ttlSeconds?: number;
 
   /**
+   * Objects that it is limited to. Omitted: everything of the organization.
+   *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
   resources?: TokenResourceJson[];
@@ -407,8 +431,8 @@ export const DeleteTokenRequestSchema: GenMessage<DeleteTokenRequest, {jsonType:
  */
 export const TokenService: GenService<{
   /**
-   * The token is shown this once. It ends with its maker at the latest, and has no right that its maker lacks. Everybody may
-   * make tokens of their own; for keys and tokens to make one needs keys:write.
+   * The token is shown this once. It ends with its maker at the latest, and has no right that its maker lacks.
+   * Everybody may make tokens of their own; for keys and tokens to make one needs keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.CreateToken
    */
@@ -428,8 +452,8 @@ export const TokenService: GenService<{
     output: typeof ListTokensResponseSchema;
   },
   /**
-   * Ends the token at once, and those that it made. Everybody may end tokens of their own, and a token itself; ending others
-   * needs keys:write.
+   * Ends the token at once, and the tokens made with it. A person may end tokens of their own, and a token itself;
+   * ending others needs keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.DeleteToken
    */

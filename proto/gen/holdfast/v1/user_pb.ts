@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/user.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// People: who they are, how they set and change their password.
+// People: their accounts and passwords.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,9 +19,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/user.proto.
  */
 export const file_holdfast_v1_user: GenFile = /*@__PURE__*/
-  fileDesc("ChZob2xkZmFzdC92MS91c2VyLnByb3RvEgtob2xkZmFzdC52MSKcAQoLQ3JlYXRlZFVzZXISCgoCaWQYASABKAkSGwoLc2V0dXBfdG9rZW4YAiABKAlCBrK7GAIIARI0ChBzZXR1cF9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChFDcmVhdGVVc2VyUmVxdWVzdBI1Cgh1c2VybmFtZRgBIAEoCUIjukggch4yHF5bYS16MC05XVthLXowLTkuX0AtXXswLDYzfSQiLAoQUmVzZXRVc2VyUmVxdWVzdBIYCgd1c2VyX2lkGAEgASgJQge6SARyAhhAIlcKEFNldFVwVXNlclJlcXVlc3QSHwoFdG9rZW4YASABKAlCELpIB3IFEAEYgAKyuxgCCAESIgoIcGFzc3dvcmQYAiABKAlCELpIB3IFEAwYgAKyuxgCCAEiawoVQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0EioKEGN1cnJlbnRfcGFzc3dvcmQYASABKAlCELpIB3IFEAEYgAKyuxgCCAESJgoMbmV3X3Bhc3N3b3JkGAIgASgJQhC6SAdyBRAMGIACsrsYAggBIg4KDEdldE1lUmVxdWVzdCKVAgoCTWUSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCRIMCgRuYW1lGAMgASgJEhwKD29yZ2FuaXphdGlvbl9pZBgEIAEoCUgAiAEBEiQKBHJvbGUYBSABKA4yES5ob2xkZmFzdC52MS5Sb2xlSAGIAQESDgoGc2NvcGVzGAYgAygJEjMKCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESMgoNb3JnYW5pemF0aW9ucxgIIAMoCzIbLmhvbGRmYXN0LnYxLk15T3JnYW5pemF0aW9uQhIKEF9vcmdhbml6YXRpb25faWRCBwoFX3JvbGVCDQoLX2V4cGlyZXNfYXQiWQoOTXlPcmdhbml6YXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIkCgRyb2xlGAMgASgOMhEuaG9sZGZhc3QudjEuUm9sZUgAiAEBQgcKBV9yb2xlMrAECgtVc2VyU2VydmljZRJrCgpDcmVhdGVVc2VyEh4uaG9sZGZhc3QudjEuQ3JlYXRlVXNlclJlcXVlc3QaGC5ob2xkZmFzdC52MS5DcmVhdGVkVXNlciIjqrsYDgjJARIJb3JnOndyaXRlgtPkkwILOgEqIgYvdXNlcnMSdgoJUmVzZXRVc2VyEh0uaG9sZGZhc3QudjEuUmVzZXRVc2VyUmVxdWVzdBoYLmhvbGRmYXN0LnYxLkNyZWF0ZWRVc2VyIjCquxgLEglvcmc6d3JpdGWC0+STAhs6ASoiFi91c2Vycy97dXNlcl9pZH0vcmVzZXQSagoJU2V0VXBVc2VyEh0uaG9sZGZhc3QudjEuU2V0VXBVc2VyUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSImqrsYCwjMARIGcHVibGljgtPkkwIROgEqIgwvdXNlcnMvc2V0dXASfQoOQ2hhbmdlUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5DaGFuZ2VQYXNzd29yZFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiL6q7GA4IzAESCXNpZ25lZC1pboLT5JMCFzoBKiISL3VzZXJzL21lL3Bhc3N3b3JkElEKBUdldE1lEhkuaG9sZGZhc3QudjEuR2V0TWVSZXF1ZXN0Gg8uaG9sZGZhc3QudjEuTWUiHKq7GA0SCXNpZ25lZC1pbjgBgtPkkwIFEgMvbWViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization]);
+  fileDesc("ChZob2xkZmFzdC92MS91c2VyLnByb3RvEgtob2xkZmFzdC52MSKcAQoLQ3JlYXRlZFVzZXISCgoCaWQYASABKAkSGwoLc2V0dXBfdG9rZW4YAiABKAlCBrK7GAIIARI0ChBzZXR1cF9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChFDcmVhdGVVc2VyUmVxdWVzdBI1Cgh1c2VybmFtZRgBIAEoCUIjukggch4yHF5bYS16MC05XVthLXowLTkuX0AtXXswLDYzfSQiLQoRRGVsZXRlVXNlclJlcXVlc3QSGAoHdXNlcl9pZBgBIAEoCUIHukgEcgIYQCIsChBSZXNldFVzZXJSZXF1ZXN0EhgKB3VzZXJfaWQYASABKAlCB7pIBHICGEAiVwoQU2V0VXBVc2VyUmVxdWVzdBIfCgV0b2tlbhgBIAEoCUIQukgHcgUQARiAArK7GAIIARIiCghwYXNzd29yZBgCIAEoCUIQukgHcgUQDBiAArK7GAIIASJrChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSKgoQY3VycmVudF9wYXNzd29yZBgBIAEoCUIQukgHcgUQARiAArK7GAIIARImCgxuZXdfcGFzc3dvcmQYAiABKAlCELpIB3IFEAwYgAKyuxgCCAEiDgoMR2V0TWVSZXF1ZXN0IpUCCgJNZRIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEgwKBG5hbWUYAyABKAkSHAoPb3JnYW5pemF0aW9uX2lkGAQgASgJSACIAQESJAoEcm9sZRgFIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVIAYgBARIOCgZzY29wZXMYBiADKAkSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIyCg1vcmdhbml6YXRpb25zGAggAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb25CEgoQX29yZ2FuaXphdGlvbl9pZEIHCgVfcm9sZUINCgtfZXhwaXJlc19hdCJZCg5NeU9yZ2FuaXphdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiQKBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlSACIAQFCBwoFX3JvbGUyogUKC1VzZXJTZXJ2aWNlEmsKCkNyZWF0ZVVzZXISHi5ob2xkZmFzdC52MS5DcmVhdGVVc2VyUmVxdWVzdBoYLmhvbGRmYXN0LnYxLkNyZWF0ZWRVc2VyIiOquxgOCMkBEglvcmc6d3JpdGWC0+STAgs6ASoiBi91c2VycxJ2CglSZXNldFVzZXISHS5ob2xkZmFzdC52MS5SZXNldFVzZXJSZXF1ZXN0GhguaG9sZGZhc3QudjEuQ3JlYXRlZFVzZXIiMKq7GAsSCW9yZzp3cml0ZYLT5JMCGzoBKiIWL3VzZXJzL3t1c2VyX2lkfS9yZXNldBJwCgpEZWxldGVVc2VyEh4uaG9sZGZhc3QudjEuRGVsZXRlVXNlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiKqq7GA4IzAESCW9yZzp3cml0ZYLT5JMCEioQL3VzZXJzL3t1c2VyX2lkfRJqCglTZXRVcFVzZXISHS5ob2xkZmFzdC52MS5TZXRVcFVzZXJSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiaquxgLCMwBEgZwdWJsaWOC0+STAhE6ASoiDC91c2Vycy9zZXR1cBJ9Cg5DaGFuZ2VQYXNzd29yZBIiLmhvbGRmYXN0LnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIvqrsYDgjMARIJc2lnbmVkLWlugtPkkwIXOgEqIhIvdXNlcnMvbWUvcGFzc3dvcmQSUQoFR2V0TWUSGS5ob2xkZmFzdC52MS5HZXRNZVJlcXVlc3QaDy5ob2xkZmFzdC52MS5NZSIcqrsYDRIJc2lnbmVkLWluOAGC0+STAgUSAy9tZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization]);
 
 /**
+ * A person without a password: hand them the setup token.
+ *
  * @generated from message holdfast.v1.CreatedUser
  */
 export type CreatedUser = Message<"holdfast.v1.CreatedUser"> & {
@@ -51,6 +53,8 @@ export type CreatedUser = Message<"holdfast.v1.CreatedUser"> & {
 };
 
 /**
+ * A person without a password: hand them the setup token.
+ *
  * @generated from message holdfast.v1.CreatedUser
  */
 export type CreatedUserJson = {
@@ -118,6 +122,33 @@ export const CreateUserRequestSchema: GenMessage<CreateUserRequest, {jsonType: C
   messageDesc(file_holdfast_v1_user, 1);
 
 /**
+ * @generated from message holdfast.v1.DeleteUserRequest
+ */
+export type DeleteUserRequest = Message<"holdfast.v1.DeleteUserRequest"> & {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.DeleteUserRequest
+ */
+export type DeleteUserRequestJson = {
+  /**
+   * @generated from field: string user_id = 1;
+   */
+  userId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.DeleteUserRequest.
+ * Use `create(DeleteUserRequestSchema)` to create a new message.
+ */
+export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest, {jsonType: DeleteUserRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_user, 2);
+
+/**
  * @generated from message holdfast.v1.ResetUserRequest
  */
 export type ResetUserRequest = Message<"holdfast.v1.ResetUserRequest"> & {
@@ -142,7 +173,7 @@ export type ResetUserRequestJson = {
  * Use `create(ResetUserRequestSchema)` to create a new message.
  */
 export const ResetUserRequestSchema: GenMessage<ResetUserRequest, {jsonType: ResetUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 2);
+  messageDesc(file_holdfast_v1_user, 3);
 
 /**
  * @generated from message holdfast.v1.SetUpUserRequest
@@ -179,7 +210,7 @@ export type SetUpUserRequestJson = {
  * Use `create(SetUpUserRequestSchema)` to create a new message.
  */
 export const SetUpUserRequestSchema: GenMessage<SetUpUserRequest, {jsonType: SetUpUserRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 3);
+  messageDesc(file_holdfast_v1_user, 4);
 
 /**
  * @generated from message holdfast.v1.ChangePasswordRequest
@@ -216,7 +247,7 @@ export type ChangePasswordRequestJson = {
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest, {jsonType: ChangePasswordRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 4);
+  messageDesc(file_holdfast_v1_user, 5);
 
 /**
  * @generated from message holdfast.v1.GetMeRequest
@@ -235,9 +266,11 @@ export type GetMeRequestJson = {
  * Use `create(GetMeRequestSchema)` to create a new message.
  */
 export const GetMeRequestSchema: GenMessage<GetMeRequest, {jsonType: GetMeRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 5);
+  messageDesc(file_holdfast_v1_user, 6);
 
 /**
+ * A caller, its organization and its rights.
+ *
  * @generated from message holdfast.v1.Me
  */
 export type Me = Message<"holdfast.v1.Me"> & {
@@ -259,7 +292,7 @@ export type Me = Message<"holdfast.v1.Me"> & {
   name: string;
 
   /**
-   * The organization that this call acts in; null for a person who must name one of several.
+   * The organization that this call acts in; null for a person of several who has named none.
    *
    * @generated from field: optional string organization_id = 4;
    */
@@ -291,6 +324,8 @@ export type Me = Message<"holdfast.v1.Me"> & {
 };
 
 /**
+ * A caller, its organization and its rights.
+ *
  * @generated from message holdfast.v1.Me
  */
 export type MeJson = {
@@ -312,7 +347,7 @@ export type MeJson = {
   name?: string;
 
   /**
-   * The organization that this call acts in; null for a person who must name one of several.
+   * The organization that this call acts in; null for a person of several who has named none.
    *
    * @generated from field: optional string organization_id = 4;
    */
@@ -348,7 +383,7 @@ export type MeJson = {
  * Use `create(MeSchema)` to create a new message.
  */
 export const MeSchema: GenMessage<Me, {jsonType: MeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 6);
+  messageDesc(file_holdfast_v1_user, 7);
 
 /**
  * @generated from message holdfast.v1.MyOrganization
@@ -395,7 +430,7 @@ export type MyOrganizationJson = {
  * Use `create(MyOrganizationSchema)` to create a new message.
  */
 export const MyOrganizationSchema: GenMessage<MyOrganization, {jsonType: MyOrganizationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_user, 7);
+  messageDesc(file_holdfast_v1_user, 8);
 
 /**
  * @generated from service holdfast.v1.UserService
@@ -412,9 +447,9 @@ export const UserService: GenService<{
     output: typeof CreatedUserSchema;
   },
   /**
-   * Makes a new setup token for a person who lost the first one or forgot the password. What was there before, password or
-   * token, is worth nothing from now on. Only for people that this organization made and who belong to no other; for
-   * everybody else a platform operator does it.
+   * Makes a new setup token for a person who lost the first one or forgot the password. The former password or token is
+   * void from now on. Only for people that this organization made and who belong to no other; for all others a platform
+   * operator does it.
    *
    * @generated from rpc holdfast.v1.UserService.ResetUser
    */
@@ -422,6 +457,16 @@ export const UserService: GenService<{
     methodKind: "unary";
     input: typeof ResetUserRequestSchema;
     output: typeof CreatedUserSchema;
+  },
+  /**
+   * Removes a person that this organization made, and frees the name. 422 while they are a member of any organization.
+   *
+   * @generated from rpc holdfast.v1.UserService.DeleteUser
+   */
+  deleteUser: {
+    methodKind: "unary";
+    input: typeof DeleteUserRequestSchema;
+    output: typeof EmptySchema;
   },
   /**
    * Sets the password with the one-time token.
@@ -444,7 +489,7 @@ export const UserService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Who calls, where and with which rights.
+   * The caller, its organization and its rights.
    *
    * @generated from rpc holdfast.v1.UserService.GetMe
    */

@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/webhook.proto.
  */
 export const file_holdfast_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("Chlob2xkZmFzdC92MS93ZWJob29rLnByb3RvEgtob2xkZmFzdC52MSIfCg1FdmVudFR5cGVMaXN0Eg4KBnZhbHVlcxgBIAMoCSLuAgoHV2ViaG9vaxIKCgJpZBgBIAEoCRILCgN1cmwYAiABKAkSNwoGZXZlbnRzGAMgASgLMhouaG9sZGZhc3QudjEuRXZlbnRUeXBlTGlzdEIGsrsYAiABSACIAQESDgoGYWN0aXZlGAQgASgIEi4KDHJldHJ5X3BvbGljeRgFIAEoDjIYLmhvbGRmYXN0LnYxLlJldHJ5UG9saWN5EjQKC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEhQKB3dhcm5pbmcYByABKAlIAogBARIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfZXZlbnRzQg4KDF9kaXNhYmxlZF9hdEIKCghfd2FybmluZyKNAwoOQ3JlYXRlZFdlYmhvb2sSCgoCaWQYASABKAkSCwoDdXJsGAIgASgJEjcKBmV2ZW50cxgDIAEoCzIaLmhvbGRmYXN0LnYxLkV2ZW50VHlwZUxpc3RCBrK7GAIgAUgAiAEBEg4KBmFjdGl2ZRgEIAEoCBIuCgxyZXRyeV9wb2xpY3kYBSABKA4yGC5ob2xkZmFzdC52MS5SZXRyeVBvbGljeRI0CgtkaXNhYmxlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIUCgd3YXJuaW5nGAcgASgJSAKIAQESLgoKY3JlYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoGc2VjcmV0GAogASgJQgayuxgCCAFCCQoHX2V2ZW50c0IOCgxfZGlzYWJsZWRfYXRCCgoIX3dhcm5pbmciuwEKFENyZWF0ZVdlYmhvb2tSZXF1ZXN0EhcKA3VybBgBIAEoCUIKukgHcgUQARiAEBI5CgZldmVudHMYAiABKAsyGi5ob2xkZmFzdC52MS5FdmVudFR5cGVMaXN0QgiyuxgEGAEgAUgAiAEBEjMKDHJldHJ5X3BvbGljeRgDIAEoDjIYLmhvbGRmYXN0LnYxLlJldHJ5UG9saWN5SAGIAQFCCQoHX2V2ZW50c0IPCg1fcmV0cnlfcG9saWN5ImsKE0xpc3RXZWJob29rc1JlcXVlc3QSHgoFbGltaXQYASABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAiABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJoChRMaXN0V2ViaG9va3NSZXNwb25zZRImCgh3ZWJob29rcxgBIAMoCzIULmhvbGRmYXN0LnYxLldlYmhvb2sSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKAoRR2V0V2ViaG9va1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAirgIKFFVwZGF0ZVdlYmhvb2tSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEhwKA3VybBgCIAEoCUIKukgHcgUQARiAEEgAiAEBEjkKBmV2ZW50cxgDIAEoCzIaLmhvbGRmYXN0LnYxLkV2ZW50VHlwZUxpc3RCCLK7GAQYASABSAGIAQESEwoGYWN0aXZlGAQgASgISAKIAQESMwoMcmV0cnlfcG9saWN5GAUgASgOMhguaG9sZGZhc3QudjEuUmV0cnlQb2xpY3lIA4gBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBgoEX3VybEIJCgdfZXZlbnRzQgkKB19hY3RpdmVCDwoNX3JldHJ5X3BvbGljeSIrChREZWxldGVXZWJob29rUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCIpChJUZXN0V2ViaG9va1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiJgoTVGVzdFdlYmhvb2tSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJImQKE1JvdGF0ZVNlY3JldFJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASJgoNb3ZlcmxhcF9ob3VycxgCIAEoBUIKukgHGgUYqAEoAEgAiAEBQhAKDl9vdmVybGFwX2hvdXJzIn8KDVJvdGF0ZWRTZWNyZXQSFgoGc2VjcmV0GAEgASgJQgayuxgCCAESPQoUcHJldmlvdXNfdmFsaWRfdW50aWwYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCFwoVX3ByZXZpb3VzX3ZhbGlkX3VudGlsIs4CCghEZWxpdmVyeRIKCgJpZBgBIAEoCRISCgp3ZWJob29rX2lkGAIgASgJEhAKCGV2ZW50X2lkGAMgASgJEhIKCmV2ZW50X3R5cGUYBCABKAkSDwoHYXR0ZW1wdBgFIAEoBRIcCg9yZXNwb25zZV9zdGF0dXMYBiABKAVIAIgBARIaCg1lcnJvcl9tZXNzYWdlGAcgASgJSAGIAQESNQoMZGVsaXZlcmVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2R1cmF0aW9uX21zGAogASgFQhIKEF9yZXNwb25zZV9zdGF0dXNCEAoOX2Vycm9yX21lc3NhZ2VCDwoNX2RlbGl2ZXJlZF9hdCIsChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiQwoWTGlzdERlbGl2ZXJpZXNSZXNwb25zZRIpCgpkZWxpdmVyaWVzGAEgAygLMhUuaG9sZGZhc3QudjEuRGVsaXZlcnkiRgoQUmVkZWxpdmVyUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIdCgtkZWxpdmVyeV9pZBgCIAEoCUIIukgFcgOwAQEiJAoRUmVkZWxpdmVyUmVzcG9uc2USDwoHbWVzc2FnZRgBIAEoCSp/CgtSZXRyeVBvbGljeRIcChhSRVRSWV9QT0xJQ1lfVU5TUEVDSUZJRUQQABIoChVSRVRSWV9QT0xJQ1lfU1RBTkRBUkQQARoNsj4KCghzdGFuZGFyZBIoChVSRVRSWV9QT0xJQ1lfRVhURU5ERUQQAhoNsj4KCghleHRlbmRlZDLNCQoOV2ViaG9va1NlcnZpY2USjAEKDUNyZWF0ZVdlYmhvb2sSIS5ob2xkZmFzdC52MS5DcmVhdGVXZWJob29rUmVxdWVzdBobLmhvbGRmYXN0LnYxLkNyZWF0ZWRXZWJob29rIjuquxgjCMkBEg53ZWJob29rczp3cml0ZTIOL3dlYmhvb2tzL3tpZH2C0+STAg46ASoiCS93ZWJob29rcxJ7CgxMaXN0V2ViaG9va3MSIC5ob2xkZmFzdC52MS5MaXN0V2ViaG9va3NSZXF1ZXN0GiEuaG9sZGZhc3QudjEuTGlzdFdlYmhvb2tzUmVzcG9uc2UiJqq7GBESDXdlYmhvb2tzOnJlYWQ4AYLT5JMCCxIJL3dlYmhvb2tzEm8KCkdldFdlYmhvb2sSHi5ob2xkZmFzdC52MS5HZXRXZWJob29rUmVxdWVzdBoULmhvbGRmYXN0LnYxLldlYmhvb2siK6q7GBESDXdlYmhvb2tzOnJlYWQ4AYLT5JMCEBIOL3dlYmhvb2tzL3tpZH0SdwoNVXBkYXRlV2ViaG9vaxIhLmhvbGRmYXN0LnYxLlVwZGF0ZVdlYmhvb2tSZXF1ZXN0GhQuaG9sZGZhc3QudjEuV2ViaG9vayItqrsYEBIOd2ViaG9va3M6d3JpdGWC0+STAhM6ASoyDi93ZWJob29rcy97aWR9EnkKDURlbGV0ZVdlYmhvb2sSIS5ob2xkZmFzdC52MS5EZWxldGVXZWJob29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSItqrsYEwjMARIOd2ViaG9va3M6d3JpdGWC0+STAhAqDi93ZWJob29rcy97aWR9EocBCgtUZXN0V2ViaG9vaxIfLmhvbGRmYXN0LnYxLlRlc3RXZWJob29rUmVxdWVzdBogLmhvbGRmYXN0LnYxLlRlc3RXZWJob29rUmVzcG9uc2UiNaq7GBMIygESDndlYmhvb2tzOndyaXRlgtPkkwIYOgEqIhMvd2ViaG9va3Mve2lkfS90ZXN0EokBCgxSb3RhdGVTZWNyZXQSIC5ob2xkZmFzdC52MS5Sb3RhdGVTZWNyZXRSZXF1ZXN0GhouaG9sZGZhc3QudjEuUm90YXRlZFNlY3JldCI7qrsYEBIOd2ViaG9va3M6d3JpdGWC0+STAiE6ASoiHC93ZWJob29rcy97aWR9L3JvdGF0ZS1zZWNyZXQSkQEKDkxpc3REZWxpdmVyaWVzEiIuaG9sZGZhc3QudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0GiMuaG9sZGZhc3QudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSI2qrsYERINd2ViaG9va3M6cmVhZDgBgtPkkwIbEhkvd2ViaG9va3Mve2lkfS9kZWxpdmVyaWVzEp8BCglSZWRlbGl2ZXISHS5ob2xkZmFzdC52MS5SZWRlbGl2ZXJSZXF1ZXN0Gh4uaG9sZGZhc3QudjEuUmVkZWxpdmVyUmVzcG9uc2UiU6q7GBMIygESDndlYmhvb2tzOndyaXRlgtPkkwI2OgEqIjEvd2ViaG9va3Mve2lkfS9kZWxpdmVyaWVzL3tkZWxpdmVyeV9pZH0vcmVkZWxpdmVyYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chlob2xkZmFzdC92MS93ZWJob29rLnByb3RvEgtob2xkZmFzdC52MSIwCg1FdmVudFR5cGVMaXN0Eh8KBnZhbHVlcxgBIAMoCUIPukgMkgEJEIABIgRyAhhAIu4CCgdXZWJob29rEgoKAmlkGAEgASgJEgsKA3VybBgCIAEoCRI3CgZldmVudHMYAyABKAsyGi5ob2xkZmFzdC52MS5FdmVudFR5cGVMaXN0QgayuxgCIAFIAIgBARIOCgZhY3RpdmUYBCABKAgSLgoMcmV0cnlfcG9saWN5GAUgASgOMhguaG9sZGZhc3QudjEuUmV0cnlQb2xpY3kSNAoLZGlzYWJsZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESFAoHd2FybmluZxgHIAEoCUgCiAEBEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgkKB19ldmVudHNCDgoMX2Rpc2FibGVkX2F0QgoKCF93YXJuaW5nIo0DCg5DcmVhdGVkV2ViaG9vaxIKCgJpZBgBIAEoCRILCgN1cmwYAiABKAkSNwoGZXZlbnRzGAMgASgLMhouaG9sZGZhc3QudjEuRXZlbnRUeXBlTGlzdEIGsrsYAiABSACIAQESDgoGYWN0aXZlGAQgASgIEi4KDHJldHJ5X3BvbGljeRgFIAEoDjIYLmhvbGRmYXN0LnYxLlJldHJ5UG9saWN5EjQKC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEhQKB3dhcm5pbmcYByABKAlIAogBARIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgZzZWNyZXQYCiABKAlCBrK7GAIIAUIJCgdfZXZlbnRzQg4KDF9kaXNhYmxlZF9hdEIKCghfd2FybmluZyK7AQoUQ3JlYXRlV2ViaG9va1JlcXVlc3QSFwoDdXJsGAEgASgJQgq6SAdyBRABGIAQEjkKBmV2ZW50cxgCIAEoCzIaLmhvbGRmYXN0LnYxLkV2ZW50VHlwZUxpc3RCCLK7GAQYASABSACIAQESMwoMcmV0cnlfcG9saWN5GAMgASgOMhguaG9sZGZhc3QudjEuUmV0cnlQb2xpY3lIAYgBAUIJCgdfZXZlbnRzQg8KDV9yZXRyeV9wb2xpY3kiawoTTGlzdFdlYmhvb2tzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RXZWJob29rc1Jlc3BvbnNlEiYKCHdlYmhvb2tzGAEgAygLMhQuaG9sZGZhc3QudjEuV2ViaG9vaxIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIoChFHZXRXZWJob29rUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCKuAgoUVXBkYXRlV2ViaG9va1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASHAoDdXJsGAIgASgJQgq6SAdyBRABGIAQSACIAQESOQoGZXZlbnRzGAMgASgLMhouaG9sZGZhc3QudjEuRXZlbnRUeXBlTGlzdEIIsrsYBBgBIAFIAYgBARITCgZhY3RpdmUYBCABKAhIAogBARIzCgxyZXRyeV9wb2xpY3kYBSABKA4yGC5ob2xkZmFzdC52MS5SZXRyeVBvbGljeUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IGCgRfdXJsQgkKB19ldmVudHNCCQoHX2FjdGl2ZUIPCg1fcmV0cnlfcG9saWN5IisKFERlbGV0ZVdlYmhvb2tSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIikKElRlc3RXZWJob29rUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCImChNUZXN0V2ViaG9va1Jlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiZAoTUm90YXRlU2VjcmV0UmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBImCg1vdmVybGFwX2hvdXJzGAIgASgFQgq6SAcaBRioASgASACIAQFCEAoOX292ZXJsYXBfaG91cnMifwoNUm90YXRlZFNlY3JldBIWCgZzZWNyZXQYASABKAlCBrK7GAIIARI9ChRwcmV2aW91c192YWxpZF91bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUIXChVfcHJldmlvdXNfdmFsaWRfdW50aWwizgIKCERlbGl2ZXJ5EgoKAmlkGAEgASgJEhIKCndlYmhvb2tfaWQYAiABKAkSEAoIZXZlbnRfaWQYAyABKAkSEgoKZXZlbnRfdHlwZRgEIAEoCRIPCgdhdHRlbXB0GAUgASgFEhwKD3Jlc3BvbnNlX3N0YXR1cxgGIAEoBUgAiAEBEhoKDWVycm9yX21lc3NhZ2UYByABKAlIAYgBARI1CgxkZWxpdmVyZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZHVyYXRpb25fbXMYCiABKAVCEgoQX3Jlc3BvbnNlX3N0YXR1c0IQCg5fZXJyb3JfbWVzc2FnZUIPCg1fZGVsaXZlcmVkX2F0IiwKFUxpc3REZWxpdmVyaWVzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCJDChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEikKCmRlbGl2ZXJpZXMYASADKAsyFS5ob2xkZmFzdC52MS5EZWxpdmVyeSJGChBSZWRlbGl2ZXJSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEh0KC2RlbGl2ZXJ5X2lkGAIgASgJQgi6SAVyA7ABASIkChFSZWRlbGl2ZXJSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJKn8KC1JldHJ5UG9saWN5EhwKGFJFVFJZX1BPTElDWV9VTlNQRUNJRklFRBAAEigKFVJFVFJZX1BPTElDWV9TVEFOREFSRBABGg2yPgoKCHN0YW5kYXJkEigKFVJFVFJZX1BPTElDWV9FWFRFTkRFRBACGg2yPgoKCGV4dGVuZGVkMs0JCg5XZWJob29rU2VydmljZRKMAQoNQ3JlYXRlV2ViaG9vaxIhLmhvbGRmYXN0LnYxLkNyZWF0ZVdlYmhvb2tSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3JlYXRlZFdlYmhvb2siO6q7GCMIyQESDndlYmhvb2tzOndyaXRlMg4vd2ViaG9va3Mve2lkfYLT5JMCDjoBKiIJL3dlYmhvb2tzEnsKDExpc3RXZWJob29rcxIgLmhvbGRmYXN0LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0V2ViaG9va3NSZXNwb25zZSImqrsYERINd2ViaG9va3M6cmVhZDgBgtPkkwILEgkvd2ViaG9va3MSbwoKR2V0V2ViaG9vaxIeLmhvbGRmYXN0LnYxLkdldFdlYmhvb2tSZXF1ZXN0GhQuaG9sZGZhc3QudjEuV2ViaG9vayIrqrsYERINd2ViaG9va3M6cmVhZDgBgtPkkwIQEg4vd2ViaG9va3Mve2lkfRJ3Cg1VcGRhdGVXZWJob29rEiEuaG9sZGZhc3QudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaFC5ob2xkZmFzdC52MS5XZWJob29rIi2quxgQEg53ZWJob29rczp3cml0ZYLT5JMCEzoBKjIOL3dlYmhvb2tzL3tpZH0SeQoNRGVsZXRlV2ViaG9vaxIhLmhvbGRmYXN0LnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ii2quxgTCMwBEg53ZWJob29rczp3cml0ZYLT5JMCECoOL3dlYmhvb2tzL3tpZH0ShwEKC1Rlc3RXZWJob29rEh8uaG9sZGZhc3QudjEuVGVzdFdlYmhvb2tSZXF1ZXN0GiAuaG9sZGZhc3QudjEuVGVzdFdlYmhvb2tSZXNwb25zZSI1qrsYEwjKARIOd2ViaG9va3M6d3JpdGWC0+STAhg6ASoiEy93ZWJob29rcy97aWR9L3Rlc3QSiQEKDFJvdGF0ZVNlY3JldBIgLmhvbGRmYXN0LnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaGi5ob2xkZmFzdC52MS5Sb3RhdGVkU2VjcmV0IjuquxgQEg53ZWJob29rczp3cml0ZYLT5JMCIToBKiIcL3dlYmhvb2tzL3tpZH0vcm90YXRlLXNlY3JldBKRAQoOTGlzdERlbGl2ZXJpZXMSIi5ob2xkZmFzdC52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaIy5ob2xkZmFzdC52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIjaquxgREg13ZWJob29rczpyZWFkOAGC0+STAhsSGS93ZWJob29rcy97aWR9L2RlbGl2ZXJpZXMSnwEKCVJlZGVsaXZlchIdLmhvbGRmYXN0LnYxLlJlZGVsaXZlclJlcXVlc3QaHi5ob2xkZmFzdC52MS5SZWRlbGl2ZXJSZXNwb25zZSJTqrsYEwjKARIOd2ViaG9va3M6d3JpdGWC0+STAjY6ASoiMS93ZWJob29rcy97aWR9L2RlbGl2ZXJpZXMve2RlbGl2ZXJ5X2lkfS9yZWRlbGl2ZXJiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * A list that can be told apart from an absent one. In JSON it is the bare array.
@@ -52,6 +52,8 @@ export const EventTypeListSchema: GenMessage<EventTypeList, {jsonType: EventType
   messageDesc(file_holdfast_v1_webhook, 0);
 
 /**
+ * An endpoint that gets events as signed requests.
+ *
  * @generated from message holdfast.v1.Webhook
  */
 export type Webhook = Message<"holdfast.v1.Webhook"> & {
@@ -108,6 +110,8 @@ export type Webhook = Message<"holdfast.v1.Webhook"> & {
 };
 
 /**
+ * An endpoint that gets events as signed requests.
+ *
  * @generated from message holdfast.v1.Webhook
  */
 export type WebhookJson = {
@@ -171,6 +175,8 @@ export const WebhookSchema: GenMessage<Webhook, {jsonType: WebhookJson}> = /*@__
   messageDesc(file_holdfast_v1_webhook, 1);
 
 /**
+ * An endpoint with its secret.
+ *
  * @generated from message holdfast.v1.CreatedWebhook
  */
 export type CreatedWebhook = Message<"holdfast.v1.CreatedWebhook"> & {
@@ -228,6 +234,8 @@ export type CreatedWebhook = Message<"holdfast.v1.CreatedWebhook"> & {
 };
 
 /**
+ * An endpoint with its secret.
+ *
  * @generated from message holdfast.v1.CreatedWebhook
  */
 export type CreatedWebhookJson = {
@@ -292,6 +300,8 @@ export const CreatedWebhookSchema: GenMessage<CreatedWebhook, {jsonType: Created
   messageDesc(file_holdfast_v1_webhook, 2);
 
 /**
+ * An endpoint to be made.
+ *
  * @generated from message holdfast.v1.CreateWebhookRequest
  */
 export type CreateWebhookRequest = Message<"holdfast.v1.CreateWebhookRequest"> & {
@@ -316,6 +326,8 @@ export type CreateWebhookRequest = Message<"holdfast.v1.CreateWebhookRequest"> &
 };
 
 /**
+ * An endpoint to be made.
+ *
  * @generated from message holdfast.v1.CreateWebhookRequest
  */
 export type CreateWebhookRequestJson = {
@@ -448,6 +460,8 @@ export const GetWebhookRequestSchema: GenMessage<GetWebhookRequest, {jsonType: G
   messageDesc(file_holdfast_v1_webhook, 6);
 
 /**
+ * Only the fields that are present change.
+ *
  * @generated from message holdfast.v1.UpdateWebhookRequest
  */
 export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> & {
@@ -469,6 +483,8 @@ export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> &
   events?: EventTypeList | undefined;
 
   /**
+   * True also ends a switch-off by the platform.
+   *
    * @generated from field: optional bool active = 4;
    */
   active?: boolean | undefined;
@@ -487,6 +503,8 @@ export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> &
 };
 
 /**
+ * Only the fields that are present change.
+ *
  * @generated from message holdfast.v1.UpdateWebhookRequest
  */
 export type UpdateWebhookRequestJson = {
@@ -508,6 +526,8 @@ export type UpdateWebhookRequestJson = {
   events?: EventTypeListJson;
 
   /**
+   * True also ends a switch-off by the platform.
+   *
    * @generated from field: optional bool active = 4;
    */
   active?: boolean;
@@ -655,6 +675,8 @@ export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest, {jsonTyp
   messageDesc(file_holdfast_v1_webhook, 11);
 
 /**
+ * The new signing secret.
+ *
  * @generated from message holdfast.v1.RotatedSecret
  */
 export type RotatedSecret = Message<"holdfast.v1.RotatedSecret"> & {
@@ -674,6 +696,8 @@ export type RotatedSecret = Message<"holdfast.v1.RotatedSecret"> & {
 };
 
 /**
+ * The new signing secret.
+ *
  * @generated from message holdfast.v1.RotatedSecret
  */
 export type RotatedSecretJson = {
@@ -955,6 +979,8 @@ export const RedeliverResponseSchema: GenMessage<RedeliverResponse, {jsonType: R
   messageDesc(file_holdfast_v1_webhook, 17);
 
 /**
+ * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ *
  * @generated from enum holdfast.v1.RetryPolicy
  */
 export const RetryPolicy = {
@@ -979,11 +1005,15 @@ export const RetryPolicy = {
 } as const;
 
 /**
+ * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ *
  * @generated from enum holdfast.v1.RetryPolicy
  */
 export type RetryPolicy = (typeof RetryPolicy)[keyof typeof RetryPolicy] | UnknownEnum;
 
 /**
+ * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ *
  * @generated from enum holdfast.v1.RetryPolicy
  */
 export type RetryPolicyJson = "RETRY_POLICY_UNSPECIFIED" | "standard" | "extended";
@@ -999,7 +1029,7 @@ export const RetryPolicySchema: GenEnum<RetryPolicy, RetryPolicyJson> = /*@__PUR
  */
 export const WebhookService: GenService<{
   /**
-   * The answer is the only one that shows the signing secret.
+   * Only this answer shows the signing secret.
    *
    * @generated from rpc holdfast.v1.WebhookService.CreateWebhook
    */
@@ -1039,7 +1069,7 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * No attempt begins any more; one that has begun may still end.
+   * No further attempt begins; an attempt under way may still end.
    *
    * @generated from rpc holdfast.v1.WebhookService.DeleteWebhook
    */
@@ -1049,7 +1079,7 @@ export const WebhookService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Delivers an event webhook.test, whatever the endpoint's filter, with the usual signing and retries.
+   * Delivers an event webhook.test, also when the endpoint's filter omits it, with the usual signing and retries.
    *
    * @generated from rpc holdfast.v1.WebhookService.TestWebhook
    */

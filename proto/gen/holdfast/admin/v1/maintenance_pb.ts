@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/admin/v1/maintenance.proto.
  */
 export const file_holdfast_admin_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIqwCCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhIKCnRha2VuX2JhY2sYBiABKAUSDgoGdXJnZW50GAcgASgIEhQKDG5vdGljZV9ob3VycxgIIAEoBRIOCgZyZWFzb24YCSABKAkSMAoMdXJnZW50X3NpbmNlGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgptaXNzaW5nX29uGAsgAygJIkYKC0ltYWdlRW5naW5lEg4KBmVuZ2luZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhYKDmVuZ2luZV92ZXJzaW9uGAMgASgJInAKFk1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZBIgCgxub3RpY2VfaG91cnMYAiABKAVCCrpIBxoFGNAFKAASGgoGcmVhc29uGAMgASgJQgq6SAdyBRABGPQDIjQKGFVubWFya0ltYWdlVXJnZW50UmVxdWVzdBIYCgVpbWFnZRgBIAEoCUIJukgGcgQQARhkIj8KFkxpc3RNYWludGVuYW5jZVJlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiZwoXTGlzdE1haW50ZW5hbmNlUmVzcG9uc2USNwoIc2VydmljZXMYASADKAsyJS5ob2xkZmFzdC5hZG1pbi52MS5TZXJ2aWNlTWFpbnRlbmFuY2USEwoLbmV4dF9jdXJzb3IYAiABKAkimAMKElNlcnZpY2VNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRINCgVpbWFnZRgDIAEoCRISCgp1cGRhdGVfaWRzGAQgAygJEg4KBnVyZ2VudBgFIAEoCBIsCghhcHBseV9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOYmxvY2tlZF9yZWFzb24YByABKAkSFAoMb3BlcmF0aW9uX2lkGAggASgJEgwKBHN0ZXAYCSABKAkSFAoMcHJvZ3Jlc3NfcGN0GAogASgFEhIKCnRha2VuX2JhY2sYCyABKAkSGQoRdGFrZW5fYmFja19yZWFzb24YDCABKAkSEAoIc25hcHNob3QYDSABKAkSHAoUbGVmdF9zbmFwc2hvdF9yZWFzb24YDiABKAkSFQoNYXdhaXRlZF9pbWFnZRgPIAEoCRIWCg5hd2FpdGVkX3JlYXNvbhgQIAEoCRIUCgxndWVzdF9rZXJuZWwYESABKAky5wMKEk1haW50ZW5hbmNlU2VydmljZRJwCgpMaXN0SW1hZ2VzEiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEltYWdlc1JlcXVlc3QaJS5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SW1hZ2VzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJsCg9NYXJrSW1hZ2VVcmdlbnQSKS5ob2xkZmFzdC5hZG1pbi52MS5NYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEnAKEVVubWFya0ltYWdlVXJnZW50EisuaG9sZGZhc3QuYWRtaW4udjEuVW5tYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEn8KD0xpc3RNYWludGVuYW5jZRIpLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWludGVuYW5jZVJlcXVlc3QaKi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFpbnRlbmFuY2VSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
+  fileDesc("CiNob2xkZmFzdC9hZG1pbi92MS9tYWludGVuYW5jZS5wcm90bxIRaG9sZGZhc3QuYWRtaW4udjEiOgoRTGlzdEltYWdlc1JlcXVlc3QSJQoEcGFnZRgBIAEoCzIXLmhvbGRmYXN0LmFkbWluLnYxLlBhZ2UiUwoSTGlzdEltYWdlc1Jlc3BvbnNlEigKBmltYWdlcxgBIAMoCzIYLmhvbGRmYXN0LmFkbWluLnYxLkltYWdlEhMKC25leHRfY3Vyc29yGAIgASgJIq0CCgVJbWFnZRIKCgJpZBgBIAEoCRIxCg1maXJzdF9zZWVuX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgdlbmdpbmVzGAMgAygLMh4uaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2VFbmdpbmUSEQoJbmV3ZXN0X29mGAQgAygJEhAKCHNlcnZpY2VzGAUgASgFEhMKC3JvbGxlZF9iYWNrGAYgASgFEg4KBnVyZ2VudBgHIAEoCBIUCgxub3RpY2VfaG91cnMYCCABKAUSDgoGcmVhc29uGAkgASgJEjAKDHVyZ2VudF9zaW5jZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbWlzc2luZ19vbhgLIAMoCSJGCgtJbWFnZUVuZ2luZRIOCgZlbmdpbmUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIWCg5lbmdpbmVfdmVyc2lvbhgDIAEoCSJwChZNYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0EhgKBWltYWdlGAEgASgJQgm6SAZyBBABGGQSIAoMbm90aWNlX2hvdXJzGAIgASgFQgq6SAcaBRjQBSgAEhoKBnJlYXNvbhgDIAEoCUIKukgHcgUQARj0AyI0ChhVbm1hcmtJbWFnZVVyZ2VudFJlcXVlc3QSGAoFaW1hZ2UYASABKAlCCbpIBnIEEAEYZCI/ChZMaXN0TWFpbnRlbmFuY2VSZXF1ZXN0EiUKBHBhZ2UYASABKAsyFy5ob2xkZmFzdC5hZG1pbi52MS5QYWdlImcKF0xpc3RNYWludGVuYW5jZVJlc3BvbnNlEjcKCHNlcnZpY2VzGAEgAygLMiUuaG9sZGZhc3QuYWRtaW4udjEuU2VydmljZU1haW50ZW5hbmNlEhMKC25leHRfY3Vyc29yGAIgASgJIpoDChJTZXJ2aWNlTWFpbnRlbmFuY2USEgoKc2VydmljZV9pZBgBIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSDQoFaW1hZ2UYAyABKAkSEgoKdXBkYXRlX2lkcxgEIAMoCRIOCgZ1cmdlbnQYBSABKAgSLAoIYXBwbHlfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmJsb2NrZWRfcmVhc29uGAcgASgJEhQKDG9wZXJhdGlvbl9pZBgIIAEoCRIMCgRzdGVwGAkgASgJEhQKDHByb2dyZXNzX3BjdBgKIAEoBRITCgtyb2xsZWRfYmFjaxgLIAEoCRIaChJyb2xsZWRfYmFja19yZWFzb24YDCABKAkSEAoIc25hcHNob3QYDSABKAkSHAoUbGVmdF9zbmFwc2hvdF9yZWFzb24YDiABKAkSFQoNYXdhaXRlZF9pbWFnZRgPIAEoCRIWCg5hd2FpdGVkX3JlYXNvbhgQIAEoCRIUCgxndWVzdF9rZXJuZWwYESABKAky5wMKEk1haW50ZW5hbmNlU2VydmljZRJwCgpMaXN0SW1hZ2VzEiQuaG9sZGZhc3QuYWRtaW4udjEuTGlzdEltYWdlc1JlcXVlc3QaJS5ob2xkZmFzdC5hZG1pbi52MS5MaXN0SW1hZ2VzUmVzcG9uc2UiFaq7GBESDXBsYXRmb3JtOnJlYWQ4ARJsCg9NYXJrSW1hZ2VVcmdlbnQSKS5ob2xkZmFzdC5hZG1pbi52MS5NYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEnAKEVVubWFya0ltYWdlVXJnZW50EisuaG9sZGZhc3QuYWRtaW4udjEuVW5tYXJrSW1hZ2VVcmdlbnRSZXF1ZXN0GhguaG9sZGZhc3QuYWRtaW4udjEuSW1hZ2UiFKq7GBASDnBsYXRmb3JtOndyaXRlEn8KD0xpc3RNYWludGVuYW5jZRIpLmhvbGRmYXN0LmFkbWluLnYxLkxpc3RNYWludGVuYW5jZVJlcXVlc3QaKi5ob2xkZmFzdC5hZG1pbi52MS5MaXN0TWFpbnRlbmFuY2VSZXNwb25zZSIVqrsYERINcGxhdGZvcm06cmVhZDgBYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_holdfast_admin_v1_admin, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.admin.v1.ListImagesRequest
@@ -120,11 +120,11 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
   services: number;
 
   /**
-   * Services that it was tried on and taken back from.
+   * Services that it was tried on and rolled back from.
    *
-   * @generated from field: int32 taken_back = 6;
+   * @generated from field: int32 rolled_back = 6;
    */
-  takenBack: number;
+  rolledBack: number;
 
   /**
    * @generated from field: bool urgent = 7;
@@ -190,11 +190,11 @@ export type ImageJson = {
   services?: number;
 
   /**
-   * Services that it was tried on and taken back from.
+   * Services that it was tried on and rolled back from.
    *
-   * @generated from field: int32 taken_back = 6;
+   * @generated from field: int32 rolled_back = 6;
    */
-  takenBack?: number;
+  rolledBack?: number;
 
   /**
    * @generated from field: bool urgent = 7;
@@ -491,16 +491,16 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   progressPct: number;
 
   /**
-   * The image or kernel that was taken back, and why; both where both were tried at once.
+   * The image or kernel that was rolled back, and why; both where both were tried at once.
    *
-   * @generated from field: string taken_back = 11;
+   * @generated from field: string rolled_back = 11;
    */
-  takenBack: string;
+  rolledBack: string;
 
   /**
-   * @generated from field: string taken_back_reason = 12;
+   * @generated from field: string rolled_back_reason = 12;
    */
-  takenBackReason: string;
+  rolledBackReason: string;
 
   /**
    * Snapshot of the data of its nodes that is there now; empty when there is none.
@@ -597,16 +597,16 @@ export type ServiceMaintenanceJson = {
   progressPct?: number;
 
   /**
-   * The image or kernel that was taken back, and why; both where both were tried at once.
+   * The image or kernel that was rolled back, and why; both where both were tried at once.
    *
-   * @generated from field: string taken_back = 11;
+   * @generated from field: string rolled_back = 11;
    */
-  takenBack?: string;
+  rolledBack?: string;
 
   /**
-   * @generated from field: string taken_back_reason = 12;
+   * @generated from field: string rolled_back_reason = 12;
    */
-  takenBackReason?: string;
+  rolledBackReason?: string;
 
   /**
    * Snapshot of the data of its nodes that is there now; empty when there is none.
@@ -686,7 +686,7 @@ export const MaintenanceService: GenService<{
     output: typeof ImageSchema;
   },
   /**
-   * Services with pending updates, an operation of maintenance or an image that was taken back.
+   * Services with pending updates, an operation of maintenance or an image that was rolled back.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.ListMaintenance
    */

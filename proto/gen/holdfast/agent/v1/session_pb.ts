@@ -8,6 +8,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ArchiveObservation, ArchiveObservationJson, BackupObservation, BackupObservationJson, MintObjectUrlsRequestSchema, ObjectUrlsSchema, RestoreObservation, RestoreObservationJson } from "./backup_pb.ts";
+import { file_holdfast_agent_v1_backup } from "./backup_pb.ts";
 import type { PayloadRefSchema, Task, TaskJson, TaskResult, TaskResultJson } from "./task_pb.ts";
 import { file_holdfast_agent_v1_task } from "./task_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/session.proto.
  */
 export const file_holdfast_agent_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCI8Ch1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDItsCCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSABCBwoFZnJhbWUinwIKBUhlbGxvEhIKCm1hY2hpbmVfaWQYASABKAkSFQoNYWdlbnRfdmVyc2lvbhgCIAEoCRIPCgdib290X2lkGAMgASgJEjIKBXRlcm1zGAQgAygLMiMuaG9sZGZhc3QuYWdlbnQudjEuSGVsbG8uVGVybXNFbnRyeRISCgpvcGVuX3Rhc2tzGAUgAygJEhIKCnNlc3Npb25faWQYBiABKAkSFAoMYWdlbnRfZGlnZXN0GAcgASgJEhcKD2tlZXBlcl9wcm90b2NvbBgIIAEoBRIPCgdzdGFuZGJ5GAkgASgIEhAKCHN1Y2NlZWRzGAogASgJGiwKClRlcm1zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASILCglIZWFydGJlYXQicQoLT2JzZXJ2YXRpb24SKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoIaW5zdGFuY2UYAiABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uIs0GChNJbnN0YW5jZU9ic2VydmF0aW9uEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcmVhc29uGAUgASgJEhIKCmdlbmVyYXRpb24YBiABKAMSDAoEdGVybRgHIAEoAxIVCg1yZXN0YXJ0X2NvdW50GAggASgDEigKBmNoZWNrcxgJIAMoCzIYLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrEhcKD3BlbmRpbmdfcmVzdGFydBgKIAMoCRJbChNyZWplY3RlZF9wYXJhbWV0ZXJzGAsgAygLMj4uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5SZWplY3RlZFBhcmFtZXRlcnNFbnRyeRJdChRlZmZlY3RpdmVfcGFyYW1ldGVycxgMIAMoCzI/LmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24uRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EhIKCmRhdGFfYnl0ZXMYDSABKAMSEgoKZnJlZV9ieXRlcxgOIAEoAxIWCg5lbmdpbmVfdmVyc2lvbhgPIAEoCRIeChZjZXJ0aWZpY2F0ZV9nZW5lcmF0aW9uGBAgASgDElEKDmFic2VudF9tZXRyaWNzGBEgAygLMjkuaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5BYnNlbnRNZXRyaWNzRW50cnkSFgoOdGV4dF9saWJyYXJpZXMYKCADKAkSFwoPa2VwdF9nZW5lcmF0aW9uGCkgASgDGjkKF1JlamVjdGVkUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaOgoYRWZmZWN0aXZlUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNAoSQWJzZW50TWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiYAoFQ2hlY2sSDAoEbmFtZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSKQoFc2luY2UYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJlYXNvbhgEIAEoCSJDCgxUYXNrUHJvZ3Jlc3MSDwoHdGFza19pZBgBIAEoCRIMCgRzdGVwGAIgASgJEhQKDHByb2dyZXNzX3BjdBgDIAEoBSJECgdTYW1wbGVzEg0KBWJhdGNoGAEgASgEEioKB3NhbXBsZXMYAiADKAsyGS5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGUiOAoGU2FtcGxlEg8KB3RpbWVfbXMYASABKAMSDQoFc2xvdHMYAiADKA0SDgoGdmFsdWVzGAMgAygBIlwKClNhbXBsZXNBY2sSDQoFYmF0Y2gYASABKAQSDAoEa2VwdBgCIAEoCBIQCghyZXRyeV9tcxgDIAEoDRIPCgdyZWZ1c2VkGAQgASgNEg4KBnJlYXNvbhgFIAEoCSKsAwoPQ29udHJvbGxlckZyYW1lEi0KB3dlbGNvbWUYASABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5XZWxjb21lSAASJwoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tIABI0CgtjYW5jZWxfdGFzaxgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkNhbmNlbFRhc2tIABIyCgpyZXN1bHRfYWNrGAQgASgLMhwuaG9sZGZhc3QuYWdlbnQudjEuUmVzdWx0QWNrSAASLQoHZ29vZGJ5ZRgFIAEoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkdvb2RieWVIABI4Cg1oZWFydGJlYXRfYWNrGAYgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuSGVhcnRiZWF0QWNrSAASLwoIcmVkaXJlY3QYByABKAsyGy5ob2xkZmFzdC5hZ2VudC52MS5SZWRpcmVjdEgAEjQKC3NhbXBsZXNfYWNrGAggASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlc0Fja0gAQgcKBWZyYW1lIqUBCgdXZWxjb21lEhUKDWNvbnRyb2xsZXJfaWQYASABKAkSHQoVaGVhcnRiZWF0X2ludGVydmFsX21zGAIgASgFEhMKC2NvbnRyb2xsZXJzGAMgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDEhoKEnNhbXBsZV9pbnRlcnZhbF9tcxgFIAEoBRIVCg13aXRob3V0X2xlYXNlGAYgASgIIjkKDEhlYXJ0YmVhdEFjaxIQCghzZXF1ZW5jZRgBIAEoBBIXCg9mbGVldF9yZXR1cm5fbXMYAiABKA0iHQoKQ2FuY2VsVGFzaxIPCgd0YXNrX2lkGAEgASgJIhwKCVJlc3VsdEFjaxIPCgd0YXNrX2lkGAEgASgJIi4KB0dvb2RieWUSDgoGcmVhc29uGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJIh4KCFJlZGlyZWN0EhIKCmNvbnRyb2xsZXIYASABKAkiIAoSUmVhZFBheWxvYWRSZXF1ZXN0EgoKAmlkGAEgASgJIhwKDFBheWxvYWRDaHVuaxIMCgRkYXRhGAEgASgMMmcKEUVucm9sbG1lbnRTZXJ2aWNlElIKBkVucm9sbBIgLmhvbGRmYXN0LmFnZW50LnYxLkVucm9sbFJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlMucDCgxBZ2VudFNlcnZpY2USZgoQUmVuZXdDZXJ0aWZpY2F0ZRIqLmhvbGRmYXN0LmFnZW50LnYxLlJlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZRJyChZJc3N1ZVNlcnZlckNlcnRpZmljYXRlEjAuaG9sZGZhc3QuYWdlbnQudjEuSXNzdWVTZXJ2ZXJDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlElAKB1Nlc3Npb24SHS5ob2xkZmFzdC5hZ2VudC52MS5BZ2VudEZyYW1lGiIuaG9sZGZhc3QuYWdlbnQudjEuQ29udHJvbGxlckZyYW1lKAEwARJXCgtSZWFkUGF5bG9hZBIlLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRQYXlsb2FkUmVxdWVzdBofLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuazABElAKDFdyaXRlUGF5bG9hZBIfLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuaxodLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYoAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_holdfast_agent_v1_task]);
+  fileDesc("Ch9ob2xkZmFzdC9hZ2VudC92MS9zZXNzaW9uLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSJoCg1FbnJvbGxSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSFwoPaW5zdGFsbGF0aW9uX2lkGAIgASgJEg0KBXRva2VuGAMgASgJEhsKE2NlcnRpZmljYXRlX3JlcXVlc3QYBCABKAwiNgoXUmVuZXdDZXJ0aWZpY2F0ZVJlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDCJRCh1Jc3N1ZVNlcnZlckNlcnRpZmljYXRlUmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEhMKC2Zvcl9tZW1iZXJzGAIgASgIIocBChNDZXJ0aWZpY2F0ZVJlc3BvbnNlEg0KBWNoYWluGAEgAygMEhQKDHRydXN0X2J1bmRsZRgCIAEoCRItCglub3RfYWZ0ZXIYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDIpUDCgpBZ2VudEZyYW1lEhAKCHNlcXVlbmNlGAEgASgEEikKBWhlbGxvGAIgASgLMhguaG9sZGZhc3QuYWdlbnQudjEuSGVsbG9IABIxCgloZWFydGJlYXQYAyABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5IZWFydGJlYXRIABI1CgtvYnNlcnZhdGlvbhgEIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLk9ic2VydmF0aW9uSAASOAoNdGFza19wcm9ncmVzcxgFIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tQcm9ncmVzc0gAEjQKC3Rhc2tfcmVzdWx0GAYgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdEgAEi0KB3NhbXBsZXMYByABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5TYW1wbGVzSAASOAoNcmlnaHRfcmVxdWVzdBgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlJpZ2h0UmVxdWVzdEgAQgcKBWZyYW1lIq8CCgVIZWxsbxISCgptYWNoaW5lX2lkGAEgASgJEhUKDWFnZW50X3ZlcnNpb24YAiABKAkSDwoHYm9vdF9pZBgDIAEoCRIyCgV0ZXJtcxgEIAMoCzIjLmhvbGRmYXN0LmFnZW50LnYxLkhlbGxvLlRlcm1zRW50cnkSEgoKb3Blbl90YXNrcxgFIAMoCRISCgpzZXNzaW9uX2lkGAYgASgJEhQKDGFnZW50X2RpZ2VzdBgHIAEoCRIXCg9rZWVwZXJfcHJvdG9jb2wYCCABKAUSDwoHc3RhbmRieRgJIAEoCBIQCghzdWNjZWVkcxgKIAEoCRIOCgZyaWdodHMYCyABKAUaLAoKVGVybXNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBIgsKCUhlYXJ0YmVhdCJXCgxSaWdodFJlcXVlc3QSEgoKc2VydmljZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDEg4KBm51bWJlchgDIAEoBBIVCg1lbmdpbmVfc2lsZW50GAQgASgIIj4KC1JpZ2h0QW5zd2VyEg4KBm51bWJlchgBIAEoBBIPCgdncmFudGVkGAIgASgIEg4KBnJlYXNvbhgDIAEoCSJxCgtPYnNlcnZhdGlvbhIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4CghpbnN0YW5jZRgCIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlT2JzZXJ2YXRpb24iqAkKE0luc3RhbmNlT2JzZXJ2YXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIPCgdub2RlX2lkGAIgASgJEg0KBXN0YXRlGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBSABKAkSEgoKZ2VuZXJhdGlvbhgGIAEoAxIMCgR0ZXJtGAcgASgDEhUKDXJlc3RhcnRfY291bnQYCCABKAMSKAoGY2hlY2tzGAkgAygLMhguaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2sSFwoPcGVuZGluZ19yZXN0YXJ0GAogAygJElsKE3JlamVjdGVkX3BhcmFtZXRlcnMYCyADKAsyPi5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLlJlamVjdGVkUGFyYW1ldGVyc0VudHJ5El0KFGVmZmVjdGl2ZV9wYXJhbWV0ZXJzGAwgAygLMj8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VPYnNlcnZhdGlvbi5FZmZlY3RpdmVQYXJhbWV0ZXJzRW50cnkSEgoKZGF0YV9ieXRlcxgNIAEoAxISCgpmcmVlX2J5dGVzGA4gASgDEhYKDmVuZ2luZV92ZXJzaW9uGA8gASgJEh4KFmNlcnRpZmljYXRlX2dlbmVyYXRpb24YECABKAMSUQoOYWJzZW50X21ldHJpY3MYESADKAsyOS5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZU9ic2VydmF0aW9uLkFic2VudE1ldHJpY3NFbnRyeRIWCg50ZXh0X2xpYnJhcmllcxgoIAMoCRIXCg9rZXB0X2dlbmVyYXRpb24YKSABKAMSNAoGYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuQmFja3VwT2JzZXJ2YXRpb24SNgoHYXJjaGl2ZRgzIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVPYnNlcnZhdGlvbhI2CgdyZXN0b3JlGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZU9ic2VydmF0aW9uEhIKCmRpc2tfYnl0ZXMYPCABKAMSGQoRbWVtb3J5X2RhdGFfYnl0ZXMYPSABKAMSFQoNc3RvcmFnZV9sZXZlbBg+IAEoBRIWCg53cml0ZXNfYmxvY2tlZBg/IAEoCBI+CgtyZXBsaWNhdGlvbhhkIAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uT2JzZXJ2YXRpb24SFQoNb2ZmZXJzX3Bvb2xlchhuIAEoCBo5ChdSZWplY3RlZFBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjoKGEVmZmVjdGl2ZVBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKEkFic2VudE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIpICChZSZXBsaWNhdGlvbk9ic2VydmF0aW9uEgwKBHJvbGUYASABKAkSDQoFc3RhdGUYAiABKAkSFAoMY29waWVkX2J5dGVzGAMgASgDEhIKCnN0b3BwZWRfYXQYBCABKAkSEQoJZGF0YV9yb2xlGAUgASgJEhcKD3N0b3BwZWRfaGlzdG9yeRgGIAEoCRIyCglkaXNjYXJkZWQYByABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5EaXNjYXJkZWRMb2cSNgoNbG9naWNhbF9zbG90cxgIIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkxvZ2ljYWxTbG90cxIZChFmZW5jZWRfZ2VuZXJhdGlvbhgUIAEoAyI9CgxMb2dpY2FsU2xvdHMSLQoFc2xvdHMYASADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Mb2dpY2FsU2xvdCI9CgtMb2dpY2FsU2xvdBIMCgRuYW1lGAEgASgJEhAKCGRhdGFiYXNlGAIgASgJEg4KBnBsdWdpbhgDIAEoCSJLCgxEaXNjYXJkZWRMb2cSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRINCgVieXRlcxgDIAEoAxISCgprZXB0X2J5dGVzGAQgASgDImAKBUNoZWNrEgwKBG5hbWUYASABKAkSDgoGc3RhdHVzGAIgASgJEikKBXNpbmNlGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YBCABKAkiQwoMVGFza1Byb2dyZXNzEg8KB3Rhc2tfaWQYASABKAkSDAoEc3RlcBgCIAEoCRIUCgxwcm9ncmVzc19wY3QYAyABKAUiRAoHU2FtcGxlcxINCgViYXRjaBgBIAEoBBIqCgdzYW1wbGVzGAIgAygLMhkuaG9sZGZhc3QuYWdlbnQudjEuU2FtcGxlIjgKBlNhbXBsZRIPCgd0aW1lX21zGAEgASgDEg0KBXNsb3RzGAIgAygNEg4KBnZhbHVlcxgDIAMoASJcCgpTYW1wbGVzQWNrEg0KBWJhdGNoGAEgASgEEgwKBGtlcHQYAiABKAgSEAoIcmV0cnlfbXMYAyABKA0SDwoHcmVmdXNlZBgEIAEoDRIOCgZyZWFzb24YBSABKAki5AMKD0NvbnRyb2xsZXJGcmFtZRItCgd3ZWxjb21lGAEgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuV2VsY29tZUgAEicKBHRhc2sYAiABKAsyFy5ob2xkZmFzdC5hZ2VudC52MS5UYXNrSAASNAoLY2FuY2VsX3Rhc2sYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5DYW5jZWxUYXNrSAASMgoKcmVzdWx0X2FjaxgEIAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLlJlc3VsdEFja0gAEi0KB2dvb2RieWUYBSABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5Hb29kYnllSAASOAoNaGVhcnRiZWF0X2FjaxgGIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkhlYXJ0YmVhdEFja0gAEi8KCHJlZGlyZWN0GAcgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVkaXJlY3RIABI0CgtzYW1wbGVzX2FjaxgIIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlNhbXBsZXNBY2tIABI2CgxyaWdodF9hbnN3ZXIYCSABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5SaWdodEFuc3dlckgAQgcKBWZyYW1lIqUBCgdXZWxjb21lEhUKDWNvbnRyb2xsZXJfaWQYASABKAkSHQoVaGVhcnRiZWF0X2ludGVydmFsX21zGAIgASgFEhMKC2NvbnRyb2xsZXJzGAMgAygJEhwKFGF1dGhvcml0eV9nZW5lcmF0aW9uGAQgASgDEhoKEnNhbXBsZV9pbnRlcnZhbF9tcxgFIAEoBRIVCg13aXRob3V0X2xlYXNlGAYgASgIIjkKDEhlYXJ0YmVhdEFjaxIQCghzZXF1ZW5jZRgBIAEoBBIXCg9mbGVldF9yZXR1cm5fbXMYAiABKA0iHQoKQ2FuY2VsVGFzaxIPCgd0YXNrX2lkGAEgASgJIhwKCVJlc3VsdEFjaxIPCgd0YXNrX2lkGAEgASgJIi4KB0dvb2RieWUSDgoGcmVhc29uGAEgASgJEhMKC2NvbnRyb2xsZXJzGAIgAygJIh4KCFJlZGlyZWN0EhIKCmNvbnRyb2xsZXIYASABKAkiIAoSUmVhZFBheWxvYWRSZXF1ZXN0EgoKAmlkGAEgASgJIhwKDFBheWxvYWRDaHVuaxIMCgRkYXRhGAEgASgMMmcKEUVucm9sbG1lbnRTZXJ2aWNlElIKBkVucm9sbBIgLmhvbGRmYXN0LmFnZW50LnYxLkVucm9sbFJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlMsIECgxBZ2VudFNlcnZpY2USZgoQUmVuZXdDZXJ0aWZpY2F0ZRIqLmhvbGRmYXN0LmFnZW50LnYxLlJlbmV3Q2VydGlmaWNhdGVSZXF1ZXN0GiYuaG9sZGZhc3QuYWdlbnQudjEuQ2VydGlmaWNhdGVSZXNwb25zZRJyChZJc3N1ZVNlcnZlckNlcnRpZmljYXRlEjAuaG9sZGZhc3QuYWdlbnQudjEuSXNzdWVTZXJ2ZXJDZXJ0aWZpY2F0ZVJlcXVlc3QaJi5ob2xkZmFzdC5hZ2VudC52MS5DZXJ0aWZpY2F0ZVJlc3BvbnNlElAKB1Nlc3Npb24SHS5ob2xkZmFzdC5hZ2VudC52MS5BZ2VudEZyYW1lGiIuaG9sZGZhc3QuYWdlbnQudjEuQ29udHJvbGxlckZyYW1lKAEwARJXCgtSZWFkUGF5bG9hZBIlLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRQYXlsb2FkUmVxdWVzdBofLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuazABElAKDFdyaXRlUGF5bG9hZBIfLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRDaHVuaxodLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYoARJZCg5NaW50T2JqZWN0VXJscxIoLmhvbGRmYXN0LmFnZW50LnYxLk1pbnRPYmplY3RVcmxzUmVxdWVzdBodLmhvbGRmYXN0LmFnZW50LnYxLk9iamVjdFVybHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_agent_v1_task]);
 
 /**
  * @generated from message holdfast.agent.v1.EnrollRequest
@@ -110,6 +112,13 @@ export type IssueServerCertificateRequest = Message<"holdfast.agent.v1.IssueServ
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest: Uint8Array;
+
+  /**
+   * It is shown to other members of the service too, who know the machine by its id as the common name.
+   *
+   * @generated from field: bool for_members = 2;
+   */
+  forMembers: boolean;
 };
 
 /**
@@ -120,6 +129,13 @@ export type IssueServerCertificateRequestJson = {
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest?: string;
+
+  /**
+   * It is shown to other members of the service too, who know the machine by its id as the common name.
+   *
+   * @generated from field: bool for_members = 2;
+   */
+  forMembers?: boolean;
 };
 
 /**
@@ -248,6 +264,12 @@ export type AgentFrame = Message<"holdfast.agent.v1.AgentFrame"> & {
      */
     value: Samples;
     case: "samples";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RightRequest right_request = 8;
+     */
+    value: RightRequest;
+    case: "rightRequest";
   } | { case: undefined; value?: undefined };
 };
 
@@ -291,6 +313,11 @@ export type AgentFrameJson = {
    * @generated from field: holdfast.agent.v1.Samples samples = 7;
    */
   samples?: SamplesJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RightRequest right_request = 8;
+   */
+  rightRequest?: RightRequestJson;
 };
 
 /**
@@ -370,6 +397,14 @@ export type Hello = Message<"holdfast.agent.v1.Hello"> & {
    * @generated from field: string succeeds = 10;
    */
   succeeds: string;
+
+  /**
+   * 1: this agent asks for the right to be the primary, and its keeper ends the engine when that lapses. 2: and its replicas of
+   * every engine confirm one, not PostgreSQL's alone. 0: neither is sure.
+   *
+   * @generated from field: int32 rights = 11;
+   */
+  rights: number;
 };
 
 /**
@@ -442,6 +477,14 @@ export type HelloJson = {
    * @generated from field: string succeeds = 10;
    */
   succeeds?: string;
+
+  /**
+   * 1: this agent asks for the right to be the primary, and its keeper ends the engine when that lapses. 2: and its replicas of
+   * every engine confirm one, not PostgreSQL's alone. 0: neither is sure.
+   *
+   * @generated from field: int32 rights = 11;
+   */
+  rights?: number;
 };
 
 /**
@@ -469,6 +512,134 @@ export type HeartbeatJson = {
  */
 export const HeartbeatSchema: GenMessage<Heartbeat, {jsonType: HeartbeatJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_session, 6);
+
+/**
+ * Asks for the right to be the primary of a service with several members, every second while the machine is to be it.
+ *
+ * @generated from message holdfast.agent.v1.RightRequest
+ */
+export type RightRequest = Message<"holdfast.agent.v1.RightRequest"> & {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId: string;
+
+  /**
+   * Under which the machine is to be the primary.
+   *
+   * @generated from field: int64 term = 2;
+   */
+  term: bigint;
+
+  /**
+   * Counts up by one on the machine, whoever its agent is.
+   *
+   * @generated from field: uint64 number = 3;
+   */
+  number: bigint;
+
+  /**
+   * The engine has answered nobody for some seconds.
+   *
+   * @generated from field: bool engine_silent = 4;
+   */
+  engineSilent: boolean;
+};
+
+/**
+ * Asks for the right to be the primary of a service with several members, every second while the machine is to be it.
+ *
+ * @generated from message holdfast.agent.v1.RightRequest
+ */
+export type RightRequestJson = {
+  /**
+   * @generated from field: string service_id = 1;
+   */
+  serviceId?: string;
+
+  /**
+   * Under which the machine is to be the primary.
+   *
+   * @generated from field: int64 term = 2;
+   */
+  term?: string;
+
+  /**
+   * Counts up by one on the machine, whoever its agent is.
+   *
+   * @generated from field: uint64 number = 3;
+   */
+  number?: string;
+
+  /**
+   * The engine has answered nobody for some seconds.
+   *
+   * @generated from field: bool engine_silent = 4;
+   */
+  engineSilent?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RightRequest.
+ * Use `create(RightRequestSchema)` to create a new message.
+ */
+export const RightRequestSchema: GenMessage<RightRequest, {jsonType: RightRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 7);
+
+/**
+ * The answer to one request. What is granted counts from when the request was sent, so a late answer grants nothing.
+ *
+ * @generated from message holdfast.agent.v1.RightAnswer
+ */
+export type RightAnswer = Message<"holdfast.agent.v1.RightAnswer"> & {
+  /**
+   * @generated from field: uint64 number = 1;
+   */
+  number: bigint;
+
+  /**
+   * @generated from field: bool granted = 2;
+   */
+  granted: boolean;
+
+  /**
+   * Why not, for the log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * The answer to one request. What is granted counts from when the request was sent, so a late answer grants nothing.
+ *
+ * @generated from message holdfast.agent.v1.RightAnswer
+ */
+export type RightAnswerJson = {
+  /**
+   * @generated from field: uint64 number = 1;
+   */
+  number?: string;
+
+  /**
+   * @generated from field: bool granted = 2;
+   */
+  granted?: boolean;
+
+  /**
+   * Why not, for the log.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RightAnswer.
+ * Use `create(RightAnswerSchema)` to create a new message.
+ */
+export const RightAnswerSchema: GenMessage<RightAnswer, {jsonType: RightAnswerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 8);
 
 /**
  * What the machine is like now. Sent when it changes and every 15 s.
@@ -513,7 +684,7 @@ export type ObservationJson = {
  * Use `create(ObservationSchema)` to create a new message.
  */
 export const ObservationSchema: GenMessage<Observation, {jsonType: ObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 7);
+  messageDesc(file_holdfast_agent_v1_session, 9);
 
 /**
  * @generated from message holdfast.agent.v1.InstanceObservation
@@ -612,7 +783,7 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   certificateGeneration: bigint;
 
   /**
-   * Metrics of the catalogue that this machine cannot tell, each with the reason.
+   * Metrics of the catalog that this machine cannot tell, each with the reason.
    *
    * @generated from field: map<string, string> absent_metrics = 17;
    */
@@ -631,6 +802,70 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
    * @generated from field: int64 kept_generation = 41;
    */
   keptGeneration: bigint;
+
+  /**
+   * The backup, or verification, that was begun last.
+   *
+   * @generated from field: holdfast.agent.v1.BackupObservation backup = 50;
+   */
+  backup?: BackupObservation | undefined;
+
+  /**
+   * Unset without an archive in the settings.
+   *
+   * @generated from field: holdfast.agent.v1.ArchiveObservation archive = 51;
+   */
+  archive?: ArchiveObservation | undefined;
+
+  /**
+   * Unset without a source in the settings.
+   *
+   * @generated from field: holdfast.agent.v1.RestoreObservation restore = 52;
+   */
+  restore?: RestoreObservation | undefined;
+
+  /**
+   * Size of the file system that the data is on, or the storage that was asked for where data of others is on it too; 0 while
+   * not known.
+   *
+   * @generated from field: int64 disk_bytes = 60;
+   */
+  diskBytes: bigint;
+
+  /**
+   * What the data takes in memory, of an engine that keeps all of it there; 0 for every other one.
+   *
+   * @generated from field: int64 memory_data_bytes = 61;
+   */
+  memoryDataBytes: bigint;
+
+  /**
+   * Percent of the disk that is taken, as the last of 0, 80, 85, 90, 95 and 99 that was reached.
+   *
+   * @generated from field: int32 storage_level = 62;
+   */
+  storageLevel: number;
+
+  /**
+   * Writes of clients are refused until there is room.
+   *
+   * @generated from field: bool writes_blocked = 63;
+   */
+  writesBlocked: boolean;
+
+  /**
+   * Unset without replication in the settings, and before the engine said what it is.
+   *
+   * @generated from field: holdfast.agent.v1.ReplicationObservation replication = 100;
+   */
+  replication?: ReplicationObservation | undefined;
+
+  /**
+   * The machine's image has a pooler for this engine. Older agents do not tell.
+   *
+   * @generated from field: bool offers_pooler = 110;
+   */
+  offersPooler: boolean;
 };
 
 /**
@@ -730,7 +965,7 @@ export type InstanceObservationJson = {
   certificateGeneration?: string;
 
   /**
-   * Metrics of the catalogue that this machine cannot tell, each with the reason.
+   * Metrics of the catalog that this machine cannot tell, each with the reason.
    *
    * @generated from field: map<string, string> absent_metrics = 17;
    */
@@ -749,6 +984,70 @@ export type InstanceObservationJson = {
    * @generated from field: int64 kept_generation = 41;
    */
   keptGeneration?: string;
+
+  /**
+   * The backup, or verification, that was begun last.
+   *
+   * @generated from field: holdfast.agent.v1.BackupObservation backup = 50;
+   */
+  backup?: BackupObservationJson;
+
+  /**
+   * Unset without an archive in the settings.
+   *
+   * @generated from field: holdfast.agent.v1.ArchiveObservation archive = 51;
+   */
+  archive?: ArchiveObservationJson;
+
+  /**
+   * Unset without a source in the settings.
+   *
+   * @generated from field: holdfast.agent.v1.RestoreObservation restore = 52;
+   */
+  restore?: RestoreObservationJson;
+
+  /**
+   * Size of the file system that the data is on, or the storage that was asked for where data of others is on it too; 0 while
+   * not known.
+   *
+   * @generated from field: int64 disk_bytes = 60;
+   */
+  diskBytes?: string;
+
+  /**
+   * What the data takes in memory, of an engine that keeps all of it there; 0 for every other one.
+   *
+   * @generated from field: int64 memory_data_bytes = 61;
+   */
+  memoryDataBytes?: string;
+
+  /**
+   * Percent of the disk that is taken, as the last of 0, 80, 85, 90, 95 and 99 that was reached.
+   *
+   * @generated from field: int32 storage_level = 62;
+   */
+  storageLevel?: number;
+
+  /**
+   * Writes of clients are refused until there is room.
+   *
+   * @generated from field: bool writes_blocked = 63;
+   */
+  writesBlocked?: boolean;
+
+  /**
+   * Unset without replication in the settings, and before the engine said what it is.
+   *
+   * @generated from field: holdfast.agent.v1.ReplicationObservation replication = 100;
+   */
+  replication?: ReplicationObservationJson;
+
+  /**
+   * The machine's image has a pooler for this engine. Older agents do not tell.
+   *
+   * @generated from field: bool offers_pooler = 110;
+   */
+  offersPooler?: boolean;
 };
 
 /**
@@ -756,7 +1055,305 @@ export type InstanceObservationJson = {
  * Use `create(InstanceObservationSchema)` to create a new message.
  */
 export const InstanceObservationSchema: GenMessage<InstanceObservation, {jsonType: InstanceObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 8);
+  messageDesc(file_holdfast_agent_v1_session, 10);
+
+/**
+ * What a member of a service with several is, by its engine's own word or by its data.
+ *
+ * @generated from message holdfast.agent.v1.ReplicationObservation
+ */
+export type ReplicationObservation = Message<"holdfast.agent.v1.ReplicationObservation"> & {
+  /**
+   * "primary" or "replica".
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * Of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Bytes that a copy of the primary's data has brought so far.
+   *
+   * @generated from field: int64 copied_bytes = 3;
+   */
+  copiedBytes: bigint;
+
+  /**
+   * Of a primary that was stopped in order: where the last record of its log begins. Who has replayed more has all of it.
+   *
+   * @generated from field: string stopped_at = 4;
+   */
+  stoppedAt: string;
+
+  /**
+   * Of a stopped engine: were its data a primary's ("primary"), or do they follow and never took a write of its own ("replica")?
+   * Empty while it runs, and from older agents.
+   *
+   * @generated from field: string data_role = 5;
+   */
+  dataRole: string;
+
+  /**
+   * Beside stopped_at: whose writes that position counts. Empty where the timeline says it, and from older agents.
+   *
+   * @generated from field: string stopped_history = 6;
+   */
+  stoppedHistory: string;
+
+  /**
+   * What its data had that its primary's have not, before they followed that; unset where they had nothing.
+   *
+   * @generated from field: holdfast.agent.v1.DiscardedLog discarded = 7;
+   */
+  discarded?: DiscardedLog | undefined;
+
+  /**
+   * Of a primary that was looked at; unset for a replica, for engines that have none, and from older agents.
+   *
+   * @generated from field: holdfast.agent.v1.LogicalSlots logical_slots = 8;
+   */
+  logicalSlots?: LogicalSlots | undefined;
+
+  /**
+   * An engine that takes writes here ends with its right, and so it was with the settings of this generation and all since;
+   * 0 while that is not so.
+   *
+   * @generated from field: int64 fenced_generation = 20;
+   */
+  fencedGeneration: bigint;
+};
+
+/**
+ * What a member of a service with several is, by its engine's own word or by its data.
+ *
+ * @generated from message holdfast.agent.v1.ReplicationObservation
+ */
+export type ReplicationObservationJson = {
+  /**
+   * "primary" or "replica".
+   *
+   * @generated from field: string role = 1;
+   */
+  role?: string;
+
+  /**
+   * Of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
+   *
+   * @generated from field: string state = 2;
+   */
+  state?: string;
+
+  /**
+   * Bytes that a copy of the primary's data has brought so far.
+   *
+   * @generated from field: int64 copied_bytes = 3;
+   */
+  copiedBytes?: string;
+
+  /**
+   * Of a primary that was stopped in order: where the last record of its log begins. Who has replayed more has all of it.
+   *
+   * @generated from field: string stopped_at = 4;
+   */
+  stoppedAt?: string;
+
+  /**
+   * Of a stopped engine: were its data a primary's ("primary"), or do they follow and never took a write of its own ("replica")?
+   * Empty while it runs, and from older agents.
+   *
+   * @generated from field: string data_role = 5;
+   */
+  dataRole?: string;
+
+  /**
+   * Beside stopped_at: whose writes that position counts. Empty where the timeline says it, and from older agents.
+   *
+   * @generated from field: string stopped_history = 6;
+   */
+  stoppedHistory?: string;
+
+  /**
+   * What its data had that its primary's have not, before they followed that; unset where they had nothing.
+   *
+   * @generated from field: holdfast.agent.v1.DiscardedLog discarded = 7;
+   */
+  discarded?: DiscardedLogJson;
+
+  /**
+   * Of a primary that was looked at; unset for a replica, for engines that have none, and from older agents.
+   *
+   * @generated from field: holdfast.agent.v1.LogicalSlots logical_slots = 8;
+   */
+  logicalSlots?: LogicalSlotsJson;
+
+  /**
+   * An engine that takes writes here ends with its right, and so it was with the settings of this generation and all since;
+   * 0 while that is not so.
+   *
+   * @generated from field: int64 fenced_generation = 20;
+   */
+  fencedGeneration?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReplicationObservation.
+ * Use `create(ReplicationObservationSchema)` to create a new message.
+ */
+export const ReplicationObservationSchema: GenMessage<ReplicationObservation, {jsonType: ReplicationObservationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 11);
+
+/**
+ * Places in the log that consumers of changes come back to.
+ *
+ * @generated from message holdfast.agent.v1.LogicalSlots
+ */
+export type LogicalSlots = Message<"holdfast.agent.v1.LogicalSlots"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.LogicalSlot slots = 1;
+   */
+  slots: LogicalSlot[];
+};
+
+/**
+ * Places in the log that consumers of changes come back to.
+ *
+ * @generated from message holdfast.agent.v1.LogicalSlots
+ */
+export type LogicalSlotsJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.LogicalSlot slots = 1;
+   */
+  slots?: LogicalSlotJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.LogicalSlots.
+ * Use `create(LogicalSlotsSchema)` to create a new message.
+ */
+export const LogicalSlotsSchema: GenMessage<LogicalSlots, {jsonType: LogicalSlotsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 12);
+
+/**
+ * @generated from message holdfast.agent.v1.LogicalSlot
+ */
+export type LogicalSlot = Message<"holdfast.agent.v1.LogicalSlot"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string database = 2;
+   */
+  database: string;
+
+  /**
+   * @generated from field: string plugin = 3;
+   */
+  plugin: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.LogicalSlot
+ */
+export type LogicalSlotJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string database = 2;
+   */
+  database?: string;
+
+  /**
+   * @generated from field: string plugin = 3;
+   */
+  plugin?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.LogicalSlot.
+ * Use `create(LogicalSlotSchema)` to create a new message.
+ */
+export const LogicalSlotSchema: GenMessage<LogicalSlot, {jsonType: LogicalSlotJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 13);
+
+/**
+ * Log of a primary of before that nobody else had.
+ *
+ * @generated from message holdfast.agent.v1.DiscardedLog
+ */
+export type DiscardedLog = Message<"holdfast.agent.v1.DiscardedLog"> & {
+  /**
+   * First position, and the one behind the last.
+   *
+   * @generated from field: string from = 1;
+   */
+  from: string;
+
+  /**
+   * @generated from field: string to = 2;
+   */
+  to: string;
+
+  /**
+   * @generated from field: int64 bytes = 3;
+   */
+  bytes: bigint;
+
+  /**
+   * So much of it, from the first position on, is kept on the machine's data disk.
+   *
+   * @generated from field: int64 kept_bytes = 4;
+   */
+  keptBytes: bigint;
+};
+
+/**
+ * Log of a primary of before that nobody else had.
+ *
+ * @generated from message holdfast.agent.v1.DiscardedLog
+ */
+export type DiscardedLogJson = {
+  /**
+   * First position, and the one behind the last.
+   *
+   * @generated from field: string from = 1;
+   */
+  from?: string;
+
+  /**
+   * @generated from field: string to = 2;
+   */
+  to?: string;
+
+  /**
+   * @generated from field: int64 bytes = 3;
+   */
+  bytes?: string;
+
+  /**
+   * So much of it, from the first position on, is kept on the machine's data disk.
+   *
+   * @generated from field: int64 kept_bytes = 4;
+   */
+  keptBytes?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.DiscardedLog.
+ * Use `create(DiscardedLogSchema)` to create a new message.
+ */
+export const DiscardedLogSchema: GenMessage<DiscardedLog, {jsonType: DiscardedLogJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_session, 14);
 
 /**
  * @generated from message holdfast.agent.v1.Check
@@ -821,7 +1418,7 @@ export type CheckJson = {
  * Use `create(CheckSchema)` to create a new message.
  */
 export const CheckSchema: GenMessage<Check, {jsonType: CheckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 9);
+  messageDesc(file_holdfast_agent_v1_session, 15);
 
 /**
  * @generated from message holdfast.agent.v1.TaskProgress
@@ -868,7 +1465,7 @@ export type TaskProgressJson = {
  * Use `create(TaskProgressSchema)` to create a new message.
  */
 export const TaskProgressSchema: GenMessage<TaskProgress, {jsonType: TaskProgressJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 10);
+  messageDesc(file_holdfast_agent_v1_session, 16);
 
 /**
  * Figures of the machine at some times, oldest first. The agent keeps them until they are acknowledged, and sends no others
@@ -915,7 +1512,7 @@ export type SamplesJson = {
  * Use `create(SamplesSchema)` to create a new message.
  */
 export const SamplesSchema: GenMessage<Samples, {jsonType: SamplesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 11);
+  messageDesc(file_holdfast_agent_v1_session, 17);
 
 /**
  * All figures of one moment. History has them once for each machine and time.
@@ -931,7 +1528,7 @@ export type Sample = Message<"holdfast.agent.v1.Sample"> & {
   timeMs: bigint;
 
   /**
-   * Places in the catalogue of metrics; a metric without a value at this time is left out.
+   * Places in the catalog of metrics; a metric without a value at this time is left out.
    *
    * @generated from field: repeated uint32 slots = 2;
    */
@@ -959,7 +1556,7 @@ export type SampleJson = {
   timeMs?: string;
 
   /**
-   * Places in the catalogue of metrics; a metric without a value at this time is left out.
+   * Places in the catalog of metrics; a metric without a value at this time is left out.
    *
    * @generated from field: repeated uint32 slots = 2;
    */
@@ -978,7 +1575,7 @@ export type SampleJson = {
  * Use `create(SampleSchema)` to create a new message.
  */
 export const SampleSchema: GenMessage<Sample, {jsonType: SampleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 12);
+  messageDesc(file_holdfast_agent_v1_session, 18);
 
 /**
  * What became of a batch.
@@ -1061,7 +1658,7 @@ export type SamplesAckJson = {
  * Use `create(SamplesAckSchema)` to create a new message.
  */
 export const SamplesAckSchema: GenMessage<SamplesAck, {jsonType: SamplesAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 13);
+  messageDesc(file_holdfast_agent_v1_session, 19);
 
 /**
  * @generated from message holdfast.agent.v1.ControllerFrame
@@ -1120,6 +1717,12 @@ export type ControllerFrame = Message<"holdfast.agent.v1.ControllerFrame"> & {
      */
     value: SamplesAck;
     case: "samplesAck";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RightAnswer right_answer = 9;
+     */
+    value: RightAnswer;
+    case: "rightAnswer";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1168,6 +1771,11 @@ export type ControllerFrameJson = {
    * @generated from field: holdfast.agent.v1.SamplesAck samples_ack = 8;
    */
   samplesAck?: SamplesAckJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RightAnswer right_answer = 9;
+   */
+  rightAnswer?: RightAnswerJson;
 };
 
 /**
@@ -1175,7 +1783,7 @@ export type ControllerFrameJson = {
  * Use `create(ControllerFrameSchema)` to create a new message.
  */
 export const ControllerFrameSchema: GenMessage<ControllerFrame, {jsonType: ControllerFrameJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 14);
+  messageDesc(file_holdfast_agent_v1_session, 20);
 
 /**
  * @generated from message holdfast.agent.v1.Welcome
@@ -1272,7 +1880,7 @@ export type WelcomeJson = {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome, {jsonType: WelcomeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 15);
+  messageDesc(file_holdfast_agent_v1_session, 21);
 
 /**
  * @generated from message holdfast.agent.v1.HeartbeatAck
@@ -1315,7 +1923,7 @@ export type HeartbeatAckJson = {
  * Use `create(HeartbeatAckSchema)` to create a new message.
  */
 export const HeartbeatAckSchema: GenMessage<HeartbeatAck, {jsonType: HeartbeatAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 16);
+  messageDesc(file_holdfast_agent_v1_session, 22);
 
 /**
  * @generated from message holdfast.agent.v1.CancelTask
@@ -1342,7 +1950,7 @@ export type CancelTaskJson = {
  * Use `create(CancelTaskSchema)` to create a new message.
  */
 export const CancelTaskSchema: GenMessage<CancelTask, {jsonType: CancelTaskJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 17);
+  messageDesc(file_holdfast_agent_v1_session, 23);
 
 /**
  * @generated from message holdfast.agent.v1.ResultAck
@@ -1369,7 +1977,7 @@ export type ResultAckJson = {
  * Use `create(ResultAckSchema)` to create a new message.
  */
 export const ResultAckSchema: GenMessage<ResultAck, {jsonType: ResultAckJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 18);
+  messageDesc(file_holdfast_agent_v1_session, 24);
 
 /**
  * The controller stops, or has had no lease for some seconds: dial another one.
@@ -1410,7 +2018,7 @@ export type GoodbyeJson = {
  * Use `create(GoodbyeSchema)` to create a new message.
  */
 export const GoodbyeSchema: GenMessage<Goodbye, {jsonType: GoodbyeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 19);
+  messageDesc(file_holdfast_agent_v1_session, 25);
 
 /**
  * Another controller has fewer agents: open a session there, and end this one once that is welcomed.
@@ -1445,7 +2053,7 @@ export type RedirectJson = {
  * Use `create(RedirectSchema)` to create a new message.
  */
 export const RedirectSchema: GenMessage<Redirect, {jsonType: RedirectJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 20);
+  messageDesc(file_holdfast_agent_v1_session, 26);
 
 /**
  * @generated from message holdfast.agent.v1.ReadPayloadRequest
@@ -1472,7 +2080,7 @@ export type ReadPayloadRequestJson = {
  * Use `create(ReadPayloadRequestSchema)` to create a new message.
  */
 export const ReadPayloadRequestSchema: GenMessage<ReadPayloadRequest, {jsonType: ReadPayloadRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 21);
+  messageDesc(file_holdfast_agent_v1_session, 27);
 
 /**
  * @generated from message holdfast.agent.v1.PayloadChunk
@@ -1499,7 +2107,7 @@ export type PayloadChunkJson = {
  * Use `create(PayloadChunkSchema)` to create a new message.
  */
 export const PayloadChunkSchema: GenMessage<PayloadChunk, {jsonType: PayloadChunkJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_session, 22);
+  messageDesc(file_holdfast_agent_v1_session, 28);
 
 /**
  * @generated from service holdfast.agent.v1.EnrollmentService
@@ -1565,6 +2173,16 @@ export const AgentService: GenService<{
     methodKind: "client_streaming";
     input: typeof PayloadChunkSchema;
     output: typeof PayloadRefSchema;
+  },
+  /**
+   * Signed URLs of objects that are this machine's to write or to read now; none of any other.
+   *
+   * @generated from rpc holdfast.agent.v1.AgentService.MintObjectUrls
+   */
+  mintObjectUrls: {
+    methodKind: "unary";
+    input: typeof MintObjectUrlsRequestSchema;
+    output: typeof ObjectUrlsSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_agent_v1_session, 1);

@@ -8,6 +8,8 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { CancelBackup, CancelBackupJson, CancelBackupResult, CancelBackupResultJson, InspectBackup, InspectBackupJson, InspectBackupResult, InspectBackupResultJson, LogArchive, LogArchiveJson, RestoreSource, RestoreSourceJson, StartBackup, StartBackupJson, StartBackupResult, StartBackupResultJson, VerifyBackup, VerifyBackupJson, VerifyBackupResult, VerifyBackupResultJson } from "./backup_pb.ts";
+import { file_holdfast_agent_v1_backup } from "./backup_pb.ts";
 import { file_holdfast_v1_options } from "../../v1/options_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
@@ -15,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/task.proto.
  */
 export const file_holdfast_agent_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSKfCAoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEkAKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMiMuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZUgAEj4KEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VIABI/ChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc0gAEjsKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJIABI9ChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJIABJHChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyJi5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkSAASRwoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc0gAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSAASMAoJcmVhZF9sb2dzGBMgASgLMhsuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NIABI2Cgxjb3B5X3BheWxvYWQYFCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZEgAEkUKFHNldHRsZV9lbmdpbmVfY2hhbmdlGBUgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuU2V0dGxlRW5naW5lQ2hhbmdlSAASOAoNdXBncmFkZV9hZ2VudBgoIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVBZ2VudEgAQgcKBWlucHV0IkUKEENvbnZlcmdlSW5zdGFuY2USMQoIaW5zdGFuY2UYASABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZVNwZWMi+AMKDEluc3RhbmNlU3BlYxISCgpzZXJ2aWNlX2lkGAEgASgJEg8KB25vZGVfaWQYAiABKAkSDgoGZW5naW5lGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSEgoKZ2VuZXJhdGlvbhgFIAEoAxIMCgR0ZXJtGAYgASgDEg8KB3J1bm5pbmcYByABKAgSDAoEdmNwdRgIIAEoBRIUCgxtZW1vcnlfYnl0ZXMYCSABKAMSFQoNc3RvcmFnZV9ieXRlcxgKIAEoAxJDCgpwYXJhbWV0ZXJzGAsgAygLMi8uaG9sZGZhc3QuYWdlbnQudjEuSW5zdGFuY2VTcGVjLlBhcmFtZXRlcnNFbnRyeRIVCg1hbGxvd2VkX2NpZHJzGAwgAygJEg8KB2FkZHJlc3MYDSABKAkSDAoEcG9ydBgOIAEoBRIsCgV1c2VycxgPIAMoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXISFQoNcmVzdGFydF9jb3VudBgQIAEoAxIRCglkYXRhYmFzZXMYESADKAkSLgoJbGlzdGVuZXJzGB4gAygLMhsuaG9sZGZhc3QuYWdlbnQudjEuTGlzdGVuZXIaMQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiSQoITGlzdGVuZXISDAoEbmFtZRgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEgwKBHBvcnQYAyABKAUSEAoIYXVkaWVuY2UYBCABKAkiRgoKRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCRIMCgRyb2xlGAIgASgJEhgKCHZlcmlmaWVyGAMgASgJQgayuxgCCAEiOQoPUmVzdGFydEluc3RhbmNlEg8KB25vZGVfaWQYASABKAkSFQoNcmVzdGFydF9jb3VudBgCIAEoAyIRCg9MaXN0RW5naW5lVXNlcnMibwoNUHV0RW5naW5lVXNlchIrCgR1c2VyGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlchIxCghleHBlY3RlZBgCIAEoDjIfLmhvbGRmYXN0LmFnZW50LnYxLkV4cGVjdGVkVXNlciIiCg5Ecm9wRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCSJBChNDaGVja0VuZ2luZVBhc3N3b3JkEhAKCHVzZXJuYW1lGAEgASgJEhgKCHZlcmlmaWVyGAIgASgJQgayuxgCCAEiFQoTTGlzdEVuZ2luZURhdGFiYXNlcyJBChRDcmVhdGVFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEgwKBG1hcmsYAyABKAkiIgoSRHJvcEVuZ2luZURhdGFiYXNlEgwKBG5hbWUYASABKAkixQIKElNldHRsZUVuZ2luZUNoYW5nZRIXCg93aXRoZHJhd25fdGFza3MYASADKAkSOwoPcHV0X2VuZ2luZV91c2VyGAIgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUHV0RW5naW5lVXNlckgAEj0KEGRyb3BfZW5naW5lX3VzZXIYAyABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5Ecm9wRW5naW5lVXNlckgAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYBCABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGAUgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSABCCAoGY2hhbmdlImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSI8CgpQYXlsb2FkUmVmEgoKAmlkGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKAMSDgoGc2hhMjU2GAMgASgJIvQHCgpUYXNrUmVzdWx0Eg8KB3Rhc2tfaWQYASABKAkSLwoHZmFpbHVyZRgCIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlRhc2tGYWlsdXJlEkYKEWNvbnZlcmdlX2luc3RhbmNlGAogASgLMikuaG9sZGZhc3QuYWdlbnQudjEuQ29udmVyZ2VJbnN0YW5jZVJlc3VsdEgAEkQKEHJlc3RhcnRfaW5zdGFuY2UYCyABKAsyKC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0YXJ0SW5zdGFuY2VSZXN1bHRIABJFChFsaXN0X2VuZ2luZV91c2VycxgMIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVVc2Vyc1Jlc3VsdEgAEkEKD3B1dF9lbmdpbmVfdXNlchgNIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlB1dEVuZ2luZVVzZXJSZXN1bHRIABJDChBkcm9wX2VuZ2luZV91c2VyGA4gASgLMicuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZVVzZXJSZXN1bHRIABJNChVjaGVja19lbmdpbmVfcGFzc3dvcmQYDyABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5DaGVja0VuZ2luZVBhc3N3b3JkUmVzdWx0SAASTQoVbGlzdF9lbmdpbmVfZGF0YWJhc2VzGBAgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdEgAEk8KFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYESABKAsyLS5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZVJlc3VsdEgAEksKFGRyb3BfZW5naW5lX2RhdGFiYXNlGBIgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlUmVzdWx0SAASNgoJcmVhZF9sb2dzGBMgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUmVhZExvZ3NSZXN1bHRIABI8Cgxjb3B5X3BheWxvYWQYFCABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5Db3B5UGF5bG9hZFJlc3VsdEgAEksKFHNldHRsZV9lbmdpbmVfY2hhbmdlGBUgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuU2V0dGxlRW5naW5lQ2hhbmdlUmVzdWx0SAASPgoNdXBncmFkZV9hZ2VudBgoIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVBZ2VudFJlc3VsdEgAQggKBm91dHB1dCI/CgtUYXNrRmFpbHVyZRIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEQoJcmV0cnlhYmxlGAMgASgIIq0BChZDb252ZXJnZUluc3RhbmNlUmVzdWx0EhcKD3BlbmRpbmdfcmVzdGFydBgBIAMoCRJJCghyZWplY3RlZBgCIAMoCzI3LmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VSZXN1bHQuUmVqZWN0ZWRFbnRyeRovCg1SZWplY3RlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiFwoVUmVzdGFydEluc3RhbmNlUmVzdWx0IkoKFUxpc3RFbmdpbmVVc2Vyc1Jlc3VsdBIxCgV1c2VycxgBIAMoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXJTdGF0ZSIxCg9FbmdpbmVVc2VyU3RhdGUSEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCSI0ChNQdXRFbmdpbmVVc2VyUmVzdWx0Eg8KB2NoYW5nZWQYASABKAgSDAoEcm9sZRgCIAEoCSInChREcm9wRW5naW5lVXNlclJlc3VsdBIPCgdleGlzdGVkGAEgASgIIjwKGUNoZWNrRW5naW5lUGFzc3dvcmRSZXN1bHQSDgoGZXhpc3RzGAEgASgIEg8KB21hdGNoZXMYAiABKAgiUQoZTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdBI0CglkYXRhYmFzZXMYASADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVEYXRhYmFzZSJBCg5FbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAMiLQoaQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHY3JlYXRlZBgBIAEoCCIrChhEcm9wRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI3ChhTZXR0bGVFbmdpbmVDaGFuZ2VSZXN1bHQSDQoFdGFrZW4YASABKAgSDAoEcm9sZRgCIAEoCSJoCg5SZWFkTG9nc1Jlc3VsdBIvCgVsaW5lcxgBIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZUxvZ0xpbmUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgibAoNRW5naW5lTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb21wb25lbnQYAiABKAkSDQoFbGV2ZWwYAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJDChFDb3B5UGF5bG9hZFJlc3VsdBIuCgdwYXlsb2FkGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZiI0ChJVcGdyYWRlQWdlbnRSZXN1bHQSDgoGZGlnZXN0GAEgASgJEg4KBmdhcF9tcxgCIAEoBSpNCgRMYW5lEhQKEExBTkVfVU5TUEVDSUZJRUQQABIQCgxMQU5FX0NPTlRST0wQARIOCgpMQU5FX1FVRVJZEAISDQoJTEFORV9CVUxLEAMqVQoJVGFza0NsYXNzEhoKFlRBU0tfQ0xBU1NfVU5TUEVDSUZJRUQQABIWChJUQVNLX0NMQVNTX0RVUkFCTEUQARIUChBUQVNLX0NMQVNTX1FVSUNLEAIqYgoMRXhwZWN0ZWRVc2VyEh0KGUVYUEVDVEVEX1VTRVJfVU5TUEVDSUZJRUQQABIYChRFWFBFQ1RFRF9VU0VSX0FCU0VOVBABEhkKFUVYUEVDVEVEX1VTRVJfUFJFU0VOVBACYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Chxob2xkZmFzdC9hZ2VudC92MS90YXNrLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSKlDwoEVGFzaxIKCgJpZBgBIAEoCRIQCghvd25lcl9pZBgCIAEoCRISCgpnZW5lcmF0aW9uGAMgASgDEgwKBHRlcm0YBCABKAMSLAoIZGVhZGxpbmUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGxhbmUYBiABKA4yFy5ob2xkZmFzdC5hZ2VudC52MS5MYW5lEisKBWNsYXNzGAcgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuVGFza0NsYXNzEhEKCXdpdGhpbl9tcxgIIAEoAxJAChFjb252ZXJnZV9pbnN0YW5jZRgKIAEoCzIjLmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VIABI+ChByZXN0YXJ0X2luc3RhbmNlGAsgASgLMiIuaG9sZGZhc3QuYWdlbnQudjEuUmVzdGFydEluc3RhbmNlSAASPwoRbGlzdF9lbmdpbmVfdXNlcnMYDCABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5MaXN0RW5naW5lVXNlcnNIABI7Cg9wdXRfZW5naW5lX3VzZXIYDSABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5QdXRFbmdpbmVVc2VySAASPQoQZHJvcF9lbmdpbmVfdXNlchgOIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVVc2VySAASRwoVY2hlY2tfZW5naW5lX3Bhc3N3b3JkGA8gASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2tFbmdpbmVQYXNzd29yZEgAEkcKFWxpc3RfZW5naW5lX2RhdGFiYXNlcxgQIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVEYXRhYmFzZXNIABJJChZjcmVhdGVfZW5naW5lX2RhdGFiYXNlGBEgASgLMicuaG9sZGZhc3QuYWdlbnQudjEuQ3JlYXRlRW5naW5lRGF0YWJhc2VIABJFChRkcm9wX2VuZ2luZV9kYXRhYmFzZRgSIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkRyb3BFbmdpbmVEYXRhYmFzZUgAEjAKCXJlYWRfbG9ncxgTIAEoCzIbLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRMb2dzSAASNgoMY29weV9wYXlsb2FkGBQgASgLMh4uaG9sZGZhc3QuYWdlbnQudjEuQ29weVBheWxvYWRIABJFChRzZXR0bGVfZW5naW5lX2NoYW5nZRgVIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlNldHRsZUVuZ2luZUNoYW5nZUgAEkUKFGNoZWNrX2VuZ2luZV91cGdyYWRlGBYgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2tFbmdpbmVVcGdyYWRlSAASOAoNdXBncmFkZV9hZ2VudBgoIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVBZ2VudEgAEkcKFXJlYWRfcXVlcnlfc3RhdGlzdGljcxhGIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRRdWVyeVN0YXRpc3RpY3NIABJFChRsaXN0X3J1bm5pbmdfcXVlcmllcxhHIAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RSdW5uaW5nUXVlcmllc0gAEjYKDHNpZ25hbF9xdWVyeRhIIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlNpZ25hbFF1ZXJ5SAASPwoRcnVuX2NvbnNvbGVfcXVlcnkYSSABKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5SdW5Db25zb2xlUXVlcnlIABI9ChBwdXRfZW5naW5lX3F1ZXVlGDwgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUHV0RW5naW5lUXVldWVIABJDChNyZW1vdmVfZW5naW5lX3F1ZXVlGD0gASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuUmVtb3ZlRW5naW5lUXVldWVIABJBChJsaXN0X2VuZ2luZV9xdWV1ZXMYPiABKAsyIy5ob2xkZmFzdC5hZ2VudC52MS5MaXN0RW5naW5lUXVldWVzSAASMgoKY2FsbF9xdWV1ZRg/IAEoCzIcLmhvbGRmYXN0LmFnZW50LnYxLkNhbGxRdWV1ZUgAEjYKDHN0YXJ0X2JhY2t1cBgyIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLlN0YXJ0QmFja3VwSAASOgoOaW5zcGVjdF9iYWNrdXAYMyABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5JbnNwZWN0QmFja3VwSAASOAoNY2FuY2VsX2JhY2t1cBg0IAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkNhbmNlbEJhY2t1cEgAEjgKDXZlcmlmeV9iYWNrdXAYNSABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5WZXJpZnlCYWNrdXBIABI+ChByZWFkX3JlcGxpY2F0aW9uGGQgASgLMiIuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFJlcGxpY2F0aW9uSABCBwoFaW5wdXQiRQoQQ29udmVyZ2VJbnN0YW5jZRIxCghpbnN0YW5jZRgBIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLkluc3RhbmNlU3BlYyLtBQoMSW5zdGFuY2VTcGVjEhIKCnNlcnZpY2VfaWQYASABKAkSDwoHbm9kZV9pZBgCIAEoCRIOCgZlbmdpbmUYAyABKAkSDwoHdmVyc2lvbhgEIAEoCRISCgpnZW5lcmF0aW9uGAUgASgDEgwKBHRlcm0YBiABKAMSDwoHcnVubmluZxgHIAEoCBIMCgR2Y3B1GAggASgFEhQKDG1lbW9yeV9ieXRlcxgJIAEoAxIVCg1zdG9yYWdlX2J5dGVzGAogASgDEkMKCnBhcmFtZXRlcnMYCyADKAsyLy5ob2xkZmFzdC5hZ2VudC52MS5JbnN0YW5jZVNwZWMuUGFyYW1ldGVyc0VudHJ5EhUKDWFsbG93ZWRfY2lkcnMYDCADKAkSDwoHYWRkcmVzcxgNIAEoCRIMCgRwb3J0GA4gASgFEiwKBXVzZXJzGA8gAygLMh0uaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlchIVCg1yZXN0YXJ0X2NvdW50GBAgASgDEhEKCWRhdGFiYXNlcxgRIAMoCRIuCglsaXN0ZW5lcnMYHiADKAsyGy5ob2xkZmFzdC5hZ2VudC52MS5MaXN0ZW5lchIwCgZzb3VyY2UYMiABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5SZXN0b3JlU291cmNlEi4KB2FyY2hpdmUYMyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5Mb2dBcmNoaXZlEh8KF3dyaXRlc19hbGxvd2VkX3VudGlsX21zGDwgASgDEjMKC3JlcGxpY2F0aW9uGGQgASgLMh4uaG9sZGZhc3QuYWdlbnQudjEuUmVwbGljYXRpb24SKQoGcG9vbGVyGG4gASgLMhkuaG9sZGZhc3QuYWdlbnQudjEuUG9vbGVyEhAKCG9uX3RyaWFsGHggASgIGjEKD1BhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIiQKBlBvb2xlchIMCgRtb2RlGAEgASgJEgwKBHBvcnQYAiABKAUivAEKC1JlcGxpY2F0aW9uEhcKD3ByaW1hcnlfbm9kZV9pZBgBIAEoCRIqCgdtZW1iZXJzGAIgAygLMhkuaG9sZGZhc3QuYWdlbnQudjEuTWVtYmVyEhMKC3VuZGVyX3JpZ2h0GBQgASgIEhAKCHZvdWNoZXJzGBUgAygJEhsKE3ByaW1hcnlfdW5kZXJfcmlnaHQYFiABKAkSDgoGc2VjcmV0GAMgASgJEhQKDHN5bmNfbnVtYmVycxgEIAMoBSJMCgZNZW1iZXISDwoHbm9kZV9pZBgBIAEoCRIOCgZudW1iZXIYAiABKAUSEAoIaG9zdG5hbWUYAyABKAkSDwoHYWRkcmVzcxgEIAEoCSJJCghMaXN0ZW5lchIMCgRuYW1lGAEgASgJEg8KB2FkZHJlc3MYAiABKAkSDAoEcG9ydBgDIAEoBRIQCghhdWRpZW5jZRgEIAEoCSJGCgpFbmdpbmVVc2VyEhAKCHVzZXJuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkSGAoIdmVyaWZpZXIYAyABKAlCBrK7GAIIASIRCg9SZWFkUmVwbGljYXRpb24iOQoPUmVzdGFydEluc3RhbmNlEg8KB25vZGVfaWQYASABKAkSFQoNcmVzdGFydF9jb3VudBgCIAEoAyIlChJDaGVja0VuZ2luZVVwZ3JhZGUSDwoHdmVyc2lvbhgBIAEoCSIRCg9MaXN0RW5naW5lVXNlcnMibwoNUHV0RW5naW5lVXNlchIrCgR1c2VyGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lVXNlchIxCghleHBlY3RlZBgCIAEoDjIfLmhvbGRmYXN0LmFnZW50LnYxLkV4cGVjdGVkVXNlciIiCg5Ecm9wRW5naW5lVXNlchIQCgh1c2VybmFtZRgBIAEoCSJBChNDaGVja0VuZ2luZVBhc3N3b3JkEhAKCHVzZXJuYW1lGAEgASgJEhgKCHZlcmlmaWVyGAIgASgJQgayuxgCCAEiFQoTTGlzdEVuZ2luZURhdGFiYXNlcyJBChRDcmVhdGVFbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEgwKBG1hcmsYAyABKAkiIgoSRHJvcEVuZ2luZURhdGFiYXNlEgwKBG5hbWUYASABKAkixQIKElNldHRsZUVuZ2luZUNoYW5nZRIXCg93aXRoZHJhd25fdGFza3MYASADKAkSOwoPcHV0X2VuZ2luZV91c2VyGAIgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUHV0RW5naW5lVXNlckgAEj0KEGRyb3BfZW5naW5lX3VzZXIYAyABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5Ecm9wRW5naW5lVXNlckgAEkkKFmNyZWF0ZV9lbmdpbmVfZGF0YWJhc2UYBCABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5DcmVhdGVFbmdpbmVEYXRhYmFzZUgAEkUKFGRyb3BfZW5naW5lX2RhdGFiYXNlGAUgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuRHJvcEVuZ2luZURhdGFiYXNlSABCCAoGY2hhbmdlImMKCFJlYWRMb2dzEikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgCIAEoCRIOCgZjdXJzb3IYAyABKAkSDQoFbGltaXQYBCABKAUiPQoLQ29weVBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYieAoMVXBncmFkZUFnZW50Eg8KB3JlbGVhc2UYASABKAkSDgoGZGlnZXN0GAIgASgJEi4KB3BhY2thZ2UYAyABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5QYXlsb2FkUmVmEhcKD3JlYWR5X3dpdGhpbl9tcxgEIAEoBSJOCg5QdXRFbmdpbmVRdWV1ZRItCgVxdWV1ZRgBIAEoCzIeLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVF1ZXVlEg0KBWFkb3B0GAIgASgIIqkBCgtFbmdpbmVRdWV1ZRIQCghkYXRhYmFzZRgBIAEoCRIKCgJpZBgCIAEoCRIMCgRuYW1lGAMgASgJEiIKGnZpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzGAQgASgFEhQKDG1heF9hdHRlbXB0cxgFIAEoBRITCgtkbHFfZW5hYmxlZBgGIAEoCBIPCgdkZWxldGVkGAcgASgIEg4KBnB1cmdlZBgIIAEoCCIxChFSZW1vdmVFbmdpbmVRdWV1ZRIQCghkYXRhYmFzZRgBIAEoCRIKCgJpZBgCIAEoCSISChBMaXN0RW5naW5lUXVldWVzIlAKCUNhbGxRdWV1ZRIQCghkYXRhYmFzZRgBIAEoCRIxCgdyZXF1ZXN0GAIgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUGFja2VkQ29udGVudCJRCg1QYWNrZWRDb250ZW50Eg4KBmlubGluZRgBIAEoDBIwCgZzZWFsZWQYAiABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5TZWFsZWRQYXlsb2FkIkwKDVNlYWxlZFBheWxvYWQSLgoHcGF5bG9hZBgBIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlBheWxvYWRSZWYSCwoDa2V5GAIgASgMIjwKClBheWxvYWRSZWYSCgoCaWQYASABKAkSEgoKc2l6ZV9ieXRlcxgCIAEoAxIOCgZzaGEyNTYYAyABKAkiuw8KClRhc2tSZXN1bHQSDwoHdGFza19pZBgBIAEoCRIvCgdmYWlsdXJlGAIgASgLMh4uaG9sZGZhc3QuYWdlbnQudjEuVGFza0ZhaWx1cmUSRgoRY29udmVyZ2VfaW5zdGFuY2UYCiABKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5Db252ZXJnZUluc3RhbmNlUmVzdWx0SAASRAoQcmVzdGFydF9pbnN0YW5jZRgLIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RhcnRJbnN0YW5jZVJlc3VsdEgAEkUKEWxpc3RfZW5naW5lX3VzZXJzGAwgASgLMiguaG9sZGZhc3QuYWdlbnQudjEuTGlzdEVuZ2luZVVzZXJzUmVzdWx0SAASQQoPcHV0X2VuZ2luZV91c2VyGA0gASgLMiYuaG9sZGZhc3QuYWdlbnQudjEuUHV0RW5naW5lVXNlclJlc3VsdEgAEkMKEGRyb3BfZW5naW5lX3VzZXIYDiABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5Ecm9wRW5naW5lVXNlclJlc3VsdEgAEk0KFWNoZWNrX2VuZ2luZV9wYXNzd29yZBgPIAEoCzIsLmhvbGRmYXN0LmFnZW50LnYxLkNoZWNrRW5naW5lUGFzc3dvcmRSZXN1bHRIABJNChVsaXN0X2VuZ2luZV9kYXRhYmFzZXMYECABKAsyLC5ob2xkZmFzdC5hZ2VudC52MS5MaXN0RW5naW5lRGF0YWJhc2VzUmVzdWx0SAASTwoWY3JlYXRlX2VuZ2luZV9kYXRhYmFzZRgRIAEoCzItLmhvbGRmYXN0LmFnZW50LnYxLkNyZWF0ZUVuZ2luZURhdGFiYXNlUmVzdWx0SAASSwoUZHJvcF9lbmdpbmVfZGF0YWJhc2UYEiABKAsyKy5ob2xkZmFzdC5hZ2VudC52MS5Ecm9wRW5naW5lRGF0YWJhc2VSZXN1bHRIABI2CglyZWFkX2xvZ3MYEyABKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5SZWFkTG9nc1Jlc3VsdEgAEjwKDGNvcHlfcGF5bG9hZBgUIAEoCzIkLmhvbGRmYXN0LmFnZW50LnYxLkNvcHlQYXlsb2FkUmVzdWx0SAASSwoUc2V0dGxlX2VuZ2luZV9jaGFuZ2UYFSABKAsyKy5ob2xkZmFzdC5hZ2VudC52MS5TZXR0bGVFbmdpbmVDaGFuZ2VSZXN1bHRIABI+Cg11cGdyYWRlX2FnZW50GCggASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuVXBncmFkZUFnZW50UmVzdWx0SAASTQoVcmVhZF9xdWVyeV9zdGF0aXN0aWNzGEYgASgLMiwuaG9sZGZhc3QuYWdlbnQudjEuUmVhZFF1ZXJ5U3RhdGlzdGljc1Jlc3VsdEgAEksKFGxpc3RfcnVubmluZ19xdWVyaWVzGEcgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuTGlzdFJ1bm5pbmdRdWVyaWVzUmVzdWx0SAASPAoMc2lnbmFsX3F1ZXJ5GEggASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuU2lnbmFsUXVlcnlSZXN1bHRIABJFChFydW5fY29uc29sZV9xdWVyeRhJIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLlJ1bkNvbnNvbGVRdWVyeVJlc3VsdEgAEkMKEHB1dF9lbmdpbmVfcXVldWUYPCABKAsyJy5ob2xkZmFzdC5hZ2VudC52MS5QdXRFbmdpbmVRdWV1ZVJlc3VsdEgAEkkKE3JlbW92ZV9lbmdpbmVfcXVldWUYPSABKAsyKi5ob2xkZmFzdC5hZ2VudC52MS5SZW1vdmVFbmdpbmVRdWV1ZVJlc3VsdEgAEkcKEmxpc3RfZW5naW5lX3F1ZXVlcxg+IAEoCzIpLmhvbGRmYXN0LmFnZW50LnYxLkxpc3RFbmdpbmVRdWV1ZXNSZXN1bHRIABI4CgpjYWxsX3F1ZXVlGD8gASgLMiIuaG9sZGZhc3QuYWdlbnQudjEuQ2FsbFF1ZXVlUmVzdWx0SAASPAoMc3RhcnRfYmFja3VwGDIgASgLMiQuaG9sZGZhc3QuYWdlbnQudjEuU3RhcnRCYWNrdXBSZXN1bHRIABJACg5pbnNwZWN0X2JhY2t1cBgzIAEoCzImLmhvbGRmYXN0LmFnZW50LnYxLkluc3BlY3RCYWNrdXBSZXN1bHRIABI+Cg1jYW5jZWxfYmFja3VwGDQgASgLMiUuaG9sZGZhc3QuYWdlbnQudjEuQ2FuY2VsQmFja3VwUmVzdWx0SAASPgoNdmVyaWZ5X2JhY2t1cBg1IAEoCzIlLmhvbGRmYXN0LmFnZW50LnYxLlZlcmlmeUJhY2t1cFJlc3VsdEgAEksKFGNoZWNrX2VuZ2luZV91cGdyYWRlGBYgASgLMisuaG9sZGZhc3QuYWdlbnQudjEuQ2hlY2tFbmdpbmVVcGdyYWRlUmVzdWx0SAASRAoQcmVhZF9yZXBsaWNhdGlvbhhkIAEoCzIoLmhvbGRmYXN0LmFnZW50LnYxLlJlYWRSZXBsaWNhdGlvblJlc3VsdEgAQggKBm91dHB1dCI/CgtUYXNrRmFpbHVyZRIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEQoJcmV0cnlhYmxlGAMgASgIIq0BChZDb252ZXJnZUluc3RhbmNlUmVzdWx0EhcKD3BlbmRpbmdfcmVzdGFydBgBIAMoCRJJCghyZWplY3RlZBgCIAMoCzI3LmhvbGRmYXN0LmFnZW50LnYxLkNvbnZlcmdlSW5zdGFuY2VSZXN1bHQuUmVqZWN0ZWRFbnRyeRovCg1SZWplY3RlZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiFwoVUmVzdGFydEluc3RhbmNlUmVzdWx0IkoKFUxpc3RFbmdpbmVVc2Vyc1Jlc3VsdBIxCgV1c2VycxgBIAMoCzIiLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVVzZXJTdGF0ZSIxCg9FbmdpbmVVc2VyU3RhdGUSEAoIdXNlcm5hbWUYASABKAkSDAoEcm9sZRgCIAEoCSI0ChNQdXRFbmdpbmVVc2VyUmVzdWx0Eg8KB2NoYW5nZWQYASABKAgSDAoEcm9sZRgCIAEoCSInChREcm9wRW5naW5lVXNlclJlc3VsdBIPCgdleGlzdGVkGAEgASgIIjwKGUNoZWNrRW5naW5lUGFzc3dvcmRSZXN1bHQSDgoGZXhpc3RzGAEgASgIEg8KB21hdGNoZXMYAiABKAgiUQoZTGlzdEVuZ2luZURhdGFiYXNlc1Jlc3VsdBI0CglkYXRhYmFzZXMYASADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVEYXRhYmFzZSJBCg5FbmdpbmVEYXRhYmFzZRIMCgRuYW1lGAEgASgJEg0KBW93bmVyGAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAMiLQoaQ3JlYXRlRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHY3JlYXRlZBgBIAEoCCIrChhEcm9wRW5naW5lRGF0YWJhc2VSZXN1bHQSDwoHZXhpc3RlZBgBIAEoCCI3ChhTZXR0bGVFbmdpbmVDaGFuZ2VSZXN1bHQSDQoFdGFrZW4YASABKAgSDAoEcm9sZRgCIAEoCSJoCg5SZWFkTG9nc1Jlc3VsdBIvCgVsaW5lcxgBIAMoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZUxvZ0xpbmUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgibAoNRW5naW5lTG9nTGluZRIoCgR0aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgljb21wb25lbnQYAiABKAkSDQoFbGV2ZWwYAyABKAkSDwoHbWVzc2FnZRgEIAEoCSJDChFDb3B5UGF5bG9hZFJlc3VsdBIuCgdwYXlsb2FkGAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuUGF5bG9hZFJlZiIWChRQdXRFbmdpbmVRdWV1ZVJlc3VsdCI3ChdSZW1vdmVFbmdpbmVRdWV1ZVJlc3VsdBIMCgRnb25lGAEgASgIEg4KBnB1cmdlZBgCIAEoAyJIChZMaXN0RW5naW5lUXVldWVzUmVzdWx0Ei4KBnF1ZXVlcxgBIAMoCzIeLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVF1ZXVlIkMKD0NhbGxRdWV1ZVJlc3VsdBIwCgZhbnN3ZXIYASABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5QYWNrZWRDb250ZW50IjQKElVwZ3JhZGVBZ2VudFJlc3VsdBIOCgZkaWdlc3QYASABKAkSDgoGZ2FwX21zGAIgASgFIjMKE1JlYWRRdWVyeVN0YXRpc3RpY3MSDQoFbGltaXQYASABKAUSDQoFb3JkZXIYAiABKAkixwEKGVJlYWRRdWVyeVN0YXRpc3RpY3NSZXN1bHQSOAoHcXVlcmllcxgBIAMoCzInLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVF1ZXJ5U3RhdGlzdGljEhMKC3RvdGFsX2NvdW50GAIgASgDEjAKDGNvbGxlY3RlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrsBChRFbmdpbmVRdWVyeVN0YXRpc3RpYxINCgVxdWVyeRgBIAEoCRINCgVjYWxscxgCIAEoAxIQCgh0b3RhbF9tcxgDIAEoARIPCgdtZWFuX21zGAQgASgBEgwKBHJvd3MYBSABKAMSHAoPY2FjaGVfaGl0X3JhdGlvGAYgASgBSACIAQESEAoIcXVlcnlfaWQYByABKAkSEAoIZGF0YWJhc2UYCCABKAlCEgoQX2NhY2hlX2hpdF9yYXRpbyIjChJMaXN0UnVubmluZ1F1ZXJpZXMSDQoFbGltaXQYASABKAUiZQoYTGlzdFJ1bm5pbmdRdWVyaWVzUmVzdWx0EjYKB3F1ZXJpZXMYASADKAsyJS5ob2xkZmFzdC5hZ2VudC52MS5FbmdpbmVSdW5uaW5nUXVlcnkSEQoJdHJ1bmNhdGVkGAIgASgIIooCChJFbmdpbmVSdW5uaW5nUXVlcnkSMQoHc2Vzc2lvbhgBIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVNlc3Npb24SEAoIdXNlcm5hbWUYAiABKAkSEAoIZGF0YWJhc2UYAyABKAkSDQoFc3RhdGUYBCABKAkSDAoEd2FpdBgFIAEoCRISCgpibG9ja2VkX2J5GAYgAygFEhMKC2FnZV9zZWNvbmRzGAcgASgBEiAKE3RyYW5zYWN0aW9uX3NlY29uZHMYCCABKAFIAIgBARIOCgZjbGllbnQYCSABKAkSDQoFcXVlcnkYCiABKAlCFgoUX3RyYW5zYWN0aW9uX3NlY29uZHMiMAoNRW5naW5lU2Vzc2lvbhILCgNwaWQYASABKAUSEgoKc3RhcnRlZF91cxgCIAEoAyJTCgtTaWduYWxRdWVyeRIxCgdzZXNzaW9uGAEgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuRW5naW5lU2Vzc2lvbhIRCgl0ZXJtaW5hdGUYAiABKAgiIgoRU2lnbmFsUXVlcnlSZXN1bHQSDQoFZm91bmQYASABKAgiiQIKD1J1bkNvbnNvbGVRdWVyeRIQCghkYXRhYmFzZRgBIAEoCRILCgNzcWwYAiABKAkSEQoJZnVuY3Rpb25zGAMgAygJEhEKCXJlbGF0aW9ucxgEIAMoCRIQCghyb3dzX21heBgFIAEoBRIRCglieXRlc19tYXgYBiABKAUSEgoKdGltZW91dF9tcxgHIAEoBRIZChFjb250ZW50X2J5dGVzX21heBgIIAEoBRINCgV0eXBlcxgJIAMoCRI3Cg9xdWFsaWZpZWRfbmFtZXMYCiADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5Db25zb2xlTmFtZRIVCg1xdWFsaWZpZWRfc3FsGAsgASgJIjkKC0NvbnNvbGVOYW1lEgwKBGtpbmQYASABKAkSDgoGc2NoZW1hGAIgASgJEgwKBG5hbWUYAyABKAki2QEKFVJ1bkNvbnNvbGVRdWVyeVJlc3VsdBIPCgdjb2x1bW5zGAEgAygJEgwKBHJvd3MYAiABKAwSEQoJcm93X2NvdW50GAMgASgFEhQKDGV4ZWN1dGlvbl9tcxgEIAEoAxIRCgl0cnVuY2F0ZWQYBSABKAgSMgoHcmVmdXNhbBgGIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLkNvbnNvbGVSZWZ1c2FsEjEKB2NvbnRlbnQYByABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5QYWNrZWRDb250ZW50IkEKDkNvbnNvbGVSZWZ1c2FsEg8KB21lc3NhZ2UYASABKAkSEAoIcG9zaXRpb24YAiABKAUSDAoEbmFtZRgDIAEoCSL8AQoVUmVhZFJlcGxpY2F0aW9uUmVzdWx0EgwKBHJvbGUYASABKAkSEAoIcG9zaXRpb24YAiABKAkSGQoRcmVwbGF5ZWRfcG9zaXRpb24YAyABKAkSEAoIdGltZWxpbmUYBCABKAUSEQoJc3RyZWFtaW5nGAUgASgIEhoKEnJlcGxheV9hZ2Vfc2Vjb25kcxgGIAEoARIxCgVwZWVycxgHIAMoCzIiLmhvbGRmYXN0LmFnZW50LnYxLlJlcGxpY2F0aW9uUGVlchIQCghxdWlldF9tcxgUIAEoAxIRCglzaWxlbnRfbXMYFSABKAMSDwoHaGlzdG9yeRgWIAEoCSKIAQoPUmVwbGljYXRpb25QZWVyEg4KBm51bWJlchgBIAEoBRINCgVzdGF0ZRgCIAEoCRIQCghwb3NpdGlvbhgDIAEoCRIZChFyZXBsYXllZF9wb3NpdGlvbhgEIAEoCRIpCgVzaW5jZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUQoYQ2hlY2tFbmdpbmVVcGdyYWRlUmVzdWx0EjUKCW9ic3RhY2xlcxgBIAMoCzIiLmhvbGRmYXN0LmFnZW50LnYxLlVwZ3JhZGVPYnN0YWNsZSIwCg9VcGdyYWRlT2JzdGFjbGUSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJKl0KBExhbmUSFAoQTEFORV9VTlNQRUNJRklFRBAAEhAKDExBTkVfQ09OVFJPTBABEg4KCkxBTkVfUVVFUlkQAhINCglMQU5FX0JVTEsQAxIOCgpMQU5FX1FVRVVFEAQqVQoJVGFza0NsYXNzEhoKFlRBU0tfQ0xBU1NfVU5TUEVDSUZJRUQQABIWChJUQVNLX0NMQVNTX0RVUkFCTEUQARIUChBUQVNLX0NMQVNTX1FVSUNLEAIqYgoMRXhwZWN0ZWRVc2VyEh0KGUVYUEVDVEVEX1VTRVJfVU5TUEVDSUZJRUQQABIYChRFWFBFQ1RFRF9VU0VSX0FCU0VOVBABEhkKFUVYUEVDVEVEX1VTRVJfUFJFU0VOVBACYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_agent_v1_backup, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.agent.v1.Task
@@ -46,6 +48,8 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
   term: bigint;
 
   /**
+   * By the controller's clock. An agent goes by within_ms where that is set.
+   *
    * @generated from field: google.protobuf.Timestamp deadline = 5;
    */
   deadline?: Timestamp | undefined;
@@ -59,6 +63,13 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
    * @generated from field: holdfast.agent.v1.TaskClass class = 7;
    */
   class: TaskClass;
+
+  /**
+   * Milliseconds until the deadline when the task was sent, so that clocks need not agree. 0 from an older controller.
+   *
+   * @generated from field: int64 within_ms = 8;
+   */
+  withinMs: bigint;
 
   /**
    * @generated from oneof holdfast.agent.v1.Task.input
@@ -137,10 +148,94 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
     case: "settleEngineChange";
   } | {
     /**
+     * @generated from field: holdfast.agent.v1.CheckEngineUpgrade check_engine_upgrade = 22;
+     */
+    value: CheckEngineUpgrade;
+    case: "checkEngineUpgrade";
+  } | {
+    /**
      * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
      */
     value: UpgradeAgent;
     case: "upgradeAgent";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ReadQueryStatistics read_query_statistics = 70;
+     */
+    value: ReadQueryStatistics;
+    case: "readQueryStatistics";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListRunningQueries list_running_queries = 71;
+     */
+    value: ListRunningQueries;
+    case: "listRunningQueries";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.SignalQuery signal_query = 72;
+     */
+    value: SignalQuery;
+    case: "signalQuery";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RunConsoleQuery run_console_query = 73;
+     */
+    value: RunConsoleQuery;
+    case: "runConsoleQuery";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.PutEngineQueue put_engine_queue = 60;
+     */
+    value: PutEngineQueue;
+    case: "putEngineQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RemoveEngineQueue remove_engine_queue = 61;
+     */
+    value: RemoveEngineQueue;
+    case: "removeEngineQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListEngineQueues list_engine_queues = 62;
+     */
+    value: ListEngineQueues;
+    case: "listEngineQueues";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CallQueue call_queue = 63;
+     */
+    value: CallQueue;
+    case: "callQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.StartBackup start_backup = 50;
+     */
+    value: StartBackup;
+    case: "startBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.InspectBackup inspect_backup = 51;
+     */
+    value: InspectBackup;
+    case: "inspectBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CancelBackup cancel_backup = 52;
+     */
+    value: CancelBackup;
+    case: "cancelBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.VerifyBackup verify_backup = 53;
+     */
+    value: VerifyBackup;
+    case: "verifyBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ReadReplication read_replication = 100;
+     */
+    value: ReadReplication;
+    case: "readReplication";
   } | { case: undefined; value?: undefined };
 };
 
@@ -173,6 +268,8 @@ export type TaskJson = {
   term?: string;
 
   /**
+   * By the controller's clock. An agent goes by within_ms where that is set.
+   *
    * @generated from field: google.protobuf.Timestamp deadline = 5;
    */
   deadline?: TimestampJson;
@@ -186,6 +283,13 @@ export type TaskJson = {
    * @generated from field: holdfast.agent.v1.TaskClass class = 7;
    */
   class?: TaskClassJson;
+
+  /**
+   * Milliseconds until the deadline when the task was sent, so that clocks need not agree. 0 from an older controller.
+   *
+   * @generated from field: int64 within_ms = 8;
+   */
+  withinMs?: string;
 
   /**
    * @generated from field: holdfast.agent.v1.ConvergeInstance converge_instance = 10;
@@ -248,9 +352,79 @@ export type TaskJson = {
   settleEngineChange?: SettleEngineChangeJson;
 
   /**
+   * @generated from field: holdfast.agent.v1.CheckEngineUpgrade check_engine_upgrade = 22;
+   */
+  checkEngineUpgrade?: CheckEngineUpgradeJson;
+
+  /**
    * @generated from field: holdfast.agent.v1.UpgradeAgent upgrade_agent = 40;
    */
   upgradeAgent?: UpgradeAgentJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ReadQueryStatistics read_query_statistics = 70;
+   */
+  readQueryStatistics?: ReadQueryStatisticsJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListRunningQueries list_running_queries = 71;
+   */
+  listRunningQueries?: ListRunningQueriesJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SignalQuery signal_query = 72;
+   */
+  signalQuery?: SignalQueryJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RunConsoleQuery run_console_query = 73;
+   */
+  runConsoleQuery?: RunConsoleQueryJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.PutEngineQueue put_engine_queue = 60;
+   */
+  putEngineQueue?: PutEngineQueueJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RemoveEngineQueue remove_engine_queue = 61;
+   */
+  removeEngineQueue?: RemoveEngineQueueJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListEngineQueues list_engine_queues = 62;
+   */
+  listEngineQueues?: ListEngineQueuesJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CallQueue call_queue = 63;
+   */
+  callQueue?: CallQueueJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.StartBackup start_backup = 50;
+   */
+  startBackup?: StartBackupJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.InspectBackup inspect_backup = 51;
+   */
+  inspectBackup?: InspectBackupJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CancelBackup cancel_backup = 52;
+   */
+  cancelBackup?: CancelBackupJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.VerifyBackup verify_backup = 53;
+   */
+  verifyBackup?: VerifyBackupJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ReadReplication read_replication = 100;
+   */
+  readReplication?: ReadReplicationJson;
 };
 
 /**
@@ -400,6 +574,49 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
    * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
    */
   listeners: Listener[];
+
+  /**
+   * Where the data comes from; unset for a machine that begins empty.
+   *
+   * @generated from field: holdfast.agent.v1.RestoreSource source = 50;
+   */
+  source?: RestoreSource | undefined;
+
+  /**
+   * Unset: the engine's log is not archived.
+   *
+   * @generated from field: holdfast.agent.v1.LogArchive archive = 51;
+   */
+  archive?: LogArchive | undefined;
+
+  /**
+   * Until then writes are not blocked however full the disk is; milliseconds since 1970, 0 for never.
+   *
+   * @generated from field: int64 writes_allowed_until_ms = 60;
+   */
+  writesAllowedUntilMs: bigint;
+
+  /**
+   * Unset: the service has had no other member than this one.
+   *
+   * @generated from field: holdfast.agent.v1.Replication replication = 100;
+   */
+  replication?: Replication | undefined;
+
+  /**
+   * Unset: no pooler runs beside the engine.
+   *
+   * @generated from field: holdfast.agent.v1.Pooler pooler = 110;
+   */
+  pooler?: Pooler | undefined;
+
+  /**
+   * Another image is tried, and allowed_cidrs is empty for it. Data of an older version are upgraded then and at no
+   * other time, and those from before are kept until it is false again.
+   *
+   * @generated from field: bool on_trial = 120;
+   */
+  onTrial: boolean;
 };
 
 /**
@@ -511,6 +728,49 @@ export type InstanceSpecJson = {
    * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
    */
   listeners?: ListenerJson[];
+
+  /**
+   * Where the data comes from; unset for a machine that begins empty.
+   *
+   * @generated from field: holdfast.agent.v1.RestoreSource source = 50;
+   */
+  source?: RestoreSourceJson;
+
+  /**
+   * Unset: the engine's log is not archived.
+   *
+   * @generated from field: holdfast.agent.v1.LogArchive archive = 51;
+   */
+  archive?: LogArchiveJson;
+
+  /**
+   * Until then writes are not blocked however full the disk is; milliseconds since 1970, 0 for never.
+   *
+   * @generated from field: int64 writes_allowed_until_ms = 60;
+   */
+  writesAllowedUntilMs?: string;
+
+  /**
+   * Unset: the service has had no other member than this one.
+   *
+   * @generated from field: holdfast.agent.v1.Replication replication = 100;
+   */
+  replication?: ReplicationJson;
+
+  /**
+   * Unset: no pooler runs beside the engine.
+   *
+   * @generated from field: holdfast.agent.v1.Pooler pooler = 110;
+   */
+  pooler?: PoolerJson;
+
+  /**
+   * Another image is tried, and allowed_cidrs is empty for it. Data of an older version are upgraded then and at no
+   * other time, and those from before are kept until it is false again.
+   *
+   * @generated from field: bool on_trial = 120;
+   */
+  onTrial?: boolean;
 };
 
 /**
@@ -521,13 +781,246 @@ export const InstanceSpecSchema: GenMessage<InstanceSpec, {jsonType: InstanceSpe
   messageDesc(file_holdfast_agent_v1_task, 2);
 
 /**
+ * Clients share the engine's sessions through it, at the addresses of the engine.
+ *
+ * @generated from message holdfast.agent.v1.Pooler
+ */
+export type Pooler = Message<"holdfast.agent.v1.Pooler"> & {
+  /**
+   * "transaction" or "session": for how long a client has one for itself.
+   *
+   * @generated from field: string mode = 1;
+   */
+  mode: string;
+
+  /**
+   * @generated from field: int32 port = 2;
+   */
+  port: number;
+};
+
+/**
+ * Clients share the engine's sessions through it, at the addresses of the engine.
+ *
+ * @generated from message holdfast.agent.v1.Pooler
+ */
+export type PoolerJson = {
+  /**
+   * "transaction" or "session": for how long a client has one for itself.
+   *
+   * @generated from field: string mode = 1;
+   */
+  mode?: string;
+
+  /**
+   * @generated from field: int32 port = 2;
+   */
+  port?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Pooler.
+ * Use `create(PoolerSchema)` to create a new message.
+ */
+export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 3);
+
+/**
+ * Who takes writes under the term, and who follows. The member with the instance's own node id is this one.
+ *
+ * @generated from message holdfast.agent.v1.Replication
+ */
+export type Replication = Message<"holdfast.agent.v1.Replication"> & {
+  /**
+   * Empty while another one is being chosen: nobody takes writes.
+   *
+   * @generated from field: string primary_node_id = 1;
+   */
+  primaryNodeId: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.Member members = 2;
+   */
+  members: Member[];
+
+  /**
+   * Takes writes only while it has the right to: controllers grant it, or all vouchers do where no controller is to be had.
+   *
+   * @generated from field: bool under_right = 20;
+   */
+  underRight: boolean;
+
+  /**
+   * Node ids of the members that may be named the primary after this one without its consent.
+   *
+   * @generated from field: repeated string vouchers = 21;
+   */
+  vouchers: string[];
+
+  /**
+   * On the machine's disk only, where it stands for primary_node_id: an agent that knows no rights finds no primary then.
+   *
+   * @generated from field: string primary_under_right = 22;
+   */
+  primaryUnderRight: string;
+
+  /**
+   * What replicas sign in with, beside their certificates; empty where those are enough.
+   *
+   * @generated from field: string secret = 3;
+   */
+  secret: string;
+
+  /**
+   * Numbers of the members of which one must have a commit before the primary acknowledges it; none: it waits for nobody.
+   *
+   * @generated from field: repeated int32 sync_numbers = 4;
+   */
+  syncNumbers: number[];
+};
+
+/**
+ * Who takes writes under the term, and who follows. The member with the instance's own node id is this one.
+ *
+ * @generated from message holdfast.agent.v1.Replication
+ */
+export type ReplicationJson = {
+  /**
+   * Empty while another one is being chosen: nobody takes writes.
+   *
+   * @generated from field: string primary_node_id = 1;
+   */
+  primaryNodeId?: string;
+
+  /**
+   * @generated from field: repeated holdfast.agent.v1.Member members = 2;
+   */
+  members?: MemberJson[];
+
+  /**
+   * Takes writes only while it has the right to: controllers grant it, or all vouchers do where no controller is to be had.
+   *
+   * @generated from field: bool under_right = 20;
+   */
+  underRight?: boolean;
+
+  /**
+   * Node ids of the members that may be named the primary after this one without its consent.
+   *
+   * @generated from field: repeated string vouchers = 21;
+   */
+  vouchers?: string[];
+
+  /**
+   * On the machine's disk only, where it stands for primary_node_id: an agent that knows no rights finds no primary then.
+   *
+   * @generated from field: string primary_under_right = 22;
+   */
+  primaryUnderRight?: string;
+
+  /**
+   * What replicas sign in with, beside their certificates; empty where those are enough.
+   *
+   * @generated from field: string secret = 3;
+   */
+  secret?: string;
+
+  /**
+   * Numbers of the members of which one must have a commit before the primary acknowledges it; none: it waits for nobody.
+   *
+   * @generated from field: repeated int32 sync_numbers = 4;
+   */
+  syncNumbers?: number[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Replication.
+ * Use `create(ReplicationSchema)` to create a new message.
+ */
+export const ReplicationSchema: GenMessage<Replication, {jsonType: ReplicationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 4);
+
+/**
+ * @generated from message holdfast.agent.v1.Member
+ */
+export type Member = Message<"holdfast.agent.v1.Member"> & {
+  /**
+   * Also the common name of its certificate.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * Never that of another member of the service, before or after.
+   *
+   * @generated from field: int32 number = 2;
+   */
+  number: number;
+
+  /**
+   * In its certificate.
+   *
+   * @generated from field: string hostname = 3;
+   */
+  hostname: string;
+
+  /**
+   * Private; empty until its machine has one.
+   *
+   * @generated from field: string address = 4;
+   */
+  address: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.Member
+ */
+export type MemberJson = {
+  /**
+   * Also the common name of its certificate.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId?: string;
+
+  /**
+   * Never that of another member of the service, before or after.
+   *
+   * @generated from field: int32 number = 2;
+   */
+  number?: number;
+
+  /**
+   * In its certificate.
+   *
+   * @generated from field: string hostname = 3;
+   */
+  hostname?: string;
+
+  /**
+   * Private; empty until its machine has one.
+   *
+   * @generated from field: string address = 4;
+   */
+  address?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.Member.
+ * Use `create(MemberSchema)` to create a new message.
+ */
+export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 5);
+
+/**
  * Where a component is reached, and by whom.
  *
  * @generated from message holdfast.agent.v1.Listener
  */
 export type Listener = Message<"holdfast.agent.v1.Listener"> & {
   /**
-   * "engine".
+   * "engine" or "pooler".
    *
    * @generated from field: string name = 1;
    */
@@ -558,7 +1051,7 @@ export type Listener = Message<"holdfast.agent.v1.Listener"> & {
  */
 export type ListenerJson = {
   /**
-   * "engine".
+   * "engine" or "pooler".
    *
    * @generated from field: string name = 1;
    */
@@ -587,7 +1080,7 @@ export type ListenerJson = {
  * Use `create(ListenerSchema)` to create a new message.
  */
 export const ListenerSchema: GenMessage<Listener, {jsonType: ListenerJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 3);
+  messageDesc(file_holdfast_agent_v1_task, 6);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUser
@@ -642,7 +1135,30 @@ export type EngineUserJson = {
  * Use `create(EngineUserSchema)` to create a new message.
  */
 export const EngineUserSchema: GenMessage<EngineUser, {jsonType: EngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 4);
+  messageDesc(file_holdfast_agent_v1_task, 7);
+
+/**
+ * What the engine says of its replication now.
+ *
+ * @generated from message holdfast.agent.v1.ReadReplication
+ */
+export type ReadReplication = Message<"holdfast.agent.v1.ReadReplication"> & {
+};
+
+/**
+ * What the engine says of its replication now.
+ *
+ * @generated from message holdfast.agent.v1.ReadReplication
+ */
+export type ReadReplicationJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReadReplication.
+ * Use `create(ReadReplicationSchema)` to create a new message.
+ */
+export const ReadReplicationSchema: GenMessage<ReadReplication, {jsonType: ReadReplicationJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 8);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstance
@@ -679,7 +1195,42 @@ export type RestartInstanceJson = {
  * Use `create(RestartInstanceSchema)` to create a new message.
  */
 export const RestartInstanceSchema: GenMessage<RestartInstance, {jsonType: RestartInstanceJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 5);
+  messageDesc(file_holdfast_agent_v1_task, 9);
+
+/**
+ * Looks at the data and changes nothing.
+ *
+ * @generated from message holdfast.agent.v1.CheckEngineUpgrade
+ */
+export type CheckEngineUpgrade = Message<"holdfast.agent.v1.CheckEngineUpgrade"> & {
+  /**
+   * The one to upgrade to.
+   *
+   * @generated from field: string version = 1;
+   */
+  version: string;
+};
+
+/**
+ * Looks at the data and changes nothing.
+ *
+ * @generated from message holdfast.agent.v1.CheckEngineUpgrade
+ */
+export type CheckEngineUpgradeJson = {
+  /**
+   * The one to upgrade to.
+   *
+   * @generated from field: string version = 1;
+   */
+  version?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CheckEngineUpgrade.
+ * Use `create(CheckEngineUpgradeSchema)` to create a new message.
+ */
+export const CheckEngineUpgradeSchema: GenMessage<CheckEngineUpgrade, {jsonType: CheckEngineUpgradeJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 10);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsers
@@ -698,7 +1249,7 @@ export type ListEngineUsersJson = {
  * Use `create(ListEngineUsersSchema)` to create a new message.
  */
 export const ListEngineUsersSchema: GenMessage<ListEngineUsers, {jsonType: ListEngineUsersJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 6);
+  messageDesc(file_holdfast_agent_v1_task, 11);
 
 /**
  * The same again finds its own verifier and changes nothing.
@@ -739,7 +1290,7 @@ export type PutEngineUserJson = {
  * Use `create(PutEngineUserSchema)` to create a new message.
  */
 export const PutEngineUserSchema: GenMessage<PutEngineUser, {jsonType: PutEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 7);
+  messageDesc(file_holdfast_agent_v1_task, 12);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUser
@@ -766,7 +1317,7 @@ export type DropEngineUserJson = {
  * Use `create(DropEngineUserSchema)` to create a new message.
  */
 export const DropEngineUserSchema: GenMessage<DropEngineUser, {jsonType: DropEngineUserJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 8);
+  messageDesc(file_holdfast_agent_v1_task, 13);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePassword
@@ -803,7 +1354,7 @@ export type CheckEnginePasswordJson = {
  * Use `create(CheckEnginePasswordSchema)` to create a new message.
  */
 export const CheckEnginePasswordSchema: GenMessage<CheckEnginePassword, {jsonType: CheckEnginePasswordJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 9);
+  messageDesc(file_holdfast_agent_v1_task, 14);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabases
@@ -822,7 +1373,7 @@ export type ListEngineDatabasesJson = {
  * Use `create(ListEngineDatabasesSchema)` to create a new message.
  */
 export const ListEngineDatabasesSchema: GenMessage<ListEngineDatabases, {jsonType: ListEngineDatabasesJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 10);
+  messageDesc(file_holdfast_agent_v1_task, 15);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabase
@@ -873,7 +1424,7 @@ export type CreateEngineDatabaseJson = {
  * Use `create(CreateEngineDatabaseSchema)` to create a new message.
  */
 export const CreateEngineDatabaseSchema: GenMessage<CreateEngineDatabase, {jsonType: CreateEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 11);
+  messageDesc(file_holdfast_agent_v1_task, 16);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabase
@@ -900,7 +1451,7 @@ export type DropEngineDatabaseJson = {
  * Use `create(DropEngineDatabaseSchema)` to create a new message.
  */
 export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType: DropEngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 12);
+  messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
  * What came of a change whose tasks have no known end: withdraws these, waits until nothing of them is left in the engine, and
@@ -982,7 +1533,7 @@ export type SettleEngineChangeJson = {
  * Use `create(SettleEngineChangeSchema)` to create a new message.
  */
 export const SettleEngineChangeSchema: GenMessage<SettleEngineChange, {jsonType: SettleEngineChangeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 13);
+  messageDesc(file_holdfast_agent_v1_task, 18);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogs
@@ -1051,7 +1602,7 @@ export type ReadLogsJson = {
  * Use `create(ReadLogsSchema)` to create a new message.
  */
 export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 14);
+  messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
  * Reads a payload by reference and stores it again: proves the bulk lane.
@@ -1082,7 +1633,7 @@ export type CopyPayloadJson = {
  * Use `create(CopyPayloadSchema)` to create a new message.
  */
 export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 15);
+  messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
  * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
@@ -1157,7 +1708,350 @@ export type UpgradeAgentJson = {
  * Use `create(UpgradeAgentSchema)` to create a new message.
  */
 export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 16);
+  messageDesc(file_holdfast_agent_v1_task, 21);
+
+/**
+ * Makes the queue of this id, with the schema of queues where the database has none, or brings it to these settings. Fails with
+ * name_taken while another queue has the name.
+ *
+ * @generated from message holdfast.agent.v1.PutEngineQueue
+ */
+export type PutEngineQueue = Message<"holdfast.agent.v1.PutEngineQueue"> & {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineQueue queue = 1;
+   */
+  queue?: EngineQueue | undefined;
+
+  /**
+   * The database has a live queue of the name under the id of another service's queue, of which it is a copy: it gets this id.
+   *
+   * @generated from field: bool adopt = 2;
+   */
+  adopt: boolean;
+};
+
+/**
+ * Makes the queue of this id, with the schema of queues where the database has none, or brings it to these settings. Fails with
+ * name_taken while another queue has the name.
+ *
+ * @generated from message holdfast.agent.v1.PutEngineQueue
+ */
+export type PutEngineQueueJson = {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineQueue queue = 1;
+   */
+  queue?: EngineQueueJson;
+
+  /**
+   * The database has a live queue of the name under the id of another service's queue, of which it is a copy: it gets this id.
+   *
+   * @generated from field: bool adopt = 2;
+   */
+  adopt?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.PutEngineQueue.
+ * Use `create(PutEngineQueueSchema)` to create a new message.
+ */
+export const PutEngineQueueSchema: GenMessage<PutEngineQueue, {jsonType: PutEngineQueueJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 22);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineQueue
+ */
+export type EngineQueue = Message<"holdfast.agent.v1.EngineQueue"> & {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * @generated from field: int32 visibility_timeout_seconds = 4;
+   */
+  visibilityTimeoutSeconds: number;
+
+  /**
+   * @generated from field: int32 max_attempts = 5;
+   */
+  maxAttempts: number;
+
+  /**
+   * @generated from field: bool dlq_enabled = 6;
+   */
+  dlqEnabled: boolean;
+
+  /**
+   * It takes no message any more.
+   *
+   * @generated from field: bool deleted = 7;
+   */
+  deleted: boolean;
+
+  /**
+   * Nothing of it is left.
+   *
+   * @generated from field: bool purged = 8;
+   */
+  purged: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineQueue
+ */
+export type EngineQueueJson = {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database?: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: int32 visibility_timeout_seconds = 4;
+   */
+  visibilityTimeoutSeconds?: number;
+
+  /**
+   * @generated from field: int32 max_attempts = 5;
+   */
+  maxAttempts?: number;
+
+  /**
+   * @generated from field: bool dlq_enabled = 6;
+   */
+  dlqEnabled?: boolean;
+
+  /**
+   * It takes no message any more.
+   *
+   * @generated from field: bool deleted = 7;
+   */
+  deleted?: boolean;
+
+  /**
+   * Nothing of it is left.
+   *
+   * @generated from field: bool purged = 8;
+   */
+  purged?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineQueue.
+ * Use `create(EngineQueueSchema)` to create a new message.
+ */
+export const EngineQueueSchema: GenMessage<EngineQueue, {jsonType: EngineQueueJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 23);
+
+/**
+ * Deletes a queue with its messages, as far as it comes in time.
+ *
+ * @generated from message holdfast.agent.v1.RemoveEngineQueue
+ */
+export type RemoveEngineQueue = Message<"holdfast.agent.v1.RemoveEngineQueue"> & {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Deletes a queue with its messages, as far as it comes in time.
+ *
+ * @generated from message holdfast.agent.v1.RemoveEngineQueue
+ */
+export type RemoveEngineQueueJson = {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database?: string;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RemoveEngineQueue.
+ * Use `create(RemoveEngineQueueSchema)` to create a new message.
+ */
+export const RemoveEngineQueueSchema: GenMessage<RemoveEngineQueue, {jsonType: RemoveEngineQueueJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 24);
+
+/**
+ * All that the databases have, those that are deleted too.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineQueues
+ */
+export type ListEngineQueues = Message<"holdfast.agent.v1.ListEngineQueues"> & {
+};
+
+/**
+ * All that the databases have, those that are deleted too.
+ *
+ * @generated from message holdfast.agent.v1.ListEngineQueues
+ */
+export type ListEngineQueuesJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineQueues.
+ * Use `create(ListEngineQueuesSchema)` to create a new message.
+ */
+export const ListEngineQueuesSchema: GenMessage<ListEngineQueues, {jsonType: ListEngineQueuesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 25);
+
+/**
+ * Something about messages: a QueueRequest.
+ *
+ * @generated from message holdfast.agent.v1.CallQueue
+ */
+export type CallQueue = Message<"holdfast.agent.v1.CallQueue"> & {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database: string;
+
+  /**
+   * @generated from field: holdfast.agent.v1.PackedContent request = 2;
+   */
+  request?: PackedContent | undefined;
+};
+
+/**
+ * Something about messages: a QueueRequest.
+ *
+ * @generated from message holdfast.agent.v1.CallQueue
+ */
+export type CallQueueJson = {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database?: string;
+
+  /**
+   * @generated from field: holdfast.agent.v1.PackedContent request = 2;
+   */
+  request?: PackedContentJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CallQueue.
+ * Use `create(CallQueueSchema)` to create a new message.
+ */
+export const CallQueueSchema: GenMessage<CallQueue, {jsonType: CallQueueJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 26);
+
+/**
+ * Bytes that a quick task carries: a message of queue_call.proto in its binary form, or the rows of an answer.
+ *
+ * @generated from message holdfast.agent.v1.PackedContent
+ */
+export type PackedContent = Message<"holdfast.agent.v1.PackedContent"> & {
+  /**
+   * Up to 64 KiB.
+   *
+   * @generated from field: bytes inline = 1;
+   */
+  inline: Uint8Array;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SealedPayload sealed = 2;
+   */
+  sealed?: SealedPayload | undefined;
+};
+
+/**
+ * Bytes that a quick task carries: a message of queue_call.proto in its binary form, or the rows of an answer.
+ *
+ * @generated from message holdfast.agent.v1.PackedContent
+ */
+export type PackedContentJson = {
+  /**
+   * Up to 64 KiB.
+   *
+   * @generated from field: bytes inline = 1;
+   */
+  inline?: string;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SealedPayload sealed = 2;
+   */
+  sealed?: SealedPayloadJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.PackedContent.
+ * Use `create(PackedContentSchema)` to create a new message.
+ */
+export const PackedContentSchema: GenMessage<PackedContent, {jsonType: PackedContentJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 27);
+
+/**
+ * A payload sealed with AES-256-GCM under a key of its own, the nonce being zero.
+ *
+ * @generated from message holdfast.agent.v1.SealedPayload
+ */
+export type SealedPayload = Message<"holdfast.agent.v1.SealedPayload"> & {
+  /**
+   * @generated from field: holdfast.agent.v1.PayloadRef payload = 1;
+   */
+  payload?: PayloadRef | undefined;
+
+  /**
+   * @generated from field: bytes key = 2;
+   */
+  key: Uint8Array;
+};
+
+/**
+ * A payload sealed with AES-256-GCM under a key of its own, the nonce being zero.
+ *
+ * @generated from message holdfast.agent.v1.SealedPayload
+ */
+export type SealedPayloadJson = {
+  /**
+   * @generated from field: holdfast.agent.v1.PayloadRef payload = 1;
+   */
+  payload?: PayloadRefJson;
+
+  /**
+   * @generated from field: bytes key = 2;
+   */
+  key?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SealedPayload.
+ * Use `create(SealedPayloadSchema)` to create a new message.
+ */
+export const SealedPayloadSchema: GenMessage<SealedPayload, {jsonType: SealedPayloadJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
  * Bytes over 64 KiB live in the object store; tasks carry this.
@@ -1208,7 +2102,7 @@ export type PayloadRefJson = {
  * Use `create(PayloadRefSchema)` to create a new message.
  */
 export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 17);
+  messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
  * @generated from message holdfast.agent.v1.TaskResult
@@ -1305,6 +2199,90 @@ export type TaskResult = Message<"holdfast.agent.v1.TaskResult"> & {
      */
     value: UpgradeAgentResult;
     case: "upgradeAgent";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ReadQueryStatisticsResult read_query_statistics = 70;
+     */
+    value: ReadQueryStatisticsResult;
+    case: "readQueryStatistics";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListRunningQueriesResult list_running_queries = 71;
+     */
+    value: ListRunningQueriesResult;
+    case: "listRunningQueries";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.SignalQueryResult signal_query = 72;
+     */
+    value: SignalQueryResult;
+    case: "signalQuery";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RunConsoleQueryResult run_console_query = 73;
+     */
+    value: RunConsoleQueryResult;
+    case: "runConsoleQuery";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.PutEngineQueueResult put_engine_queue = 60;
+     */
+    value: PutEngineQueueResult;
+    case: "putEngineQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.RemoveEngineQueueResult remove_engine_queue = 61;
+     */
+    value: RemoveEngineQueueResult;
+    case: "removeEngineQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ListEngineQueuesResult list_engine_queues = 62;
+     */
+    value: ListEngineQueuesResult;
+    case: "listEngineQueues";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CallQueueResult call_queue = 63;
+     */
+    value: CallQueueResult;
+    case: "callQueue";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.StartBackupResult start_backup = 50;
+     */
+    value: StartBackupResult;
+    case: "startBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.InspectBackupResult inspect_backup = 51;
+     */
+    value: InspectBackupResult;
+    case: "inspectBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CancelBackupResult cancel_backup = 52;
+     */
+    value: CancelBackupResult;
+    case: "cancelBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.VerifyBackupResult verify_backup = 53;
+     */
+    value: VerifyBackupResult;
+    case: "verifyBackup";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.CheckEngineUpgradeResult check_engine_upgrade = 22;
+     */
+    value: CheckEngineUpgradeResult;
+    case: "checkEngineUpgrade";
+  } | {
+    /**
+     * @generated from field: holdfast.agent.v1.ReadReplicationResult read_replication = 100;
+     */
+    value: ReadReplicationResult;
+    case: "readReplication";
   } | { case: undefined; value?: undefined };
 };
 
@@ -1386,6 +2364,76 @@ export type TaskResultJson = {
    * @generated from field: holdfast.agent.v1.UpgradeAgentResult upgrade_agent = 40;
    */
   upgradeAgent?: UpgradeAgentResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ReadQueryStatisticsResult read_query_statistics = 70;
+   */
+  readQueryStatistics?: ReadQueryStatisticsResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListRunningQueriesResult list_running_queries = 71;
+   */
+  listRunningQueries?: ListRunningQueriesResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.SignalQueryResult signal_query = 72;
+   */
+  signalQuery?: SignalQueryResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RunConsoleQueryResult run_console_query = 73;
+   */
+  runConsoleQuery?: RunConsoleQueryResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.PutEngineQueueResult put_engine_queue = 60;
+   */
+  putEngineQueue?: PutEngineQueueResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.RemoveEngineQueueResult remove_engine_queue = 61;
+   */
+  removeEngineQueue?: RemoveEngineQueueResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ListEngineQueuesResult list_engine_queues = 62;
+   */
+  listEngineQueues?: ListEngineQueuesResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CallQueueResult call_queue = 63;
+   */
+  callQueue?: CallQueueResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.StartBackupResult start_backup = 50;
+   */
+  startBackup?: StartBackupResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.InspectBackupResult inspect_backup = 51;
+   */
+  inspectBackup?: InspectBackupResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CancelBackupResult cancel_backup = 52;
+   */
+  cancelBackup?: CancelBackupResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.VerifyBackupResult verify_backup = 53;
+   */
+  verifyBackup?: VerifyBackupResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.CheckEngineUpgradeResult check_engine_upgrade = 22;
+   */
+  checkEngineUpgrade?: CheckEngineUpgradeResultJson;
+
+  /**
+   * @generated from field: holdfast.agent.v1.ReadReplicationResult read_replication = 100;
+   */
+  readReplication?: ReadReplicationResultJson;
 };
 
 /**
@@ -1393,14 +2441,14 @@ export type TaskResultJson = {
  * Use `create(TaskResultSchema)` to create a new message.
  */
 export const TaskResultSchema: GenMessage<TaskResult, {jsonType: TaskResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 18);
+  messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
  * @generated from message holdfast.agent.v1.TaskFailure
  */
 export type TaskFailure = Message<"holdfast.agent.v1.TaskFailure"> & {
   /**
-   * A code of the error catalogue, such as "engine_refused" or "superseded".
+   * A code of the error catalog, such as "engine_refused" or "superseded".
    *
    * @generated from field: string code = 1;
    */
@@ -1422,7 +2470,7 @@ export type TaskFailure = Message<"holdfast.agent.v1.TaskFailure"> & {
  */
 export type TaskFailureJson = {
   /**
-   * A code of the error catalogue, such as "engine_refused" or "superseded".
+   * A code of the error catalog, such as "engine_refused" or "superseded".
    *
    * @generated from field: string code = 1;
    */
@@ -1444,7 +2492,7 @@ export type TaskFailureJson = {
  * Use `create(TaskFailureSchema)` to create a new message.
  */
 export const TaskFailureSchema: GenMessage<TaskFailure, {jsonType: TaskFailureJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 19);
+  messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
  * @generated from message holdfast.agent.v1.ConvergeInstanceResult
@@ -1458,7 +2506,7 @@ export type ConvergeInstanceResult = Message<"holdfast.agent.v1.ConvergeInstance
   pendingRestart: string[];
 
   /**
-   * Parameters taken back, with the engine's words.
+   * Parameters rolled back, with the engine's words.
    *
    * @generated from field: map<string, string> rejected = 2;
    */
@@ -1477,7 +2525,7 @@ export type ConvergeInstanceResultJson = {
   pendingRestart?: string[];
 
   /**
-   * Parameters taken back, with the engine's words.
+   * Parameters rolled back, with the engine's words.
    *
    * @generated from field: map<string, string> rejected = 2;
    */
@@ -1489,7 +2537,7 @@ export type ConvergeInstanceResultJson = {
  * Use `create(ConvergeInstanceResultSchema)` to create a new message.
  */
 export const ConvergeInstanceResultSchema: GenMessage<ConvergeInstanceResult, {jsonType: ConvergeInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 20);
+  messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
  * @generated from message holdfast.agent.v1.RestartInstanceResult
@@ -1508,7 +2556,7 @@ export type RestartInstanceResultJson = {
  * Use `create(RestartInstanceResultSchema)` to create a new message.
  */
 export const RestartInstanceResultSchema: GenMessage<RestartInstanceResult, {jsonType: RestartInstanceResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 21);
+  messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineUsersResult
@@ -1535,7 +2583,7 @@ export type ListEngineUsersResultJson = {
  * Use `create(ListEngineUsersResultSchema)` to create a new message.
  */
 export const ListEngineUsersResultSchema: GenMessage<ListEngineUsersResult, {jsonType: ListEngineUsersResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 22);
+  messageDesc(file_holdfast_agent_v1_task, 34);
 
 /**
  * @generated from message holdfast.agent.v1.EngineUserState
@@ -1576,7 +2624,7 @@ export type EngineUserStateJson = {
  * Use `create(EngineUserStateSchema)` to create a new message.
  */
 export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: EngineUserStateJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 23);
+  messageDesc(file_holdfast_agent_v1_task, 35);
 
 /**
  * @generated from message holdfast.agent.v1.PutEngineUserResult
@@ -1621,7 +2669,7 @@ export type PutEngineUserResultJson = {
  * Use `create(PutEngineUserResultSchema)` to create a new message.
  */
 export const PutEngineUserResultSchema: GenMessage<PutEngineUserResult, {jsonType: PutEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 24);
+  messageDesc(file_holdfast_agent_v1_task, 36);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineUserResult
@@ -1648,7 +2696,7 @@ export type DropEngineUserResultJson = {
  * Use `create(DropEngineUserResultSchema)` to create a new message.
  */
 export const DropEngineUserResultSchema: GenMessage<DropEngineUserResult, {jsonType: DropEngineUserResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 25);
+  messageDesc(file_holdfast_agent_v1_task, 37);
 
 /**
  * @generated from message holdfast.agent.v1.CheckEnginePasswordResult
@@ -1685,7 +2733,7 @@ export type CheckEnginePasswordResultJson = {
  * Use `create(CheckEnginePasswordResultSchema)` to create a new message.
  */
 export const CheckEnginePasswordResultSchema: GenMessage<CheckEnginePasswordResult, {jsonType: CheckEnginePasswordResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 26);
+  messageDesc(file_holdfast_agent_v1_task, 38);
 
 /**
  * @generated from message holdfast.agent.v1.ListEngineDatabasesResult
@@ -1712,7 +2760,7 @@ export type ListEngineDatabasesResultJson = {
  * Use `create(ListEngineDatabasesResultSchema)` to create a new message.
  */
 export const ListEngineDatabasesResultSchema: GenMessage<ListEngineDatabasesResult, {jsonType: ListEngineDatabasesResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 27);
+  messageDesc(file_holdfast_agent_v1_task, 39);
 
 /**
  * @generated from message holdfast.agent.v1.EngineDatabase
@@ -1759,7 +2807,7 @@ export type EngineDatabaseJson = {
  * Use `create(EngineDatabaseSchema)` to create a new message.
  */
 export const EngineDatabaseSchema: GenMessage<EngineDatabase, {jsonType: EngineDatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 28);
+  messageDesc(file_holdfast_agent_v1_task, 40);
 
 /**
  * @generated from message holdfast.agent.v1.CreateEngineDatabaseResult
@@ -1786,7 +2834,7 @@ export type CreateEngineDatabaseResultJson = {
  * Use `create(CreateEngineDatabaseResultSchema)` to create a new message.
  */
 export const CreateEngineDatabaseResultSchema: GenMessage<CreateEngineDatabaseResult, {jsonType: CreateEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 29);
+  messageDesc(file_holdfast_agent_v1_task, 41);
 
 /**
  * @generated from message holdfast.agent.v1.DropEngineDatabaseResult
@@ -1813,7 +2861,7 @@ export type DropEngineDatabaseResultJson = {
  * Use `create(DropEngineDatabaseResultSchema)` to create a new message.
  */
 export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult, {jsonType: DropEngineDatabaseResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 30);
+  messageDesc(file_holdfast_agent_v1_task, 42);
 
 /**
  * @generated from message holdfast.agent.v1.SettleEngineChangeResult
@@ -1858,7 +2906,7 @@ export type SettleEngineChangeResultJson = {
  * Use `create(SettleEngineChangeResultSchema)` to create a new message.
  */
 export const SettleEngineChangeResultSchema: GenMessage<SettleEngineChangeResult, {jsonType: SettleEngineChangeResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 31);
+  messageDesc(file_holdfast_agent_v1_task, 43);
 
 /**
  * @generated from message holdfast.agent.v1.ReadLogsResult
@@ -1905,7 +2953,7 @@ export type ReadLogsResultJson = {
  * Use `create(ReadLogsResultSchema)` to create a new message.
  */
 export const ReadLogsResultSchema: GenMessage<ReadLogsResult, {jsonType: ReadLogsResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 32);
+  messageDesc(file_holdfast_agent_v1_task, 44);
 
 /**
  * @generated from message holdfast.agent.v1.EngineLogLine
@@ -1962,7 +3010,7 @@ export type EngineLogLineJson = {
  * Use `create(EngineLogLineSchema)` to create a new message.
  */
 export const EngineLogLineSchema: GenMessage<EngineLogLine, {jsonType: EngineLogLineJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 33);
+  messageDesc(file_holdfast_agent_v1_task, 45);
 
 /**
  * @generated from message holdfast.agent.v1.CopyPayloadResult
@@ -1989,7 +3037,129 @@ export type CopyPayloadResultJson = {
  * Use `create(CopyPayloadResultSchema)` to create a new message.
  */
 export const CopyPayloadResultSchema: GenMessage<CopyPayloadResult, {jsonType: CopyPayloadResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 34);
+  messageDesc(file_holdfast_agent_v1_task, 46);
+
+/**
+ * @generated from message holdfast.agent.v1.PutEngineQueueResult
+ */
+export type PutEngineQueueResult = Message<"holdfast.agent.v1.PutEngineQueueResult"> & {
+};
+
+/**
+ * @generated from message holdfast.agent.v1.PutEngineQueueResult
+ */
+export type PutEngineQueueResultJson = {
+};
+
+/**
+ * Describes the message holdfast.agent.v1.PutEngineQueueResult.
+ * Use `create(PutEngineQueueResultSchema)` to create a new message.
+ */
+export const PutEngineQueueResultSchema: GenMessage<PutEngineQueueResult, {jsonType: PutEngineQueueResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 47);
+
+/**
+ * @generated from message holdfast.agent.v1.RemoveEngineQueueResult
+ */
+export type RemoveEngineQueueResult = Message<"holdfast.agent.v1.RemoveEngineQueueResult"> & {
+  /**
+   * Its name is free. Otherwise there are messages left, or transactions that may bring some.
+   *
+   * @generated from field: bool gone = 1;
+   */
+  gone: boolean;
+
+  /**
+   * Messages that were deleted by this task.
+   *
+   * @generated from field: int64 purged = 2;
+   */
+  purged: bigint;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.RemoveEngineQueueResult
+ */
+export type RemoveEngineQueueResultJson = {
+  /**
+   * Its name is free. Otherwise there are messages left, or transactions that may bring some.
+   *
+   * @generated from field: bool gone = 1;
+   */
+  gone?: boolean;
+
+  /**
+   * Messages that were deleted by this task.
+   *
+   * @generated from field: int64 purged = 2;
+   */
+  purged?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RemoveEngineQueueResult.
+ * Use `create(RemoveEngineQueueResultSchema)` to create a new message.
+ */
+export const RemoveEngineQueueResultSchema: GenMessage<RemoveEngineQueueResult, {jsonType: RemoveEngineQueueResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 48);
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineQueuesResult
+ */
+export type ListEngineQueuesResult = Message<"holdfast.agent.v1.ListEngineQueuesResult"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineQueue queues = 1;
+   */
+  queues: EngineQueue[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ListEngineQueuesResult
+ */
+export type ListEngineQueuesResultJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineQueue queues = 1;
+   */
+  queues?: EngineQueueJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListEngineQueuesResult.
+ * Use `create(ListEngineQueuesResultSchema)` to create a new message.
+ */
+export const ListEngineQueuesResultSchema: GenMessage<ListEngineQueuesResult, {jsonType: ListEngineQueuesResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 49);
+
+/**
+ * @generated from message holdfast.agent.v1.CallQueueResult
+ */
+export type CallQueueResult = Message<"holdfast.agent.v1.CallQueueResult"> & {
+  /**
+   * A QueueAnswer.
+   *
+   * @generated from field: holdfast.agent.v1.PackedContent answer = 1;
+   */
+  answer?: PackedContent | undefined;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.CallQueueResult
+ */
+export type CallQueueResultJson = {
+  /**
+   * A QueueAnswer.
+   *
+   * @generated from field: holdfast.agent.v1.PackedContent answer = 1;
+   */
+  answer?: PackedContentJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CallQueueResult.
+ * Use `create(CallQueueResultSchema)` to create a new message.
+ */
+export const CallQueueResultSchema: GenMessage<CallQueueResult, {jsonType: CallQueueResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 50);
 
 /**
  * @generated from message holdfast.agent.v1.UpgradeAgentResult
@@ -2030,7 +3200,1184 @@ export type UpgradeAgentResultJson = {
  * Use `create(UpgradeAgentResultSchema)` to create a new message.
  */
 export const UpgradeAgentResultSchema: GenMessage<UpgradeAgentResult, {jsonType: UpgradeAgentResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_task, 35);
+  messageDesc(file_holdfast_agent_v1_task, 51);
+
+/**
+ * @generated from message holdfast.agent.v1.ReadQueryStatistics
+ */
+export type ReadQueryStatistics = Message<"holdfast.agent.v1.ReadQueryStatistics"> & {
+  /**
+   * @generated from field: int32 limit = 1;
+   */
+  limit: number;
+
+  /**
+   * "total_time", "calls", "mean_time" or "rows".
+   *
+   * @generated from field: string order = 2;
+   */
+  order: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ReadQueryStatistics
+ */
+export type ReadQueryStatisticsJson = {
+  /**
+   * @generated from field: int32 limit = 1;
+   */
+  limit?: number;
+
+  /**
+   * "total_time", "calls", "mean_time" or "rows".
+   *
+   * @generated from field: string order = 2;
+   */
+  order?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReadQueryStatistics.
+ * Use `create(ReadQueryStatisticsSchema)` to create a new message.
+ */
+export const ReadQueryStatisticsSchema: GenMessage<ReadQueryStatistics, {jsonType: ReadQueryStatisticsJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 52);
+
+/**
+ * @generated from message holdfast.agent.v1.ReadQueryStatisticsResult
+ */
+export type ReadQueryStatisticsResult = Message<"holdfast.agent.v1.ReadQueryStatisticsResult"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineQueryStatistic queries = 1;
+   */
+  queries: EngineQueryStatistic[];
+
+  /**
+   * @generated from field: int64 total_count = 2;
+   */
+  totalCount: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp collected_at = 3;
+   */
+  collectedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ReadQueryStatisticsResult
+ */
+export type ReadQueryStatisticsResultJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineQueryStatistic queries = 1;
+   */
+  queries?: EngineQueryStatisticJson[];
+
+  /**
+   * @generated from field: int64 total_count = 2;
+   */
+  totalCount?: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp collected_at = 3;
+   */
+  collectedAt?: TimestampJson;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReadQueryStatisticsResult.
+ * Use `create(ReadQueryStatisticsResultSchema)` to create a new message.
+ */
+export const ReadQueryStatisticsResultSchema: GenMessage<ReadQueryStatisticsResult, {jsonType: ReadQueryStatisticsResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 53);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineQueryStatistic
+ */
+export type EngineQueryStatistic = Message<"holdfast.agent.v1.EngineQueryStatistic"> & {
+  /**
+   * Literals and remarks are taken out.
+   *
+   * @generated from field: string query = 1;
+   */
+  query: string;
+
+  /**
+   * @generated from field: int64 calls = 2;
+   */
+  calls: bigint;
+
+  /**
+   * @generated from field: double total_ms = 3;
+   */
+  totalMs: number;
+
+  /**
+   * @generated from field: double mean_ms = 4;
+   */
+  meanMs: number;
+
+  /**
+   * @generated from field: int64 rows = 5;
+   */
+  rows: bigint;
+
+  /**
+   * Absent when no blocks were needed.
+   *
+   * @generated from field: optional double cache_hit_ratio = 6;
+   */
+  cacheHitRatio?: number | undefined;
+
+  /**
+   * @generated from field: string query_id = 7;
+   */
+  queryId: string;
+
+  /**
+   * @generated from field: string database = 8;
+   */
+  database: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineQueryStatistic
+ */
+export type EngineQueryStatisticJson = {
+  /**
+   * Literals and remarks are taken out.
+   *
+   * @generated from field: string query = 1;
+   */
+  query?: string;
+
+  /**
+   * @generated from field: int64 calls = 2;
+   */
+  calls?: string;
+
+  /**
+   * @generated from field: double total_ms = 3;
+   */
+  totalMs?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double mean_ms = 4;
+   */
+  meanMs?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: int64 rows = 5;
+   */
+  rows?: string;
+
+  /**
+   * Absent when no blocks were needed.
+   *
+   * @generated from field: optional double cache_hit_ratio = 6;
+   */
+  cacheHitRatio?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: string query_id = 7;
+   */
+  queryId?: string;
+
+  /**
+   * @generated from field: string database = 8;
+   */
+  database?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineQueryStatistic.
+ * Use `create(EngineQueryStatisticSchema)` to create a new message.
+ */
+export const EngineQueryStatisticSchema: GenMessage<EngineQueryStatistic, {jsonType: EngineQueryStatisticJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 54);
+
+/**
+ * @generated from message holdfast.agent.v1.ListRunningQueries
+ */
+export type ListRunningQueries = Message<"holdfast.agent.v1.ListRunningQueries"> & {
+  /**
+   * @generated from field: int32 limit = 1;
+   */
+  limit: number;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ListRunningQueries
+ */
+export type ListRunningQueriesJson = {
+  /**
+   * @generated from field: int32 limit = 1;
+   */
+  limit?: number;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListRunningQueries.
+ * Use `create(ListRunningQueriesSchema)` to create a new message.
+ */
+export const ListRunningQueriesSchema: GenMessage<ListRunningQueries, {jsonType: ListRunningQueriesJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 55);
+
+/**
+ * @generated from message holdfast.agent.v1.ListRunningQueriesResult
+ */
+export type ListRunningQueriesResult = Message<"holdfast.agent.v1.ListRunningQueriesResult"> & {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineRunningQuery queries = 1;
+   */
+  queries: EngineRunningQuery[];
+
+  /**
+   * @generated from field: bool truncated = 2;
+   */
+  truncated: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ListRunningQueriesResult
+ */
+export type ListRunningQueriesResultJson = {
+  /**
+   * @generated from field: repeated holdfast.agent.v1.EngineRunningQuery queries = 1;
+   */
+  queries?: EngineRunningQueryJson[];
+
+  /**
+   * @generated from field: bool truncated = 2;
+   */
+  truncated?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ListRunningQueriesResult.
+ * Use `create(ListRunningQueriesResultSchema)` to create a new message.
+ */
+export const ListRunningQueriesResultSchema: GenMessage<ListRunningQueriesResult, {jsonType: ListRunningQueriesResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 56);
+
+/**
+ * @generated from message holdfast.agent.v1.EngineRunningQuery
+ */
+export type EngineRunningQuery = Message<"holdfast.agent.v1.EngineRunningQuery"> & {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineSession session = 1;
+   */
+  session?: EngineSession | undefined;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username: string;
+
+  /**
+   * @generated from field: string database = 3;
+   */
+  database: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Empty while it waits for nothing.
+   *
+   * @generated from field: string wait = 5;
+   */
+  wait: string;
+
+  /**
+   * @generated from field: repeated int32 blocked_by = 6;
+   */
+  blockedBy: number[];
+
+  /**
+   * @generated from field: double age_seconds = 7;
+   */
+  ageSeconds: number;
+
+  /**
+   * @generated from field: optional double transaction_seconds = 8;
+   */
+  transactionSeconds?: number | undefined;
+
+  /**
+   * @generated from field: string client = 9;
+   */
+  client: string;
+
+  /**
+   * @generated from field: string query = 10;
+   */
+  query: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.EngineRunningQuery
+ */
+export type EngineRunningQueryJson = {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineSession session = 1;
+   */
+  session?: EngineSessionJson;
+
+  /**
+   * @generated from field: string username = 2;
+   */
+  username?: string;
+
+  /**
+   * @generated from field: string database = 3;
+   */
+  database?: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state?: string;
+
+  /**
+   * Empty while it waits for nothing.
+   *
+   * @generated from field: string wait = 5;
+   */
+  wait?: string;
+
+  /**
+   * @generated from field: repeated int32 blocked_by = 6;
+   */
+  blockedBy?: number[];
+
+  /**
+   * @generated from field: double age_seconds = 7;
+   */
+  ageSeconds?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: optional double transaction_seconds = 8;
+   */
+  transactionSeconds?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: string client = 9;
+   */
+  client?: string;
+
+  /**
+   * @generated from field: string query = 10;
+   */
+  query?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineRunningQuery.
+ * Use `create(EngineRunningQuerySchema)` to create a new message.
+ */
+export const EngineRunningQuerySchema: GenMessage<EngineRunningQuery, {jsonType: EngineRunningQueryJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 57);
+
+/**
+ * A session by its pid and start, so that a pid that is used again is another one.
+ *
+ * @generated from message holdfast.agent.v1.EngineSession
+ */
+export type EngineSession = Message<"holdfast.agent.v1.EngineSession"> & {
+  /**
+   * @generated from field: int32 pid = 1;
+   */
+  pid: number;
+
+  /**
+   * Microseconds since 1970.
+   *
+   * @generated from field: int64 started_us = 2;
+   */
+  startedUs: bigint;
+};
+
+/**
+ * A session by its pid and start, so that a pid that is used again is another one.
+ *
+ * @generated from message holdfast.agent.v1.EngineSession
+ */
+export type EngineSessionJson = {
+  /**
+   * @generated from field: int32 pid = 1;
+   */
+  pid?: number;
+
+  /**
+   * Microseconds since 1970.
+   *
+   * @generated from field: int64 started_us = 2;
+   */
+  startedUs?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.EngineSession.
+ * Use `create(EngineSessionSchema)` to create a new message.
+ */
+export const EngineSessionSchema: GenMessage<EngineSession, {jsonType: EngineSessionJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 58);
+
+/**
+ * @generated from message holdfast.agent.v1.SignalQuery
+ */
+export type SignalQuery = Message<"holdfast.agent.v1.SignalQuery"> & {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineSession session = 1;
+   */
+  session?: EngineSession | undefined;
+
+  /**
+   * False: only the query that runs is ended.
+   *
+   * @generated from field: bool terminate = 2;
+   */
+  terminate: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.SignalQuery
+ */
+export type SignalQueryJson = {
+  /**
+   * @generated from field: holdfast.agent.v1.EngineSession session = 1;
+   */
+  session?: EngineSessionJson;
+
+  /**
+   * False: only the query that runs is ended.
+   *
+   * @generated from field: bool terminate = 2;
+   */
+  terminate?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SignalQuery.
+ * Use `create(SignalQuerySchema)` to create a new message.
+ */
+export const SignalQuerySchema: GenMessage<SignalQuery, {jsonType: SignalQueryJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 59);
+
+/**
+ * @generated from message holdfast.agent.v1.SignalQueryResult
+ */
+export type SignalQueryResult = Message<"holdfast.agent.v1.SignalQueryResult"> & {
+  /**
+   * False when there is no such session of a user.
+   *
+   * @generated from field: bool found = 1;
+   */
+  found: boolean;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.SignalQueryResult
+ */
+export type SignalQueryResultJson = {
+  /**
+   * False when there is no such session of a user.
+   *
+   * @generated from field: bool found = 1;
+   */
+  found?: boolean;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.SignalQueryResult.
+ * Use `create(SignalQueryResultSchema)` to create a new message.
+ */
+export const SignalQueryResultSchema: GenMessage<SignalQueryResult, {jsonType: SignalQueryResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 60);
+
+/**
+ * One statement that the controller's guard let pass.
+ *
+ * @generated from message holdfast.agent.v1.RunConsoleQuery
+ */
+export type RunConsoleQuery = Message<"holdfast.agent.v1.RunConsoleQuery"> & {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database: string;
+
+  /**
+   * Printed from the tree that was judged.
+   *
+   * @generated from field: string sql = 2;
+   */
+  sql: string;
+
+  /**
+   * Functions that it calls, without their schema, which is pg_catalog.
+   *
+   * @generated from field: repeated string functions = 3;
+   */
+  functions: string[];
+
+  /**
+   * Relations that it reads, "schema.name" with both quoted.
+   *
+   * @generated from field: repeated string relations = 4;
+   */
+  relations: string[];
+
+  /**
+   * @generated from field: int32 rows_max = 5;
+   */
+  rowsMax: number;
+
+  /**
+   * What an answer may carry in `rows`.
+   *
+   * @generated from field: int32 bytes_max = 6;
+   */
+  bytesMax: number;
+
+  /**
+   * @generated from field: int32 timeout_ms = 7;
+   */
+  timeoutMs: number;
+
+  /**
+   * Larger than the former where the controller takes `content`; 0 where it does not.
+   *
+   * @generated from field: int32 content_bytes_max = 8;
+   */
+  contentBytesMax: number;
+
+  /**
+   * Types that it names without a schema.
+   *
+   * @generated from field: repeated string types = 9;
+   */
+  types: string[];
+
+  /**
+   * What it names with a schema other than pg_catalog: all of it must be of an extension that the console knows.
+   *
+   * @generated from field: repeated holdfast.agent.v1.ConsoleName qualified_names = 10;
+   */
+  qualifiedNames: ConsoleName[];
+
+  /**
+   * The statement, in the place of `sql`, when there are any of these: an agent that cannot judge them has nothing to run.
+   *
+   * @generated from field: string qualified_sql = 11;
+   */
+  qualifiedSql: string;
+};
+
+/**
+ * One statement that the controller's guard let pass.
+ *
+ * @generated from message holdfast.agent.v1.RunConsoleQuery
+ */
+export type RunConsoleQueryJson = {
+  /**
+   * @generated from field: string database = 1;
+   */
+  database?: string;
+
+  /**
+   * Printed from the tree that was judged.
+   *
+   * @generated from field: string sql = 2;
+   */
+  sql?: string;
+
+  /**
+   * Functions that it calls, without their schema, which is pg_catalog.
+   *
+   * @generated from field: repeated string functions = 3;
+   */
+  functions?: string[];
+
+  /**
+   * Relations that it reads, "schema.name" with both quoted.
+   *
+   * @generated from field: repeated string relations = 4;
+   */
+  relations?: string[];
+
+  /**
+   * @generated from field: int32 rows_max = 5;
+   */
+  rowsMax?: number;
+
+  /**
+   * What an answer may carry in `rows`.
+   *
+   * @generated from field: int32 bytes_max = 6;
+   */
+  bytesMax?: number;
+
+  /**
+   * @generated from field: int32 timeout_ms = 7;
+   */
+  timeoutMs?: number;
+
+  /**
+   * Larger than the former where the controller takes `content`; 0 where it does not.
+   *
+   * @generated from field: int32 content_bytes_max = 8;
+   */
+  contentBytesMax?: number;
+
+  /**
+   * Types that it names without a schema.
+   *
+   * @generated from field: repeated string types = 9;
+   */
+  types?: string[];
+
+  /**
+   * What it names with a schema other than pg_catalog: all of it must be of an extension that the console knows.
+   *
+   * @generated from field: repeated holdfast.agent.v1.ConsoleName qualified_names = 10;
+   */
+  qualifiedNames?: ConsoleNameJson[];
+
+  /**
+   * The statement, in the place of `sql`, when there are any of these: an agent that cannot judge them has nothing to run.
+   *
+   * @generated from field: string qualified_sql = 11;
+   */
+  qualifiedSql?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RunConsoleQuery.
+ * Use `create(RunConsoleQuerySchema)` to create a new message.
+ */
+export const RunConsoleQuerySchema: GenMessage<RunConsoleQuery, {jsonType: RunConsoleQueryJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 61);
+
+/**
+ * @generated from message holdfast.agent.v1.ConsoleName
+ */
+export type ConsoleName = Message<"holdfast.agent.v1.ConsoleName"> & {
+  /**
+   * "function", "operator" or "type".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string schema = 2;
+   */
+  schema: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ConsoleName
+ */
+export type ConsoleNameJson = {
+  /**
+   * "function", "operator" or "type".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind?: string;
+
+  /**
+   * @generated from field: string schema = 2;
+   */
+  schema?: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ConsoleName.
+ * Use `create(ConsoleNameSchema)` to create a new message.
+ */
+export const ConsoleNameSchema: GenMessage<ConsoleName, {jsonType: ConsoleNameJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 62);
+
+/**
+ * @generated from message holdfast.agent.v1.RunConsoleQueryResult
+ */
+export type RunConsoleQueryResult = Message<"holdfast.agent.v1.RunConsoleQueryResult"> & {
+  /**
+   * @generated from field: repeated string columns = 1;
+   */
+  columns: string[];
+
+  /**
+   * A JSON list of lists; empty when `content` has it.
+   *
+   * @generated from field: bytes rows = 2;
+   */
+  rows: Uint8Array;
+
+  /**
+   * @generated from field: int32 row_count = 3;
+   */
+  rowCount: number;
+
+  /**
+   * @generated from field: int64 execution_ms = 4;
+   */
+  executionMs: bigint;
+
+  /**
+   * @generated from field: bool truncated = 5;
+   */
+  truncated: boolean;
+
+  /**
+   * Set, without all of the others, when it was not run or failed.
+   *
+   * @generated from field: holdfast.agent.v1.ConsoleRefusal refusal = 6;
+   */
+  refusal?: ConsoleRefusal | undefined;
+
+  /**
+   * The rows, for a controller that said how large it may be.
+   *
+   * @generated from field: holdfast.agent.v1.PackedContent content = 7;
+   */
+  content?: PackedContent | undefined;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.RunConsoleQueryResult
+ */
+export type RunConsoleQueryResultJson = {
+  /**
+   * @generated from field: repeated string columns = 1;
+   */
+  columns?: string[];
+
+  /**
+   * A JSON list of lists; empty when `content` has it.
+   *
+   * @generated from field: bytes rows = 2;
+   */
+  rows?: string;
+
+  /**
+   * @generated from field: int32 row_count = 3;
+   */
+  rowCount?: number;
+
+  /**
+   * @generated from field: int64 execution_ms = 4;
+   */
+  executionMs?: string;
+
+  /**
+   * @generated from field: bool truncated = 5;
+   */
+  truncated?: boolean;
+
+  /**
+   * Set, without all of the others, when it was not run or failed.
+   *
+   * @generated from field: holdfast.agent.v1.ConsoleRefusal refusal = 6;
+   */
+  refusal?: ConsoleRefusalJson;
+
+  /**
+   * The rows, for a controller that said how large it may be.
+   *
+   * @generated from field: holdfast.agent.v1.PackedContent content = 7;
+   */
+  content?: PackedContentJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.RunConsoleQueryResult.
+ * Use `create(RunConsoleQueryResultSchema)` to create a new message.
+ */
+export const RunConsoleQueryResultSchema: GenMessage<RunConsoleQueryResult, {jsonType: RunConsoleQueryResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 63);
+
+/**
+ * @generated from message holdfast.agent.v1.ConsoleRefusal
+ */
+export type ConsoleRefusal = Message<"holdfast.agent.v1.ConsoleRefusal"> & {
+  /**
+   * @generated from field: string message = 1;
+   */
+  message: string;
+
+  /**
+   * Of the character of `sql` that is meant, from 1 on; 0 for none.
+   *
+   * @generated from field: int32 position = 2;
+   */
+  position: number;
+
+  /**
+   * The function or relation that is meant, as the task names it; empty for none.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ConsoleRefusal
+ */
+export type ConsoleRefusalJson = {
+  /**
+   * @generated from field: string message = 1;
+   */
+  message?: string;
+
+  /**
+   * Of the character of `sql` that is meant, from 1 on; 0 for none.
+   *
+   * @generated from field: int32 position = 2;
+   */
+  position?: number;
+
+  /**
+   * The function or relation that is meant, as the task names it; empty for none.
+   *
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ConsoleRefusal.
+ * Use `create(ConsoleRefusalSchema)` to create a new message.
+ */
+export const ConsoleRefusalSchema: GenMessage<ConsoleRefusal, {jsonType: ConsoleRefusalJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 64);
+
+/**
+ * @generated from message holdfast.agent.v1.ReadReplicationResult
+ */
+export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationResult"> & {
+  /**
+   * "primary" or "replica": what the engine is, whatever its settings say.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * End of its log that is written, or received and safe on its disk.
+   *
+   * @generated from field: string position = 2;
+   */
+  position: string;
+
+  /**
+   * End of what was replayed; a primary's is its position.
+   *
+   * @generated from field: string replayed_position = 3;
+   */
+  replayedPosition: string;
+
+  /**
+   * @generated from field: int32 timeline = 4;
+   */
+  timeline: number;
+
+  /**
+   * Of a replica: is its receiver connected?
+   *
+   * @generated from field: bool streaming = 5;
+   */
+  streaming: boolean;
+
+  /**
+   * Of a replica: seconds since the commit that was replayed last.
+   *
+   * @generated from field: double replay_age_seconds = 6;
+   */
+  replayAgeSeconds: number;
+
+  /**
+   * Of a primary: who is connected.
+   *
+   * @generated from field: repeated holdfast.agent.v1.ReplicationPeer peers = 7;
+   */
+  peers: ReplicationPeer[];
+
+  /**
+   * Of a replica: for so long nothing came from its primary that it did not have, and nothing at all.
+   *
+   * @generated from field: int64 quiet_ms = 20;
+   */
+  quietMs: bigint;
+
+  /**
+   * @generated from field: int64 silent_ms = 21;
+   */
+  silentMs: bigint;
+
+  /**
+   * Of whose writes the position counts; those of another history cannot be compared. Empty where the timeline says it.
+   *
+   * @generated from field: string history = 22;
+   */
+  history: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.ReadReplicationResult
+ */
+export type ReadReplicationResultJson = {
+  /**
+   * "primary" or "replica": what the engine is, whatever its settings say.
+   *
+   * @generated from field: string role = 1;
+   */
+  role?: string;
+
+  /**
+   * End of its log that is written, or received and safe on its disk.
+   *
+   * @generated from field: string position = 2;
+   */
+  position?: string;
+
+  /**
+   * End of what was replayed; a primary's is its position.
+   *
+   * @generated from field: string replayed_position = 3;
+   */
+  replayedPosition?: string;
+
+  /**
+   * @generated from field: int32 timeline = 4;
+   */
+  timeline?: number;
+
+  /**
+   * Of a replica: is its receiver connected?
+   *
+   * @generated from field: bool streaming = 5;
+   */
+  streaming?: boolean;
+
+  /**
+   * Of a replica: seconds since the commit that was replayed last.
+   *
+   * @generated from field: double replay_age_seconds = 6;
+   */
+  replayAgeSeconds?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Of a primary: who is connected.
+   *
+   * @generated from field: repeated holdfast.agent.v1.ReplicationPeer peers = 7;
+   */
+  peers?: ReplicationPeerJson[];
+
+  /**
+   * Of a replica: for so long nothing came from its primary that it did not have, and nothing at all.
+   *
+   * @generated from field: int64 quiet_ms = 20;
+   */
+  quietMs?: string;
+
+  /**
+   * @generated from field: int64 silent_ms = 21;
+   */
+  silentMs?: string;
+
+  /**
+   * Of whose writes the position counts; those of another history cannot be compared. Empty where the timeline says it.
+   *
+   * @generated from field: string history = 22;
+   */
+  history?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReadReplicationResult.
+ * Use `create(ReadReplicationResultSchema)` to create a new message.
+ */
+export const ReadReplicationResultSchema: GenMessage<ReadReplicationResult, {jsonType: ReadReplicationResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 65);
+
+/**
+ * A member that receives the primary's log.
+ *
+ * @generated from message holdfast.agent.v1.ReplicationPeer
+ */
+export type ReplicationPeer = Message<"holdfast.agent.v1.ReplicationPeer"> & {
+  /**
+   * @generated from field: int32 number = 1;
+   */
+  number: number;
+
+  /**
+   * "startup", "backup", "catchup" or "streaming".
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * What it told that is safe on its disk, and what it replayed; empty before it told.
+   *
+   * @generated from field: string position = 3;
+   */
+  position: string;
+
+  /**
+   * @generated from field: string replayed_position = 4;
+   */
+  replayedPosition: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * A member that receives the primary's log.
+ *
+ * @generated from message holdfast.agent.v1.ReplicationPeer
+ */
+export type ReplicationPeerJson = {
+  /**
+   * @generated from field: int32 number = 1;
+   */
+  number?: number;
+
+  /**
+   * "startup", "backup", "catchup" or "streaming".
+   *
+   * @generated from field: string state = 2;
+   */
+  state?: string;
+
+  /**
+   * What it told that is safe on its disk, and what it replayed; empty before it told.
+   *
+   * @generated from field: string position = 3;
+   */
+  position?: string;
+
+  /**
+   * @generated from field: string replayed_position = 4;
+   */
+  replayedPosition?: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.ReplicationPeer.
+ * Use `create(ReplicationPeerSchema)` to create a new message.
+ */
+export const ReplicationPeerSchema: GenMessage<ReplicationPeer, {jsonType: ReplicationPeerJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 66);
+
+/**
+ * @generated from message holdfast.agent.v1.CheckEngineUpgradeResult
+ */
+export type CheckEngineUpgradeResult = Message<"holdfast.agent.v1.CheckEngineUpgradeResult"> & {
+  /**
+   * Each stands against the upgrade; none: nothing was found.
+   *
+   * @generated from field: repeated holdfast.agent.v1.UpgradeObstacle obstacles = 1;
+   */
+  obstacles: UpgradeObstacle[];
+};
+
+/**
+ * @generated from message holdfast.agent.v1.CheckEngineUpgradeResult
+ */
+export type CheckEngineUpgradeResultJson = {
+  /**
+   * Each stands against the upgrade; none: nothing was found.
+   *
+   * @generated from field: repeated holdfast.agent.v1.UpgradeObstacle obstacles = 1;
+   */
+  obstacles?: UpgradeObstacleJson[];
+};
+
+/**
+ * Describes the message holdfast.agent.v1.CheckEngineUpgradeResult.
+ * Use `create(CheckEngineUpgradeResultSchema)` to create a new message.
+ */
+export const CheckEngineUpgradeResultSchema: GenMessage<CheckEngineUpgradeResult, {jsonType: CheckEngineUpgradeResultJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 67);
+
+/**
+ * @generated from message holdfast.agent.v1.UpgradeObstacle
+ */
+export type UpgradeObstacle = Message<"holdfast.agent.v1.UpgradeObstacle"> & {
+  /**
+   * Such as "no_room" or "prepared_transactions".
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * For users: what is there, and what to do.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * @generated from message holdfast.agent.v1.UpgradeObstacle
+ */
+export type UpgradeObstacleJson = {
+  /**
+   * Such as "no_room" or "prepared_transactions".
+   *
+   * @generated from field: string code = 1;
+   */
+  code?: string;
+
+  /**
+   * For users: what is there, and what to do.
+   *
+   * @generated from field: string message = 2;
+   */
+  message?: string;
+};
+
+/**
+ * Describes the message holdfast.agent.v1.UpgradeObstacle.
+ * Use `create(UpgradeObstacleSchema)` to create a new message.
+ */
+export const UpgradeObstacleSchema: GenMessage<UpgradeObstacle, {jsonType: UpgradeObstacleJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_agent_v1_task, 68);
 
 /**
  * A lane never waits for another.
@@ -2057,6 +4404,13 @@ export const Lane = {
    * @generated from enum value: LANE_BULK = 3;
    */
   BULK: 3,
+
+  /**
+   * Messages of queues: bounded by the sessions that they share.
+   *
+   * @generated from enum value: LANE_QUEUE = 4;
+   */
+  QUEUE: 4,
 } as const;
 
 /**
@@ -2071,7 +4425,7 @@ export type Lane = (typeof Lane)[keyof typeof Lane] | UnknownEnum;
  *
  * @generated from enum holdfast.agent.v1.Lane
  */
-export type LaneJson = "LANE_UNSPECIFIED" | "LANE_CONTROL" | "LANE_QUERY" | "LANE_BULK";
+export type LaneJson = "LANE_UNSPECIFIED" | "LANE_CONTROL" | "LANE_QUERY" | "LANE_BULK" | "LANE_QUEUE";
 
 /**
  * Describes the enum holdfast.agent.v1.Lane.

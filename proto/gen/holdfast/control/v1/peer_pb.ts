@@ -14,7 +14,176 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/control/v1/peer.proto.
  */
 export const file_holdfast_control_v1_peer: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiFAoSR2V0U3RhbmRpbmdSZXF1ZXN0IigKE0dldFN0YW5kaW5nUmVzcG9uc2USEQoJaGFzX2xlYXNlGAEgASgIIl8KDlJ1blRhc2tSZXF1ZXN0EhIKCm1hY2hpbmVfaWQYASABKAkSJQoEdGFzaxgCIAEoCzIXLmhvbGRmYXN0LmFnZW50LnYxLlRhc2sSEgoKdGltZW91dF9tcxgDIAEoBSJACg9SdW5UYXNrUmVzcG9uc2USLQoGcmVzdWx0GAEgASgLMh0uaG9sZGZhc3QuYWdlbnQudjEuVGFza1Jlc3VsdDLFAQoLUGVlclNlcnZpY2USVAoHUnVuVGFzaxIjLmhvbGRmYXN0LmNvbnRyb2wudjEuUnVuVGFza1JlcXVlc3QaJC5ob2xkZmFzdC5jb250cm9sLnYxLlJ1blRhc2tSZXNwb25zZRJgCgtHZXRTdGFuZGluZxInLmhvbGRmYXN0LmNvbnRyb2wudjEuR2V0U3RhbmRpbmdSZXF1ZXN0GiguaG9sZGZhc3QuY29udHJvbC52MS5HZXRTdGFuZGluZ1Jlc3BvbnNlYgZwcm90bzM", [file_holdfast_agent_v1_task]);
+  fileDesc("Ch5ob2xkZmFzdC9jb250cm9sL3YxL3BlZXIucHJvdG8SE2hvbGRmYXN0LmNvbnRyb2wudjEiEwoRTGlzdFNpbGVudFJlcXVlc3QiSgoSTGlzdFNpbGVudFJlc3BvbnNlEjQKCG1hY2hpbmVzGAEgAygLMiIuaG9sZGZhc3QuY29udHJvbC52MS5TaWxlbnRNYWNoaW5lIlAKDVNpbGVudE1hY2hpbmUSEgoKbWFjaGluZV9pZBgBIAEoCRIUCgxhc2tlZF9hZ29fbXMYAiABKAMSFQoNZW5naW5lX3NpbGVudBgDIAEoCCI2ChJSZXZva2VSaWdodFJlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIMCgR0ZXJtGAIgASgDIi8KE1Jldm9rZVJpZ2h0UmVzcG9uc2USGAoQdW5ncmFudGVkX2Zvcl9tcxgBIAEoAyIUChJHZXRTdGFuZGluZ1JlcXVlc3QiKAoTR2V0U3RhbmRpbmdSZXNwb25zZRIRCgloYXNfbGVhc2UYASABKAgiXwoOUnVuVGFza1JlcXVlc3QSEgoKbWFjaGluZV9pZBgBIAEoCRIlCgR0YXNrGAIgASgLMhcuaG9sZGZhc3QuYWdlbnQudjEuVGFzaxISCgp0aW1lb3V0X21zGAMgASgFIkAKD1J1blRhc2tSZXNwb25zZRItCgZyZXN1bHQYASABKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5UYXNrUmVzdWx0MoYDCgtQZWVyU2VydmljZRJUCgdSdW5UYXNrEiMuaG9sZGZhc3QuY29udHJvbC52MS5SdW5UYXNrUmVxdWVzdBokLmhvbGRmYXN0LmNvbnRyb2wudjEuUnVuVGFza1Jlc3BvbnNlEmAKC0dldFN0YW5kaW5nEicuaG9sZGZhc3QuY29udHJvbC52MS5HZXRTdGFuZGluZ1JlcXVlc3QaKC5ob2xkZmFzdC5jb250cm9sLnYxLkdldFN0YW5kaW5nUmVzcG9uc2USYAoLUmV2b2tlUmlnaHQSJy5ob2xkZmFzdC5jb250cm9sLnYxLlJldm9rZVJpZ2h0UmVxdWVzdBooLmhvbGRmYXN0LmNvbnRyb2wudjEuUmV2b2tlUmlnaHRSZXNwb25zZRJdCgpMaXN0U2lsZW50EiYuaG9sZGZhc3QuY29udHJvbC52MS5MaXN0U2lsZW50UmVxdWVzdBonLmhvbGRmYXN0LmNvbnRyb2wudjEuTGlzdFNpbGVudFJlc3BvbnNlYgZwcm90bzM", [file_holdfast_agent_v1_task]);
+
+/**
+ * @generated from message holdfast.control.v1.ListSilentRequest
+ */
+export type ListSilentRequest = Message<"holdfast.control.v1.ListSilentRequest"> & {
+};
+
+/**
+ * @generated from message holdfast.control.v1.ListSilentRequest
+ */
+export type ListSilentRequestJson = {
+};
+
+/**
+ * Describes the message holdfast.control.v1.ListSilentRequest.
+ * Use `create(ListSilentRequestSchema)` to create a new message.
+ */
+export const ListSilentRequestSchema: GenMessage<ListSilentRequest, {jsonType: ListSilentRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 0);
+
+/**
+ * @generated from message holdfast.control.v1.ListSilentResponse
+ */
+export type ListSilentResponse = Message<"holdfast.control.v1.ListSilentResponse"> & {
+  /**
+   * @generated from field: repeated holdfast.control.v1.SilentMachine machines = 1;
+   */
+  machines: SilentMachine[];
+};
+
+/**
+ * @generated from message holdfast.control.v1.ListSilentResponse
+ */
+export type ListSilentResponseJson = {
+  /**
+   * @generated from field: repeated holdfast.control.v1.SilentMachine machines = 1;
+   */
+  machines?: SilentMachineJson[];
+};
+
+/**
+ * Describes the message holdfast.control.v1.ListSilentResponse.
+ * Use `create(ListSilentResponseSchema)` to create a new message.
+ */
+export const ListSilentResponseSchema: GenMessage<ListSilentResponse, {jsonType: ListSilentResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 1);
+
+/**
+ * @generated from message holdfast.control.v1.SilentMachine
+ */
+export type SilentMachine = Message<"holdfast.control.v1.SilentMachine"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * Since its agent asked for its right.
+   *
+   * @generated from field: int64 asked_ago_ms = 2;
+   */
+  askedAgoMs: bigint;
+
+  /**
+   * Its agent says that the engine has answered nobody for some seconds.
+   *
+   * @generated from field: bool engine_silent = 3;
+   */
+  engineSilent: boolean;
+};
+
+/**
+ * @generated from message holdfast.control.v1.SilentMachine
+ */
+export type SilentMachineJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * Since its agent asked for its right.
+   *
+   * @generated from field: int64 asked_ago_ms = 2;
+   */
+  askedAgoMs?: string;
+
+  /**
+   * Its agent says that the engine has answered nobody for some seconds.
+   *
+   * @generated from field: bool engine_silent = 3;
+   */
+  engineSilent?: boolean;
+};
+
+/**
+ * Describes the message holdfast.control.v1.SilentMachine.
+ * Use `create(SilentMachineSchema)` to create a new message.
+ */
+export const SilentMachineSchema: GenMessage<SilentMachine, {jsonType: SilentMachineJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 2);
+
+/**
+ * @generated from message holdfast.control.v1.RevokeRightRequest
+ */
+export type RevokeRightRequest = Message<"holdfast.control.v1.RevokeRightRequest"> & {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId: string;
+
+  /**
+   * @generated from field: int64 term = 2;
+   */
+  term: bigint;
+};
+
+/**
+ * @generated from message holdfast.control.v1.RevokeRightRequest
+ */
+export type RevokeRightRequestJson = {
+  /**
+   * @generated from field: string machine_id = 1;
+   */
+  machineId?: string;
+
+  /**
+   * @generated from field: int64 term = 2;
+   */
+  term?: string;
+};
+
+/**
+ * Describes the message holdfast.control.v1.RevokeRightRequest.
+ * Use `create(RevokeRightRequestSchema)` to create a new message.
+ */
+export const RevokeRightRequestSchema: GenMessage<RevokeRightRequest, {jsonType: RevokeRightRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 3);
+
+/**
+ * @generated from message holdfast.control.v1.RevokeRightResponse
+ */
+export type RevokeRightResponse = Message<"holdfast.control.v1.RevokeRightResponse"> & {
+  /**
+   * For so long it has granted the machine none for certain, by the clock of its host that counts suspend.
+   *
+   * @generated from field: int64 ungranted_for_ms = 1;
+   */
+  ungrantedForMs: bigint;
+};
+
+/**
+ * @generated from message holdfast.control.v1.RevokeRightResponse
+ */
+export type RevokeRightResponseJson = {
+  /**
+   * For so long it has granted the machine none for certain, by the clock of its host that counts suspend.
+   *
+   * @generated from field: int64 ungranted_for_ms = 1;
+   */
+  ungrantedForMs?: string;
+};
+
+/**
+ * Describes the message holdfast.control.v1.RevokeRightResponse.
+ * Use `create(RevokeRightResponseSchema)` to create a new message.
+ */
+export const RevokeRightResponseSchema: GenMessage<RevokeRightResponse, {jsonType: RevokeRightResponseJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_control_v1_peer, 4);
 
 /**
  * @generated from message holdfast.control.v1.GetStandingRequest
@@ -33,7 +202,7 @@ export type GetStandingRequestJson = {
  * Use `create(GetStandingRequestSchema)` to create a new message.
  */
 export const GetStandingRequestSchema: GenMessage<GetStandingRequest, {jsonType: GetStandingRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 0);
+  messageDesc(file_holdfast_control_v1_peer, 5);
 
 /**
  * @generated from message holdfast.control.v1.GetStandingResponse
@@ -60,7 +229,7 @@ export type GetStandingResponseJson = {
  * Use `create(GetStandingResponseSchema)` to create a new message.
  */
 export const GetStandingResponseSchema: GenMessage<GetStandingResponse, {jsonType: GetStandingResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 1);
+  messageDesc(file_holdfast_control_v1_peer, 6);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskRequest
@@ -107,13 +276,15 @@ export type RunTaskRequestJson = {
  * Use `create(RunTaskRequestSchema)` to create a new message.
  */
 export const RunTaskRequestSchema: GenMessage<RunTaskRequest, {jsonType: RunTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 2);
+  messageDesc(file_holdfast_control_v1_peer, 7);
 
 /**
  * @generated from message holdfast.control.v1.RunTaskResponse
  */
 export type RunTaskResponse = Message<"holdfast.control.v1.RunTaskResponse"> & {
   /**
+   * Absent when the machine did not answer in time.
+   *
    * @generated from field: holdfast.agent.v1.TaskResult result = 1;
    */
   result?: TaskResult | undefined;
@@ -124,6 +295,8 @@ export type RunTaskResponse = Message<"holdfast.control.v1.RunTaskResponse"> & {
  */
 export type RunTaskResponseJson = {
   /**
+   * Absent when the machine did not answer in time.
+   *
    * @generated from field: holdfast.agent.v1.TaskResult result = 1;
    */
   result?: TaskResultJson;
@@ -134,7 +307,7 @@ export type RunTaskResponseJson = {
  * Use `create(RunTaskResponseSchema)` to create a new message.
  */
 export const RunTaskResponseSchema: GenMessage<RunTaskResponse, {jsonType: RunTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_control_v1_peer, 3);
+  messageDesc(file_holdfast_control_v1_peer, 8);
 
 /**
  * @generated from service holdfast.control.v1.PeerService
@@ -159,6 +332,26 @@ export const PeerService: GenService<{
     methodKind: "unary";
     input: typeof GetStandingRequestSchema;
     output: typeof GetStandingResponseSchema;
+  },
+  /**
+   * From here on the asked controller grants the machine no right under this term or an earlier one.
+   *
+   * @generated from rpc holdfast.control.v1.PeerService.RevokeRight
+   */
+  revokeRight: {
+    methodKind: "unary";
+    input: typeof RevokeRightRequestSchema;
+    output: typeof RevokeRightResponseSchema;
+  },
+  /**
+   * The primaries that the asked controller has reason to take for silent.
+   *
+   * @generated from rpc holdfast.control.v1.PeerService.ListSilent
+   */
+  listSilent: {
+    methodKind: "unary";
+    input: typeof ListSilentRequestSchema;
+    output: typeof ListSilentResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_holdfast_control_v1_peer, 0);

@@ -1,0 +1,26 @@
+import { answerAll } from "@holdfast/common/answer-all.ts";
+import type { BodyQuestion, ThreadBody } from "./body-thread.ts";
+import type { JsonObject } from "./json/json-node.ts";
+import { hashOf } from "./json/json-node.ts";
+import { maxValues } from "./json/parse-json.ts";
+import { prune } from "./json/prune.ts";
+import { readJson } from "./json/read-json.ts";
+
+/** In a thread of its own: a large body takes longer to parse than an event loop may stand still. */
+answerAll<BodyQuestion, ThreadBody>(({ bytes, shape, keyed }) => {
+  const read = readJson(bytes, maxValues);
+  if ("code" in read) return { answer: read };
+  const value = prune(read.value, shape, read.text);
+  return { answer: { value, ...(keyed ? { hash: hashOf(read.value) } : {}) }, transfer: buffersOf(value) };
+});
+
+function buffersOf(object: JsonObject): ArrayBuffer[] {
+  return [...object.members.values()].flatMap(({ value, raw }) => {
+    if (raw !== undefined) return [raw.buffer as ArrayBuffer];
+    if (value === null || typeof value !== "object" || value.kind === "number") return [];
+    const within = value.kind === "object" ? [value] : value.items;
+    return within.flatMap((item) =>
+      item !== null && typeof item === "object" && item.kind === "object" ? buffersOf(item) : [],
+    );
+  });
+}

@@ -1,0 +1,54 @@
+import { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
+import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { expect, test } from "vitest";
+import { createGate } from "./gate.ts";
+import { describeMethods } from "./method.ts";
+
+const methods = describeMethods(
+  [ManagedServiceService, CatalogService].map((service) => ({
+    service,
+    handlers: Object.fromEntries(service.methods.map(({ localName }) => [localName, async () => ({})])),
+    checks: {},
+  })),
+);
+
+test("without room in the store users read, stop and delete, and add nothing", async () => {
+  const gate = createGate({
+    authenticator: {
+      authenticate: async () => ({
+        kind: "api_key",
+        id: "k",
+        name: "k",
+        organizationId: "o",
+        scopes: new Set(["services:*"]),
+      }),
+    },
+    refused: () => undefined,
+    admitGrowth: () => {
+      throw new HoldfastError("STORE_UNAVAILABLE", "Full.");
+    },
+    clock: systemClock,
+  });
+  const presented = {
+    authorization: "x",
+    organization: undefined,
+    fetchSite: undefined,
+    source: "192.0.2.1",
+    requestId: "r",
+    subject: undefined,
+  };
+  const outcome = async (name: string) => {
+    const method = methods.find(({ description }) => description.name === name);
+    if (method === undefined) throw new Error(`no ${name}`);
+    return gate
+      .admit(method, presented, () => undefined)
+      .then(
+        () => "admitted",
+        (error: HoldfastError) => error.key,
+      );
+  };
+  const names = ["GetManagedService", "StopManagedService", "DeleteManagedService", "CreateManagedService"];
+  expect(await Promise.all(names.map(outcome))).toEqual(["admitted", "admitted", "admitted", "STORE_UNAVAILABLE"]);
+});

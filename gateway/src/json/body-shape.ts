@@ -1,0 +1,33 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { decodeWellKnown } from "./decode-well-known.ts";
+import { rulesOf } from "./field-rules.ts";
+
+/**
+ * What a method reads of a body: `raw` the text of a value, `leaf` a value without anything in it, `whole` all of it,
+ * and of an object these members. The entries of a list have the shape of the list.
+ */
+export type BodyShape = "raw" | "leaf" | "whole" | { readonly [member: string]: BodyShape };
+
+/** The shape of bodies with these fields; undefined when none of them holds a raw value. */
+export function bodyShapeOf(fields: readonly DescField[]): BodyShape | undefined {
+  const shape = shapeOfFields(fields, []);
+  return hasRaw(shape) ? shape : undefined;
+}
+
+function shapeOfFields(fields: readonly DescField[], within: readonly DescMessage[]): BodyShape {
+  return Object.fromEntries(fields.map((field) => [field.name, shapeOfField(field, within)]));
+}
+
+function shapeOfField(field: DescField, within: readonly DescMessage[]): BodyShape {
+  const { rawJson, bare } = rulesOf(field);
+  if (rawJson) return "raw";
+  const { message } = field;
+  if (field.fieldKind === "map") return "whole";
+  if (message === undefined) return "leaf";
+  if (bare || within.includes(message) || decodeWellKnown(message) !== undefined) return "whole";
+  return shapeOfFields(message.fields, [...within, message]);
+}
+
+function hasRaw(shape: BodyShape): boolean {
+  return typeof shape === "string" ? shape === "raw" : Object.values(shape).some(hasRaw);
+}

@@ -1,0 +1,81 @@
+import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import { bareItems, isNullable, rulesOf } from "../json/field-rules.ts";
+import { protoComments } from "./proto-comments.ts";
+import { publicRegistry } from "./public-protos.ts";
+import { enumerations, messages, prefix } from "./sdk-names.ts";
+import { comment, scalarType, valuesOf } from "./sdk-printing.ts";
+
+/** Members for which the documentation knows more than the protos: all values of a text, the members of a JSON text. */
+const known: Readonly<Record<string, string>> = {
+  "Me.kind": '"user" | "api_key" | "token"',
+  "AuditLogEntry.result": '"ok" | "refused"',
+  "TokenResource.kind": '"managed-service"',
+  "Metrics.resolution": '"1m" | "5m" | "1h"',
+  "MetricSeries.points": "readonly MetricPoint[]",
+  "QueryResult.rows": "readonly (readonly (string | number | boolean | null)[])[]",
+};
+
+/** Types of the API's answers for the SDK: members are those of the JSON, comments those of the protos. */
+export async function sdkAnswers(): Promise<string> {
+  const registry = await publicRegistry();
+  return [
+    "// Printed from the protos by `npm run generate`. Times are RFC 3339 texts in UTC.",
+    'import type { MetricPoint } from "./metric-types.ts";',
+    "",
+    ...Object.entries(enumerations).flatMap(([name, as]) => enumeration(registry.getEnum(prefix + name), name, as)),
+    ...Object.entries(messages).flatMap(([name, as]) => shape(registry.getMessage(prefix + name), name, as)),
+  ].join("\n");
+}
+
+function enumeration(found: DescEnum | undefined, name: string, as: string): string[] {
+  if (found === undefined) throw new Error(`the protos have no ${name}`);
+  return [...comment(protoComments[found.typeName], ""), `export type ${as} = ${valuesOf(found)};`, ""];
+}
+
+function shape(message: DescMessage | undefined, name: string, as: string): string[] {
+  if (message === undefined) throw new Error(`the protos have no ${name}`);
+  return [
+    ...comment(protoComments[message.typeName], ""),
+    `export interface ${as} {`,
+    ...members(message, "  "),
+    "}",
+    "",
+  ];
+}
+
+function members(message: DescMessage, indent: string): string[] {
+  return message.fields.flatMap((field) => [
+    ...comment(protoComments[`${message.typeName}.${field.name}`], indent),
+    `${indent}readonly ${field.name}: ${typeOf(field, indent)};`,
+  ]);
+}
+
+function typeOf(field: DescField, indent: string): string {
+  const override = known[`${field.parent.name}.${field.name}`];
+  if (override !== undefined) return override;
+  const orNull = isNullable(field) ? " | null" : "";
+  if (rulesOf(field).rawJson) return "unknown";
+  if (field.fieldKind === "message" && rulesOf(field).bare)
+    return `readonly ${single(bareItems(field.message), indent)}[]${orNull}`;
+  const one = single(field, indent);
+  if (field.fieldKind === "list") return `readonly ${one.includes(" | ") && !one.startsWith("{") ? `(${one})` : one}[]`;
+  if (field.fieldKind === "map") return `Readonly<Record<string, ${one}>>`;
+  return one + orNull;
+}
+
+function single(field: DescField, indent: string): string {
+  if (field.enum !== undefined) return enumerations[field.enum.name] ?? valuesOf(field.enum);
+  if (field.message === undefined) return scalarType(field);
+  switch (field.message.typeName) {
+    case "google.protobuf.Timestamp":
+      return "string";
+    case "google.protobuf.Value":
+      return "string | null";
+    case "google.protobuf.Struct":
+      return "Readonly<Record<string, unknown>>";
+    default: {
+      const as = messages[field.message.name];
+      return as ?? `{\n${members(field.message, `${indent}  `).join("\n")}\n${indent}}`;
+    }
+  }
+}

@@ -1,0 +1,162 @@
+/** Names by which users know the messages and enumerations of the public API, and which therefore stay. */
+
+export const prefix = "holdfast.v1.";
+
+/**
+ * Messages that the SDK has a type of its own for, by the name that its users know; all others stand inside of these.
+ */
+export const messages: Readonly<Record<string, string>> = named([
+  "AlertRule AuditLogEntry Backup BackupKey BackupSettings Channel ChannelConfig ChannelDelivery ClaimedMessage Configuration",
+  "Connection CreatedUser DataSnapshot Database DatabaseDeletion DatabasePassword DatabaseUser DatabaseUserDeletion DeadMessage",
+  "DefaultChannel Delivery Drill DrillCheck Fault FiringAlert Health LastDrill LogLine Maintenance MaintenanceWindow",
+  "ManagedService Me Member MetricExposition MetricSample MetricSeries Metrics Operation Organization OrganizationFigures",
+  "ParameterState PendingUpdateSummary Queue QueueMessage QueueTask QueryResult QueryStatistic QueryStatistics",
+  "QueryStatisticsTask Replication ReplicationStatus RestoredFrom RotatedSecret RunningQueries RunningQuery ServiceBackups",
+  "ApiKey Catalog CreatedApiKey CreatedToken CreatedWebhook PendingUpdate Token",
+  "SignalledQuery Task TaskSummary TimeRange TokenResource Translation Upgrade UpgradeFinding Webhook",
+  "Node:ServiceNode ListMessagesResponse:QueueMessages ClaimMessagesResponse:ClaimedMessages ReceiptsResponse:Receipts",
+]);
+
+/** Requests, and messages inside of them, that users build. */
+export const inputs: Readonly<Record<string, string>> = named([
+  "AckedMessage ExtendedMessage NackedMessage NewChannelConfig NewMessage PoolerChoice StorageAutoscaleChoice",
+  "AddNodeRequest:NewNode ClaimMessagesRequest:ClaimOptions CreateAlertRuleRequest:NewAlertRule CreateApiKeyRequest:NewApiKey",
+  "CreateChannelRequest:NewChannel CreateDatabaseUserRequest:NewDatabaseUser CreateManagedServiceRequest:NewService",
+  "CreateQueueRequest:NewQueue CreateTokenRequest:NewToken CreateWebhookRequest:NewWebhook GetMetricsRequest:MetricQuery",
+  "ListAuditLogRequest:AuditFilter ListBackupsRequest:BackupFilter ListLogsRequest:LogFilter",
+  "ListManagedServicesRequest:ServiceFilter ListMessagesRequest:MessageQuery ListMetricSamplesRequest:SampleFilter",
+  "RestoreBackupRequest:RestoreChoice UpdateAlertRuleRequest:AlertRuleChange",
+  "UpdateBackupSettingsRequest:BackupSettingsChange UpdateChannelRequest:ChannelChange",
+  "UpdateManagedServiceRequest:ServiceChange UpdateQueueRequest:QueueChange UpdateWebhookRequest:WebhookChange",
+]);
+
+/** Enumerations likewise. */
+export const enumerations: Readonly<Record<string, string>> = named([
+  "AlertCondition AlertNoData AlertSeverity AlertState BackupKind BackupStatus BackupTrigger BackupType ChannelType",
+  "HealthStatus LogLevel MessageState NodeRole NodeStatus OperationStatus ParameterStatus QueueStatus RetryPolicy Role",
+  "SyncState TaskStatus UpdateKind Weekday DatabaseUserRole:UserRole ManagedServiceStatus:ServiceStatus",
+]);
+
+/** A class of the SDK whose methods are one request each, by the names that its users know. */
+export interface MethodClass {
+  readonly name: string;
+  readonly about: string;
+  /** RPC by method. */
+  readonly methods: Readonly<Record<string, string>>;
+}
+
+/** Classes that end in Methods are extended by hand. */
+export const methodClasses: readonly MethodClass[] = [
+  methodClass(
+    "AlertMethods",
+    "Rules that watch a service's metrics, and the alerts that they bring.",
+    "rules:ListAlertRules createRule:CreateAlertRule getRule:GetAlertRule updateRule:UpdateAlertRule",
+    "deleteRule:DeleteAlertRule firing:ListFiringAlerts defaultChannel:GetDefaultChannel",
+    "setDefaultChannel:SetDefaultChannel",
+  ),
+  methodClass(
+    "ApiKeys",
+    "Ids with secrets that programs of the organization sign in with.",
+    "list:ListApiKeys create:CreateApiKey rotate:RotateApiKey delete:DeleteApiKey",
+  ),
+  methodClass(
+    "BackupMethods",
+    "Backups of a service, also of one that is deleted.",
+    "list:ListBackups get:GetBackup delete:DeleteBackup verify:VerifyBackup cancel:CancelBackup restore:RestoreBackup",
+    "settings:GetBackupSettings updateSettings:UpdateBackupSettings drill:DrillBackups drills:ListDrills",
+    "rotateKey:RotateBackupKey",
+  ),
+  methodClass(
+    "ChannelMethods",
+    "Where alerts are sent: HTTP endpoints and e-mail addresses.",
+    "list:ListChannels create:CreateChannel get:GetChannel update:UpdateChannel delete:DeleteChannel",
+  ),
+  methodClass(
+    "Configurations",
+    "Tuning parameters of the engine of a service.",
+    "get:GetConfiguration update:UpdateConfiguration",
+  ),
+  methodClass(
+    "DatabaseMethods",
+    "Databases inside the engine of a service.",
+    "list:ListDatabases create:CreateDatabase",
+  ),
+  methodClass(
+    "DatabaseUserMethods",
+    "Users inside the engine of a service, those made in SQL too.",
+    "list:ListDatabaseUsers create:CreateDatabaseUser get:GetDatabaseUser revealPassword:RevealPassword",
+    "resetPassword:ResetPassword",
+  ),
+  methodClass(
+    "Members",
+    "People of an organization.",
+    "list:ListMembers add:AddMember update:UpdateMember remove:RemoveMember",
+  ),
+  methodClass(
+    "MetricMethods",
+    "What services' machines and engines did over time, sampled every 15 s. The catalog has the names of all metrics.",
+    "get:GetMetrics samples:ListMetricSamples export:ExportServiceMetrics exportAll:ExportMetrics",
+    "exportPlatform:ExportPlatformMetrics",
+  ),
+  methodClass(
+    "NodeMethods",
+    "Nodes of a service; `services.nodes` lists them.",
+    "add:AddNode get:GetNode remove:RemoveNode status:GetReplicationStatus failover:FailOver",
+  ),
+  methodClass("Operations", "What takes time.", "list:ListOperations get:GetOperation"),
+  methodClass(
+    "Organizations",
+    "Organizations that the caller belongs to.",
+    "list:ListOrganizations create:CreateOrganization get:GetOrganization rename:UpdateOrganization",
+    "delete:DeleteOrganization",
+  ),
+  methodClass(
+    "QueryMethods",
+    "Queries of a service: what they cost, which run now, and the console that runs one.",
+    "statistics:GetQueryStatisticsTask running:ListRunningQueries cancel:CancelQuery terminate:TerminateQuery",
+  ),
+  methodClass(
+    "QueueMethods",
+    "Queues inside a PostgreSQL service, and their messages over HTTP.",
+    "create:CreateQueue list:ListQueues get:GetQueue update:UpdateQueue delete:DeleteQueue count:CountMessages",
+    "counts:GetMessageCounts dead:ListDeadMessages purgeDead:PurgeDeadMessages redrive:RedriveMessages",
+    "purge:PurgeMessages",
+  ),
+  methodClass(
+    "ServiceMethods",
+    "Managed database services.",
+    "list:ListManagedServices create:CreateManagedService get:GetManagedService update:UpdateManagedService",
+    "resize:ResizeManagedService expandStorage:ExpandStorage enableWrites:EnableWrites upgrade:UpgradeManagedService maintenance:GetMaintenance",
+    "connection:GetConnection nodes:ListNodes taskSummary:GetTaskSummary",
+  ),
+  methodClass("HealthMethods", "Health of services: the worst of their checks, and how it changed.", "get:GetHealth"),
+  methodClass("Tasks", "Results that are answered later.", "get:GetTask"),
+  methodClass(
+    "Tokens",
+    "Bearer tokens, never more than their maker.",
+    "list:ListTokens create:CreateToken delete:DeleteToken",
+  ),
+  methodClass(
+    "UserMethods",
+    "People, and their passwords.",
+    "create:CreateUser setUp:SetUpUser reset:ResetUser delete:DeleteUser",
+  ),
+  methodClass(
+    "WebhookMethods",
+    "Endpoints that get the organization's events as signed requests.",
+    "list:ListWebhooks create:CreateWebhook get:GetWebhook update:UpdateWebhook delete:DeleteWebhook",
+    "rotateSecret:RotateSecret",
+  ),
+];
+
+function methodClass(name: string, about: string, ...lines: readonly string[]): MethodClass {
+  return { name, about, methods: Object.fromEntries(words(lines)) };
+}
+
+function named(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(words(lines).map(([name = "", as = name]) => [name, as]));
+}
+
+function words(lines: readonly string[]): string[][] {
+  return lines.flatMap((line) => line.split(" ")).map((word) => word.split(":"));
+}

@@ -1,0 +1,34 @@
+import type { DescEnum, DescField } from "@bufbuild/protobuf";
+
+/** Columns of a printed line. */
+export const widest = 120;
+
+/** The values of an enumeration as a union of texts, without the unspecified one. */
+export function valuesOf({ values }: DescEnum): string {
+  return values
+    .filter(({ number }) => number !== 0)
+    .map(({ jsonName }) => JSON.stringify(jsonName))
+    .join(" | ");
+}
+
+/** ScalarType of descriptors: 8 is bool, 9 a text, 12 bytes, all others are numbers. */
+export function scalarType(field: DescField): string {
+  if (field.scalar === 8) return "boolean";
+  return field.scalar === 9 || field.scalar === 12 ? "string" : "number";
+}
+
+/** The text as a comment, over several lines where it is long; nothing when there is none. */
+export function comment(text: string | undefined, indent: string): string[] {
+  if (text === undefined) return [];
+  const line = `${indent}/** ${text} */`;
+  if (line.length <= widest) return [line];
+  const lines: string[] = [];
+  let last = "";
+  for (const word of text.split(" ")) {
+    if (`${indent} * ${last} ${word}`.length > widest) {
+      lines.push(last);
+      last = word;
+    } else last = last === "" ? word : `${last} ${word}`;
+  }
+  return [`${indent}/**`, ...[...lines, last].map((each) => `${indent} * ${each}`), `${indent} */`];
+}
