@@ -1,55 +1,67 @@
-import type { AuditFilter, AuditLogEntry, Me } from "./access-types.ts";
-import { ApiKeys } from "./api-keys.ts";
-import type { Catalog } from "./catalog-types.ts";
-import { Configurations } from "./configurations.ts";
+import type { AuditLogEntry, Catalog, ManagedService, Me, Operation, ServiceStatus } from "./answers.ts";
+import type { AuditFilter } from "./inputs.ts";
+import { Alerts } from "./alerts.ts";
+import { Backups } from "./backups.ts";
+import { Channels } from "./channels.ts";
 import { DatabaseUsers } from "./database-users.ts";
 import { Databases } from "./databases.ts";
 import { Events } from "./events.ts";
-import { Members } from "./members.ts";
+import { ApiKeys, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
 import { ServiceMetrics } from "./metrics.ts";
-import type { Operation } from "./operation-types.ts";
-import { Operations } from "./operations.ts";
-import { Organizations } from "./organizations.ts";
+import { Nodes } from "./nodes.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
-import type { ManagedService, ServiceStatus } from "./service-types.ts";
+import { Queries } from "./queries.ts";
+import { ServiceHealth } from "./service-health.ts";
 import { Services } from "./services.ts";
-import { Tokens } from "./tokens.ts";
+import { Queues } from "./queues.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 import { Users } from "./users.ts";
 import { waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
 import { Webhooks } from "./webhooks.ts";
 
-/** The API of one installation. Each method throws an ApiError when the API refuses, and ConnectionFailed without an answer. */
+/**
+ * The API of one installation. Each method throws an ApiError when the API refuses, and ConnectionFailed without an
+ * answer.
+ */
 export interface Client {
   readonly services: Services;
   readonly operations: Operations;
+  readonly backups: Backups;
+  readonly tasks: Tasks;
+  readonly queues: Queues;
   readonly databases: Databases;
   readonly databaseUsers: DatabaseUsers;
   readonly configuration: Configurations;
   readonly events: Events;
   readonly metrics: ServiceMetrics;
+  readonly health: ServiceHealth;
+  readonly queries: Queries;
+  readonly alerts: Alerts;
+  readonly channels: Channels;
   readonly webhooks: Webhooks;
   readonly organizations: Organizations;
   readonly members: Members;
+  /** Replicas of a service, and which of them is the primary. */
+  readonly nodes: Nodes;
   readonly users: Users;
   readonly apiKeys: ApiKeys;
   readonly tokens: Tokens;
   /** What can be created here, and for how much. */
   catalog(options?: CallOptions): Promise<Catalog>;
-  /** Who calls, where and with which rights. */
+  /** The caller: user, key or token, organization and rights. */
   me(options?: CallOptions): Promise<Me>;
-  /** Who did what, newest first. */
+  /** Calls and refusals with their callers, newest first. */
   auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
   /**
-   * Waits until the service, or the one of that id, has the status and no operation is left. Throws ServiceFailed when it
-   * comes to Error (unless that was asked for), OperationFailed, WaitTimedOut, or the signal's reason.
+   * Waits until the service, or the one of that id, has the status and no operation is left. Throws ServiceFailed when
+   * it comes to Error (unless that was asked for), OperationFailed, WaitTimedOut, or the signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
   /** Waits until nothing is left of the service. */
   waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
   /**
-   * Waits until the operation, or the one of that id, is over, as of a user, a database or a configuration that its engine is slow
-   * to take. Throws OperationFailed, WaitTimedOut, or the signal's reason.
+   * Waits until the operation, or the one of that id, is over, as of a user, a database or a configuration that its
+   * engine is slow to take. Throws OperationFailed, WaitTimedOut, or the signal's reason.
    */
   waitForOperation(operation: Operation | string, options?: OperationWaitOptions): Promise<Operation>;
   /** A method of holdfast.admin.v1, for platform operators: "FleetService", "ListMachines". */
@@ -66,11 +78,19 @@ export function createClient(options: TransportOptions): Client {
   return {
     services,
     operations,
+    nodes: new Nodes(transport),
+    backups: new Backups(transport),
+    tasks: new Tasks(transport),
+    queues: new Queues(transport),
     databases: new Databases(transport),
     databaseUsers: new DatabaseUsers(transport),
     configuration: new Configurations(transport),
     events: new Events(transport),
     metrics: new ServiceMetrics(transport),
+    health: new ServiceHealth(transport),
+    queries: new Queries(transport),
+    alerts: new Alerts(transport),
+    channels: new Channels(transport),
     webhooks: new Webhooks(transport),
     organizations: new Organizations(transport),
     members: new Members(transport),

@@ -3,15 +3,15 @@ import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
 import { readServerEvents } from "./server-events.ts";
 import { anyOf, type CallOptions, type RequestOptions, type Transport } from "./transport.ts";
 
-/** Once it has begun, a stream goes on whatever passes: its reader is there for what comes later. */
+/** Once it has begun, a stream survives every outage: its reader waits for later entries. */
 const lastingRetries = { ...usualRetries, retries: Number.POSITIVE_INFINITY };
 
 /** A sign of life comes every 15 s; without one for this long the connection is dead. */
 const silenceMs = 50_000;
 
 /**
- * Entries of a list as they come, until the signal aborts, which ends the iteration by the signal's reason. A connection
- * that breaks is opened again where it was: each entry comes once.
+ * Entries of a list as they come, until the signal aborts, which ends the iteration by the signal's reason. A
+ * connection that breaks is opened again where it was: each entry comes once.
  */
 export async function* follow<T>(
   transport: Transport,

@@ -1,23 +1,4 @@
-/** Lines of engines' logs. Times are RFC 3339 texts in UTC. */
-
-/** Least severe first. */
-export type LogLevel = "debug" | "info" | "warning" | "error";
-
-/** A line of an engine's log. */
-export interface LogLine {
-  readonly time: string;
-  readonly node_id: string;
-  readonly component: string;
-  readonly level: LogLevel;
-  readonly message: string;
-}
-
-/** A line must have all that is given. */
-export interface LogFilter {
-  readonly since?: string | undefined;
-  /** Lines of this level and above. */
-  readonly level?: LogLevel | undefined;
-}
+import type { LogLine } from "./answers.ts";
 
 /** Lines, oldest first. */
 export interface LogPage {

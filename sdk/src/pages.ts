@@ -53,7 +53,8 @@ export function listOf<T>(
       const query: RequestOptions["query"] = { ...filter, limit, cursor: next ?? undefined };
       const page: Record<string, unknown> = await transport.request("GET", path, { ...call, query });
       // Lists that can be followed always have a cursor, and say whether anything is behind it.
-      next = page.has_more === false ? null : ((page.next_cursor ?? null) as string | null);
+      // What is always a text is empty at the end.
+      next = page.has_more === false ? null : (page.next_cursor as string | null | undefined) || null;
       yield { entries: page[plural] as T[], nextCursor: next };
     } while (next !== null);
   });

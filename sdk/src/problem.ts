@@ -1,6 +1,6 @@
 import type { Problem } from "./errors.ts";
 
-/** The problem that an error answer tells of, also when whatever sits in between answered with no document. */
+/** The problem document of an error answer; a substitute when a proxy in between answered without one. */
 export async function problemOf(response: Response): Promise<Problem> {
   const unreadable = {
     type: "about:blank",
@@ -12,7 +12,7 @@ export async function problemOf(response: Response): Promise<Problem> {
     errors: [],
   };
   const body = await bodyOf(response);
-  // Connect has an error format of its own, code and message, and answers 400 for what is a conflict here.
+  // Connect has an error format of its own, code and message, and answers 400 where this API answers 409.
   const detail = body.detail ?? body.message ?? unreadable.detail;
   const status = body.code === "failed_precondition" ? 409 : response.status;
   return { ...unreadable, ...body, detail, status };

@@ -10,13 +10,15 @@ export interface RetryPolicy {
   readonly longestPauseMs: number;
 }
 
-/** What a client does that is told nothing else: about 1.4 s of pauses in all. */
+/** The default of a client: about 1.4 s of pauses in all. */
 export const usualRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, longestPauseMs: 30_000 };
 
-/** Statuses that say "not now": of the API, and of what may sit before it. */
+/** Statuses that say "not now": of the API, and of proxies before it. */
 const passing = new Set([429, 502, 503, 504]);
 
-/** Pause before the next attempt, or undefined when the error stands. `attempt` counts from 1, `random` is in [0, 1). */
+/**
+ * Pause before the next attempt, or undefined when the error stands. `attempt` counts from 1, `random` is in [0, 1).
+ */
 export function pauseBeforeRetry(
   error: unknown,
   attempt: number,

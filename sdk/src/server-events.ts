@@ -7,7 +7,9 @@ export interface ServerEvent {
   readonly data: string;
 }
 
-/** Reads an answer of text/event-stream. Throws ConnectionFailed when it breaks off, ends, or is silent for `silenceMs`. */
+/**
+ * Reads an answer of text/event-stream. Throws ConnectionFailed when it breaks off, ends, or is silent for `silenceMs`.
+ */
 export async function* readServerEvents(
   response: Response,
   silenceMs: number,

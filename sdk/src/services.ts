@@ -1,60 +1,23 @@
+import type { LogLine, ManagedService, Operation } from "./answers.ts";
 import { follow } from "./follow.ts";
-import type { LogFilter, LogLine, LogPage } from "./log-types.ts";
-import type { Maintenance } from "./maintenance-types.ts";
-import type { Operation } from "./operation-types.ts";
-import { type List, type ListOptions, listOf } from "./pages.ts";
-import type {
-  Connection,
-  ManagedService,
-  NewService,
-  ServiceChange,
-  ServiceFilter,
-  ServiceNode,
-  TaskSummary,
-} from "./service-types.ts";
-import { type CallOptions, pathOf, type Transport } from "./transport.ts";
+import type { LogFilter } from "./inputs.ts";
+import type { LogPage } from "./log-types.ts";
+import { ServiceMethods } from "./methods.ts";
+import type { ListOptions } from "./pages.ts";
+import { type CallOptions, pathOf } from "./transport.ts";
 
 /** What changes whether a service runs. */
 export type Verb = "start" | "stop" | "restart";
 
 /** Managed database services. */
-export class Services {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Oldest first. */
-  list(filter?: ServiceFilter, options?: ListOptions): List<ManagedService> {
-    return listOf(this.#transport, "/managed-services", "services", options, { ...filter });
-  }
-
-  /** Answers at once in Pending; its operation tells how far it is. */
-  create(service: NewService, options?: CallOptions): Promise<ManagedService> {
-    return this.#transport.request("POST", "/managed-services", { ...options, body: service });
-  }
-
-  get(id: string, options?: CallOptions): Promise<ManagedService> {
-    return this.#transport.request("GET", pathOf("managed-services", id), options);
-  }
-
-  update(id: string, change: ServiceChange, options?: CallOptions): Promise<ManagedService> {
-    return this.#transport.request("PATCH", pathOf("managed-services", id), { ...options, body: change });
-  }
-
+export class Services extends ServiceMethods {
   command(id: string, verb: Verb, options?: CallOptions): Promise<ManagedService> {
-    return this.#transport.request("POST", pathOf("managed-services", id, verb), options);
-  }
-
-  /** Its window and what waits to be done to it. */
-  maintenance(id: string, options?: CallOptions): Promise<Maintenance> {
-    return this.#transport.request("GET", pathOf("managed-services", id, "maintenance"), options);
+    return this.transport.request("POST", pathOf("managed-services", id, verb), options);
   }
 
   /**
-   * Applies these pending updates now, all when none is named; the operation tells how far it is. One that changes the order
-   * of text is applied only when that is accepted.
+   * Applies these pending updates now, all when none is named; the operation tells the progress. An update that changes
+   * the sort order of text is applied only when the caller accepts that.
    */
   applyMaintenance(
     id: string,
@@ -65,35 +28,48 @@ export class Services {
       ...(updateIds.length > 0 && { update_ids: updateIds }),
       ...(acceptTextOrderChange && { accept_text_order_change: true }),
     };
-    return this.#transport.request("POST", pathOf("managed-services", id, "maintenance", "apply"), {
+    return this.transport.request("POST", pathOf("managed-services", id, "maintenance", "apply"), {
       ...options,
       body,
     });
   }
 
-  /** Deletes the service with its data; get throws NotFound when nothing of it is left. */
-  delete(id: string, options?: CallOptions): Promise<ManagedService> {
-    return this.#transport.request("DELETE", pathOf("managed-services", id), options);
+  /**
+   * Deletes the service with its data; get throws NotFound when nothing of it is left. It can be undeleted for 7 days,
+   * unless the final backup is skipped.
+   */
+  delete(
+    id: string,
+    { skipFinalBackup = false, ...options }: CallOptions & { skipFinalBackup?: boolean | undefined } = {},
+  ): Promise<ManagedService> {
+    const query = skipFinalBackup ? { skip_final_backup: true } : {};
+    return this.transport.request("DELETE", pathOf("managed-services", id), { ...options, query });
   }
 
-  /** All that a client needs to connect but the password. */
-  connection(id: string, options?: CallOptions): Promise<Connection> {
-    return this.#transport.request("GET", pathOf("managed-services", id, "connection"), options);
+  /** Makes a new service like this one, out of its newest completed backup unless one is named. */
+  fork(
+    id: string,
+    name: string,
+    { backupId, ...options }: CallOptions & { backupId?: string | undefined } = {},
+  ): Promise<ManagedService> {
+    const body = { name, ...(backupId !== undefined && { backup_id: backupId }) };
+    return this.transport.request("POST", pathOf("managed-services", id, "fork"), { ...options, body });
   }
 
-  nodes(id: string, options?: ListOptions): List<ServiceNode> {
-    return listOf(this.#transport, pathOf("managed-services", id, "nodes"), "nodes", options);
-  }
-
-  taskSummary(id: string, options?: CallOptions): Promise<TaskSummary> {
-    return this.#transport.request("GET", pathOf("managed-services", id, "task-summary"), options);
+  /** Brings a deleted service back, under another name when one is given. */
+  undelete(
+    id: string,
+    { name, ...options }: CallOptions & { name?: string | undefined } = {},
+  ): Promise<ManagedService> {
+    const body = name === undefined ? {} : { name };
+    return this.transport.request("POST", pathOf("managed-services", id, "undelete"), { ...options, body });
   }
 
   /** One page of the engine's log, oldest line first. */
   logs(id: string, filter?: LogFilter, options?: ListOptions): Promise<LogPage> {
     const { limit, cursor, ...call } = options ?? {};
     const query = { ...filter, limit, cursor };
-    return this.#transport.request("GET", pathOf("managed-services", id, "logs"), { ...call, query });
+    return this.transport.request("GET", pathOf("managed-services", id, "logs"), { ...call, query });
   }
 
   /** Lines so far, then each as it comes, until the signal aborts: the iteration then throws its reason. */
@@ -102,6 +78,6 @@ export class Services {
     filter?: LogFilter,
     options?: Pick<CallOptions, "signal">,
   ): AsyncGenerator<LogLine, void, undefined> {
-    return follow(this.#transport, pathOf("managed-services", id, "logs"), { ...filter }, options);
+    return follow(this.transport, pathOf("managed-services", id, "logs"), { ...filter }, options);
   }
 }

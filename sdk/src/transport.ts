@@ -7,7 +7,7 @@ export type Credentials =
   | { readonly kind: "basic"; readonly name: string; readonly secret: string }
   | { readonly kind: "bearer"; readonly token: string };
 
-/** Which installation, and who asks. */
+/** An installation and the credentials for it. */
 export interface TransportOptions {
   /** Such as "https://data.example.com:8443". */
   readonly baseUrl: string;
@@ -49,8 +49,8 @@ export interface RequestOptions extends CallOptions {
   readonly goneIsDone?: boolean;
 }
 
-/** Those that the API has. */
-export type HttpVerb = "GET" | "POST" | "PATCH" | "DELETE";
+/** The methods of HTTP that the API uses. */
+export type HttpVerb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Sends requests, again where that is safe, and turns error answers into errors. */
 export interface Transport {
@@ -62,8 +62,9 @@ export interface Transport {
 }
 
 /**
- * Requests are safe to send again unless they say otherwise: reads, PATCH and DELETE by nature, POST by an Idempotency-Key made here. The
- * newest revision that a change answered goes with each read, so that one reads what one wrote on any replica.
+ * Requests are safe to repeat unless they say otherwise: reads, PATCH and DELETE by nature, POST by an Idempotency-Key
+ * made here. Each read carries the newest revision that a change answered, so that a client reads its own writes from
+ * any controller.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { credentials, organization, signal: ending } = options;
@@ -116,7 +117,10 @@ export function createTransport(options: TransportOptions): Transport {
     try {
       const response = await open(verb, path, { ...all, signal });
       if (response.status === 204) return undefined as T;
-      return (await response.json().catch((cause: unknown) => {
+      const type = response.headers.get("content-type") ?? "";
+      // An answer in plain text is given to callers as a message with that text.
+      const answer = type.startsWith("text/plain") ? response.text().then((text) => ({ text })) : response.json();
+      return (await answer.catch((cause: unknown) => {
         throw new ConnectionFailed(`${baseUrl} gave no whole answer: ${reasonOf(cause)}`, { cause });
       })) as T;
     } catch (error) {
@@ -148,7 +152,9 @@ export function createTransport(options: TransportOptions): Transport {
   return { signal: ending, open, request };
 }
 
-/** The path of these parts below the root, each escaped. Throws a TypeError for a part that would lead to another path. */
+/**
+ * The path of these parts below the root, each escaped. Throws a TypeError for a part that would lead to another path.
+ */
 export function pathOf(...parts: readonly string[]): string {
   return parts
     .map((part) => {

@@ -17,15 +17,15 @@ export interface VerifyWebhookOptions {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * A delivery that is retried for longest, and sent without the time of sending, is this old at most. A copy of a request
- * whose signed time was taken out can be played again for as long, so keep the ids that you have seen.
+ * A delivery without the time of sending is as old as the longest retries make it, at most. A copy of a request whose
+ * signed time was removed can be replayed for as long, so keep the ids that you have seen.
  */
 const oldestUntimedMs = 24 * 3_600_000;
 
 /**
- * The event of a delivery, when one of the secrets signed exactly these bytes; throws WebhookVerificationFailed when not. While a
- * secret is rotated, give the old and the new one. Checked are the headers of Standard Webhooks, which sign the time too, or
- * `X-Platform-Signature` alone where something on the way took those out.
+ * The event of a delivery, when one of the secrets signed exactly these bytes; throws WebhookVerificationFailed when
+ * not. While a secret is rotated, give the old and the new one. Checked are the headers of Standard Webhooks, which
+ * sign the time too, or `X-Platform-Signature` alone where something on the way took those out.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,

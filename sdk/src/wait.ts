@@ -1,8 +1,7 @@
+import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./answers.ts";
 import { ConnectionFailed, NotFound, Unavailable } from "./errors.ts";
-import type { Operation } from "./operation-types.ts";
-import type { Operations } from "./operations.ts";
+import type { Operations } from "./methods.ts";
 import { pause } from "./retry.ts";
-import type { ManagedService, ServiceStatus, TaskSummary } from "./service-types.ts";
 import type { Services } from "./services.ts";
 
 /** The time ran out before it was there. */
@@ -21,7 +20,7 @@ export class ServiceFailed extends Error {
   }
 }
 
-/** What was waited for has failed or was cancelled, and all is what it was. */
+/** The operation failed or was cancelled, and its subject is unchanged. */
 export class OperationFailed extends Error {
   override readonly name = "OperationFailed";
   readonly operation: Operation;
@@ -62,13 +61,13 @@ export async function waitFor(
   let last = "";
   let wasSeen = typeof service !== "string";
 
-  /** What the wait came to, if it is over. */
+  /** The result of the wait, if it is over. */
   async function look(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
     const now = await services.get(id, { signal });
     wasSeen = true;
     if (now.operation !== null) awaited = now.operation.id;
     else if (now.status === target) {
-      // It may be where it was because what was asked for did not work.
+      // The service may be in its former state because the operation failed.
       if (awaited !== undefined) await expectSuccess(awaited);
       return { found: now };
     } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
@@ -81,7 +80,7 @@ export async function waitFor(
     return undefined;
   }
 
-  /** Another operation may follow one that worked; one that did not work leads nowhere. */
+  /** An operation that worked may have a successor; a failed one has none. */
   async function expectSuccess(operationId: string): Promise<void> {
     const ended = await operations.get(operationId, { signal });
     if (ended.status === "failed" || ended.status === "cancelled") throw new OperationFailed(ended);
@@ -124,16 +123,18 @@ export async function waitForOperation(
 
 const defaultTimeoutMs = 15 * 60_000;
 
-/** Looks again and again until there is something, with growing pauses; an API that is away for a while, as in an upgrade, changes nothing. */
+/**
+ * Polls until there is a result, with growing pauses; an API that is away for a while, as in an upgrade, is polled on.
+ */
 async function untilOver<T>(
   look: () => Promise<{ readonly found: T } | undefined>,
   failure: string,
   wait: {
     readonly timeoutMs: number;
     readonly signal: AbortSignal | undefined;
-    /** Is this error what was waited for? */
+    /** Is this error the result that is waited for? */
     readonly isOver?: (error: unknown) => boolean;
-    /** An API that was never there, or an id that nobody knows, is told at once. */
+    /** An API that never answered, or an unknown id, is reported at once. */
     readonly mayBeAway: () => boolean;
   },
 ): Promise<T | undefined> {

@@ -13,8 +13,8 @@ export interface ChartArea {
 const levels = ["\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"];
 
 /**
- * Pure: lines of a bar chart from 0 to `top`, the highest first. A column shows the highest average of its time, and nothing
- * where there is none.
+ * Pure: lines of a bar chart from 0 to `top`, the highest first. A column shows the highest average of its time, and
+ * nothing where there is none.
  */
 export function drawChart(
   points: readonly MetricPoint[],
@@ -28,7 +28,7 @@ export function drawChart(
   }
   const filled = columns.map((value) => {
     if (value === undefined) return 0;
-    // What is there shows, however little it is.
+    // A value above zero shows, however small.
     return Math.max(1, Math.round((top <= 0 ? 0 : Math.min(value / top, 1)) * height * levels.length));
   });
   return Array.from({ length: height }, (_, line) => {

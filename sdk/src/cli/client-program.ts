@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { UsageError } from "./exit-code.ts";
 
-/** What to start: a program, with what must stand before its own arguments. */
+/** A program to start, with the arguments that go before the caller's. */
 export interface ClientProgram {
   readonly command: string;
   readonly args: readonly string[];

@@ -31,7 +31,7 @@ export class CliCommand extends Command {
     options: ContextOptions = {},
   ): this {
     return this.action(async (...all) => {
-      // Help needs none of what is behind it, and reading that takes as long as starting Node.
+      // Help needs no context, and loading that module takes as long as starting Node.
       const { openContext } = await import("./context.ts");
       const context = await openContext(this.optsWithGlobals<GlobalFlags>(), this.deps, options);
       await work(context, ...(all.slice(0, -1) as Args));

@@ -1,6 +1,6 @@
+import type { Connection, ManagedService } from "../answers.ts";
 import { spawn } from "node:child_process";
 import { connect } from "node:tls";
-import type { Connection, ManagedService } from "../service-types.ts";
 import { findClientProgram } from "./client-program.ts";
 import { conninfo, passLine, primaryAddress } from "./conninfo.ts";
 import type { Context } from "./context.ts";
@@ -20,7 +20,10 @@ interface Session {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Starts psql or valkey-cli, verified in full; ends as the client ends. The password is in no argument and no lasting file. */
+/**
+ * Starts psql or valkey-cli, verified in full; ends as the client ends. The password is in no argument and no lasting
+ * file.
+ */
 export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
   const connection = await context.client.services.connection(service.id);
   const user = options.user ?? connection.user;
@@ -32,7 +35,7 @@ export async function connectTo(context: Context, service: ManagedService, optio
       service.database_type === "postgresql"
         ? psqlSession(connection, caFile, files.write("passfile", passLine(connection, user, password)), options)
         : valkeySession(connection, caFile, user, password);
-    // valkey-cli checks who signed the certificate, but not whose name is in it.
+    // valkey-cli checks the certificate's issuer, but not its host name.
     if (service.database_type === "valkey") await verifyName(connection);
     await run(session, options.args, context);
   } finally {
@@ -78,7 +81,7 @@ function verifyName(connection: Connection): Promise<void> {
     });
     socket.once("error", (error) => {
       const isCut = "code" in error && error.code === "ECONNRESET";
-      reject(isCut ? new Error(`${host} lets nobody in from here; services get shows its allowed_cidrs`) : error);
+      reject(isCut ? new Error(`${host} admits nobody from here; services get shows its allowed_cidrs`) : error);
     });
   });
 }

@@ -1,6 +1,6 @@
+import type { ManagedService } from "../answers.ts";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { ManagedService } from "../service-types.ts";
 import { conninfo, passLine } from "./conninfo.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./exit-code.ts";

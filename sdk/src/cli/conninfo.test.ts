@@ -1,5 +1,5 @@
+import type { Connection } from "../answers.ts";
 import { expect, test } from "vitest";
-import type { Connection } from "../service-types.ts";
 import { conninfo, passLine } from "./conninfo.ts";
 
 const connection: Connection = {
@@ -9,6 +9,9 @@ const connection: Connection = {
   database: "defaultdb",
   uri: "",
   ca_certificate: "PEM",
+  replica_uri: "postgres://app_user@replica-orders",
+  all_nodes_uri: null,
+  pooled_uri: null,
   listeners: [],
   nodes: [node("2", "replica", "127.77.0.2"), node("1", "primary", "127.77.0.1")],
   private_host: "",

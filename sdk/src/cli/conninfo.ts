@@ -1,4 +1,4 @@
-import type { Connection } from "../service-types.ts";
+import type { Connection } from "../answers.ts";
 
 /** Parameters of libpq for a connection that is verified in full. */
 export function conninfo(
@@ -9,7 +9,7 @@ export function conninfo(
   const address = primaryAddress(connection);
   const parameters = {
     host: connection.host,
-    // The name is what the certificate is checked for; the address spares the look-up.
+    // `host` is the name that the certificate is checked for; `hostaddr` spares the look-up.
     ...(address === undefined ? {} : { hostaddr: address }),
     port: String(connection.port),
     dbname: overrides.database ?? connection.database,
@@ -28,7 +28,7 @@ export function primaryAddress({ nodes }: Connection): string | undefined {
   return (nodes.find((node) => node.role === "primary") ?? nodes[0])?.addresses[0];
 }
 
-/** A line of a password file: what separates its fields is escaped. */
+/** A line of a password file; separators within fields are escaped. */
 export function passLine(connection: Connection, user: string, password: string): string {
   return `${[connection.host, String(connection.port), "*", user, password].map((field) => (field === "*" ? field : field.replaceAll(/[\\:]/g, "\\$&"))).join(":")}\n`;
 }

@@ -1,9 +1,9 @@
+import type { ManagedService } from "../answers.ts";
 import { type Client, createClient } from "../client.ts";
 import { NotFound } from "../errors.ts";
 import { transportOptionsOf } from "../node/node-client.ts";
 import { readProfiles } from "../node/profiles.ts";
 import { findSettings, type FoundSettings } from "../node/settings.ts";
-import type { ManagedService } from "../service-types.ts";
 import type { Credentials } from "../transport.ts";
 import { NotSignedIn, UsageError } from "./exit-code.ts";
 import { createOutput, type Format, type Output, type Screen } from "./output.ts";
@@ -41,23 +41,23 @@ export interface Context {
   readonly output: Output;
   /** For people, beside the result. */
   note(text: string): void;
-  /** Which installation, and who asks; read at the first use. Throws UsageError when there is none. */
+  /** The installation and the credentials; read at the first use. Throws UsageError without credentials. */
   readonly settings: FoundSettings;
   /** Of the local installation that is meant, whether there is one or not. */
   readonly dataDirectory: string;
   readonly client: Client;
   /** As a person, whom a key or a token cannot stand for; asks for their password when it is kept nowhere. */
   person(): Promise<Client>;
-  /** As the person of the local installation, who sees more than its key; else as whoever asks. */
+  /** As the person of the local installation, who sees more than its key; elsewhere the same as `client`. */
   readonly widest: Client;
-  /** The API of this installation for whoever has the credential. */
+  /** The API of this installation with these credentials. */
   clientOf(credentials: Credentials | undefined, organization?: string): Client;
   /** By name, or by id. Throws NotFound. */
   service(nameOrId: string): Promise<ManagedService>;
   /** An id as it is: it may be of a service that is gone. */
   serviceId(nameOrId: string): Promise<string>;
   progress(name: string): Progress;
-  /** What this program is called from here, for lines to paste. */
+  /** The name that this program was called by, for lines to paste. */
   readonly program: string;
   /** Throws UsageError unless `yes` was given or a person agrees. */
   confirm(question: string, yes: boolean | undefined): Promise<void>;

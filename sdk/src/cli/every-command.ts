@@ -18,7 +18,7 @@ export async function everyCommand(): Promise<CliCommand> {
   return root;
 }
 
-/** Those at or below it that do something. */
+/** The commands at or below it that have an action. */
 export function leavesOf(command: CliCommand): CliCommand[] {
   return command.commands.length === 0 ? [command] : (command.commands as CliCommand[]).flatMap(leavesOf);
 }

@@ -8,7 +8,7 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** Nothing says who asks. */
+/** No credentials were found. */
 export class NotSignedIn extends Error {
   override readonly name = "NotSignedIn";
 }
@@ -62,9 +62,9 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof Interrupted ? 130 : 1;
 }
 
-/** What is said on standard error; nothing for what commander or the started program has said. */
+/** The message for standard error; undefined when commander or the started program has printed its own. */
 export function messageOf(error: unknown): string | undefined {
-  // What a command finds wrong with its arguments by itself, commander has not said.
+  // Commander has not printed errors that a command's own parsers throw.
   if (error instanceof InvalidArgumentError) return error.message;
   if (error instanceof CommanderError || error instanceof ChildEnded) return undefined;
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { factor } from "./flag-values.ts";
+import { factor, minutes } from "./flag-values.ts";
 
 test.each([
   ["0", 0],
@@ -11,4 +11,16 @@ test.each([
 
 test.each(["", "two", "1,5", "-1", "NaN", "Infinity", "1e3", ".5", "1.", " 1"])("%j is no factor", (text) => {
   expect(() => factor(text)).toThrow("not a number");
+});
+
+test.each([
+  ["5", 5],
+  ["5m", 5],
+  ["1h", 60],
+])("%s is a time", (text, value) => {
+  expect(minutes(text)).toBe(value);
+});
+
+test.each(["", "m", "5s", "-5m", "1.5h", "5 m", "1e3"])("%j is no time", (text) => {
+  expect(() => minutes(text)).toThrow("such as 5m");
 });

@@ -6,6 +6,13 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** Minutes of a flag such as 5m, 1h, or 5. */
+export function minutes(text: string): number {
+  const [, number, unit] = /^(\d{1,6})([mh]?)$/.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError("it is not a time such as 5m or 1h");
+  return Number(number) * (unit === "h" ? 60 : 1);
+}
+
 /** A factor of a flag, such as 1.5. */
 export function factor(text: string): number {
   if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError("it is not a number such as 1.5");
@@ -24,7 +31,7 @@ export function several(text: string, before: readonly string[] = []): string[] 
   return [...before, text];
 }
 
-/** Leaves out what was not given. */
+/** Leaves out flags that were not given. */
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }

@@ -13,8 +13,8 @@ interface LocalOperator {
 }
 
 /**
- * Keeps the new password of a local installation's own operator in its files, which clients of this host and the next start
- * read. False when it is somebody else's password.
+ * Keeps the new password of a local installation's own operator in its files, which clients of this host and the next
+ * start read. False when it is somebody else's password.
  */
 export async function keepPassword({ settings, note }: Context, operator: Operator): Promise<boolean> {
   if (settings.dataDirectory === undefined) return false;

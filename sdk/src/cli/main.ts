@@ -8,7 +8,7 @@ import { createTerminal } from "./terminal.ts";
 const ending = new AbortController();
 // The terminal and the launcher may both send it, and a started client keeps it for itself.
 process.on("SIGINT", () => ending.abort(new Interrupted()));
-// The launcher holds the other end of the channel: when it is gone, nobody waits for us any more.
+// The launcher holds the other end of the channel: without the launcher, nothing waits for this process.
 for (const event of ["SIGTERM", "SIGHUP", "SIGQUIT", "disconnect"])
   process.on(event, () => ending.abort(new Interrupted("ended from outside", { endsChildren: true })));
 // A reader that has enough, such as head, is no failure.
@@ -22,7 +22,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stderr: process.stderr,
   terminal: createTerminal(process.stdin, process.stderr),
 });
-// The channel to the launcher, and a standard input that nobody ends, would keep this process alive.
+// The channel to the launcher, and a standard input that stays open, would keep this process alive.
 if (process.connected) process.disconnect();
 process.stdin.unref?.();
 

@@ -1,11 +1,11 @@
 import type { CliCommand } from "./command.ts";
 
-/** What a command line begins with. Its file is read only when it is asked for. */
+/** The first word of a command line. Its file is loaded only when it is used. */
 export interface Noun {
   readonly name: string;
   /** Its line in `holdfast --help`. */
   readonly summary: string;
-  /** Adds its verbs, or what it does itself. */
+  /** Adds its verbs, or its own action. */
   load(): Promise<(noun: CliCommand) => void>;
 }
 
@@ -20,15 +20,24 @@ export interface NounGroup {
 export const nounGroups: readonly NounGroup[] = [
   { title: "Databases", nouns: [
     { name: "services",   summary: "managed databases",                                load: async () => (await import("./nouns/services.ts")).addServices },
+    { name: "nodes",      summary: "nodes of a service, and how far replicas are",     load: async () => (await import("./nouns/nodes.ts")).addNodes },
     { name: "users",      summary: "users of a database service",                      load: async () => (await import("./nouns/users.ts")).addUsers },
     { name: "databases",  summary: "databases of a service",                           load: async () => (await import("./nouns/databases.ts")).addDatabases },
+    { name: "backups",    summary: "backups of a service",                             load: async () => (await import("./nouns/backups.ts")).addBackups },
+    { name: "queues",     summary: "queues of a service and their messages",           load: async () => (await import("./nouns/queues.ts")).addQueues },
     { name: "config",     summary: "parameters of a service's engine",                 load: async () => (await import("./nouns/config.ts")).addConfig },
     { name: "operations", summary: "one thing that takes time, and its end",            load: async () => (await import("./nouns/operations.ts")).addOperations },
+    { name: "tasks",      summary: "requests that are answered later",                 load: async () => (await import("./nouns/tasks.ts")).addTasks },
     { name: "metrics",    summary: "charts of what a service's machines do",            load: async () => (await import("./nouns/metrics.ts")).addMetrics },
+    { name: "health",     summary: "what a service's checks say, and said",            load: async () => (await import("./nouns/health.ts")).addHealth },
+    { name: "queries",    summary: "what queries cost, and which run now",             load: async () => (await import("./nouns/queries.ts")).addQueries },
+    { name: "query",      summary: "run one statement that only reads",                load: async () => (await import("./nouns/query.ts")).addQuery },
     { name: "catalog",    summary: "engines, plans, storage and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },
   { title: "What happens", nouns: [
     { name: "events",     summary: "what happened to the organization's objects",      load: async () => (await import("./nouns/events.ts")).addEvents },
+    { name: "alerts",     summary: "rules on metrics, and what fires",                 load: async () => (await import("./nouns/alerts.ts")).addAlerts },
+    { name: "channels",   summary: "where alerts are sent",                            load: async () => (await import("./nouns/channels.ts")).addChannels },
     { name: "webhooks",   summary: "endpoints that get events as signed requests",     load: async () => (await import("./nouns/webhooks.ts")).addWebhooks },
     { name: "audit",      summary: "who did what",                                     load: async () => (await import("./nouns/audit.ts")).addAudit },
   ] },

@@ -13,7 +13,7 @@ export interface Output {
   say(text: string): void;
   /** A result that is a text of its own, in every format. */
   print(text: string): void;
-  /** Makes room for what is shown anew, on a terminal. */
+  /** On a terminal, clears the screen for the next frame. */
   clear(): void;
   /** Width of the terminal; undefined where there is none. */
   readonly columns: number | undefined;

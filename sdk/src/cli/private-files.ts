@@ -9,7 +9,7 @@ export interface PrivateFiles {
   remove(): void;
 }
 
-/** A new directory of mode 0700 that goes with the process, if nobody removes it before. */
+/** A new directory of mode 0700; it is removed with the process at the latest. */
 export function createTemporaryFiles(): PrivateFiles {
   const files = filesIn(mkdtempSync(join(tmpdir(), "holdfast-connect-")));
   process.once("exit", files.remove);

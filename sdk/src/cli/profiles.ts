@@ -27,7 +27,7 @@ export function keepSession(context: Context, session: Session): string {
   return name;
 }
 
-/** Leaves where it is and who was signed in. */
+/** Removes the credentials; keeps the installation's address and the user name. */
 export function forgetSession({ environment }: Context, { name, profile }: NamedProfile): void {
   const { token: _token, api_key_id: _id, api_key_secret: _secret, password: _password, ...rest } = profile;
   saveProfile(environment, name, rest);

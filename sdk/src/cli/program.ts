@@ -3,7 +3,7 @@ import { Option } from "commander";
 import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
 import { exitCodes } from "./exit-code.ts";
-import { nounGroups, nouns } from "./nouns.ts";
+import { nounGroups } from "./nouns.ts";
 import { formats } from "./output.ts";
 
 const notes = `Who asks: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else the
@@ -17,7 +17,7 @@ ${Object.entries(exitCodes)
   .join("\n")}`;
 
 /** The `holdfast` command without its nouns' verbs. Its parser throws instead of ending the process. */
-export function createRoot(deps: CliDeps): CliCommand {
+export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
   const root = new CliCommand(deps, "holdfast")
     .description("Managed data services on your own machines.")
     .version(versionOf(new URL("../../package.json", import.meta.url)))
@@ -34,7 +34,7 @@ export function createRoot(deps: CliDeps): CliCommand {
     .example("services create orders --type postgresql --wait")
     .example("services connect orders")
     .example("events --follow --output json");
-  for (const { title, nouns: members } of nounGroups) {
+  for (const { title, nouns: members } of groups) {
     root.commandsGroup(`${title}:`);
     for (const { name, summary } of members) root.command(name).description(summary);
   }
@@ -42,17 +42,23 @@ export function createRoot(deps: CliDeps): CliCommand {
   return root;
 }
 
-/** The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read. */
-export async function createProgram(args: readonly string[], deps: CliDeps): Promise<CliCommand> {
-  const root = createRoot(deps);
+/**
+ * The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read.
+ */
+export async function createProgram(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<CliCommand> {
+  const root = createRoot(deps, groups);
   const [first, second] = root.parseOptions([...args]).operands;
-  await addVerbs(root, first === "help" ? second : first);
+  await addVerbs(root, first === "help" ? second : first, groups);
   return root;
 }
 
-/** Reads the file of a noun; does nothing for what is none. */
-export async function addVerbs(root: CliCommand, name: string | undefined): Promise<CliCommand | undefined> {
-  const noun = nouns.find((each) => each.name === name);
+/** Loads the file of a noun; does nothing for an unknown noun. */
+export async function addVerbs(
+  root: CliCommand,
+  name: string | undefined,
+  groups = nounGroups,
+): Promise<CliCommand | undefined> {
+  const noun = groups.flatMap(({ nouns }) => nouns).find((each) => each.name === name);
   const command = root.commands.find((each) => each.name() === name) as CliCommand | undefined;
   if (noun === undefined || command === undefined) return undefined;
   (await noun.load())(command);

@@ -26,7 +26,7 @@ export function createProgress(screen: Screen, name: string): Progress {
         const done = Math.round((progress_pct / 100) * width);
         const bar = `${"#".repeat(done)}${".".repeat(width - done)}`;
         const line = `${name} [${bar}] ${String(progress_pct).padStart(3)}% ${now}`;
-        // A line that wraps could not be taken back.
+        // A line that wraps could not be erased.
         screen.write(`\r\u001b[K${line.slice(0, (screen.columns ?? 80) - 1)}`);
       } else if (now !== step) {
         screen.write(`${name}: ${now} ${progress_pct}%\n`);

@@ -63,7 +63,7 @@ export function renderObject(
     .join("");
 }
 
-/** Takes from the widest column until all fit, or none can give any more. */
+/** Narrows the widest column until all fit, or none can shrink further. */
 function fit(widths: readonly number[], room: number): number[] {
   const fitted = [...widths];
   const total = () => fitted.reduce((sum, width) => sum + width, 0);

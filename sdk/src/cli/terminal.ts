@@ -1,10 +1,10 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { Interrupted, UsageError } from "./exit-code.ts";
 
-/** Who answers questions: a person at the terminal, else the lines of standard input. */
+/** Asks a person at the terminal; without a terminal, reads lines of standard input. */
 export interface Terminal {
   readonly isInteractive: boolean;
-  /** What the person types, or the next line. Throws UsageError when there is no more. */
+  /** The person's answer, or the next line. Throws UsageError at the end of input. */
   ask(question: string): Promise<string>;
   /** The same, without showing it. */
   askSecret(question: string): Promise<string>;

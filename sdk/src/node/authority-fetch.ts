@@ -7,9 +7,9 @@ import { SettingsError } from "./profiles.ts";
 const bodiless = new Set([204, 205, 304]);
 
 /**
- * A fetch that believes only the authorities in this file (PEM, one or several), for this client and not for the whole process. When a
- * request fails the file is read anew: an installation may have changed to another authority, which the next request then
- * believes. It follows no redirects. Throws SettingsError when the file cannot be read.
+ * A fetch that believes only the authorities in this file (PEM, one or several), for this client and not for the whole
+ * process. When a request fails the file is read anew: an installation may have changed to another authority, which the
+ * next request then believes. It follows no redirects. Throws SettingsError when the file cannot be read.
  */
 export function createAuthorityFetch(caFile: string): typeof globalThis.fetch {
   let authorities = readAuthorities(caFile);

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 /** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One installation and who signs in there: a token, an API key, or a person. */
+/** One installation and its credentials: a token, an API key, or a person's. */
 export interface Profile {
   readonly base_url: string;
   /** PEM file of the authorities to trust instead of the usual ones. */
@@ -79,7 +79,7 @@ function existing(profiles: Profiles["profiles"], name: string): string {
   return name;
 }
 
-/** All at once: a reader sees the old file or the new one, and nobody else sees either. */
+/** Atomic and private: a reader sees the old file or the new one, and other users can read neither. */
 function write(environment: Environment, profiles: Profiles): void {
   const path = profilesFile(environment);
   const directory = dirname(path);

@@ -5,7 +5,7 @@ import { type Environment, type Profile, readProfiles, SettingsError } from "./p
 
 const another = "set HOLDFAST_BASE_URL or use a profile";
 
-/** What a caller says itself. */
+/** Settings that a caller gives itself. */
 export interface GivenSettings {
   readonly baseUrl?: string | undefined;
   readonly credentials?: Credentials | undefined;
@@ -17,19 +17,19 @@ export interface GivenSettings {
   readonly dataDirectory?: string | undefined;
 }
 
-/** Which installation, and who asks. */
+/** An installation and the credentials for it. */
 export interface Settings extends FoundSettings {
   readonly credentials: Credentials;
   readonly person: Credentials;
 }
 
-/** The same, where it may be that nobody is signed in. */
+/** The same, perhaps without credentials. */
 export interface FoundSettings {
   readonly baseUrl: string;
   readonly credentials?: Credentials | undefined;
   /** The person, where a local installation or a profile knows one beside a key; else the same credentials. */
   readonly person?: Credentials | undefined;
-  /** Name of the person whose credentials these are, or of the one who was signed in. */
+  /** Name of the person of these credentials, or of the person who last signed in. */
   readonly username: string | undefined;
   /** PEM file of the authorities to trust instead of the usual ones. */
   readonly caFile: string | undefined;
@@ -38,7 +38,7 @@ export interface FoundSettings {
   readonly dataDirectory: string | undefined;
 }
 
-/** One place where settings come from. What is kept with a base URL is for that base URL only. */
+/** One source of settings. Credentials that are stored with a base URL are used for that base URL only. */
 interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
   readonly baseUrl?: string | undefined;
   readonly isProfile?: boolean;
@@ -47,8 +47,9 @@ interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
 }
 
 /**
- * What is given goes over the environment, that over the current profile, and that over the local installation in
- * `defaultDirectory`. A profile or data directory ranks where it is named. Throws SettingsError when something is missing.
+ * Settings given take precedence over the environment, it over the current profile, and that over the local
+ * installation in `defaultDirectory`. A profile or data directory ranks where it is named. Throws SettingsError when
+ * something is missing.
  */
 export function readSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): Settings {
   const { credentials, person, ...found } = findSettings(given, environment, defaultDirectory);
@@ -60,7 +61,10 @@ export function readSettings(given: GivenSettings, environment: Environment, def
   return { ...found, credentials, person };
 }
 
-/** The same, but without a credential when there is none: for signing in. Throws SettingsError when no installation is named. */
+/**
+ * The same, but without a credential when there is none: for signing in. Throws SettingsError when no installation is
+ * named.
+ */
 export function findSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): FoundSettings {
   const sources: readonly Source[] = [
     given,
@@ -74,7 +78,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
   ];
   const baseUrl = baseUrlOf(sources);
   const usable = sources.filter((source) => source.baseUrl === undefined || trimmed(source.baseUrl) === baseUrl);
-  // Who signed out of a profile is nobody there, and not the owner of the host's installation.
+  // A profile that was signed out has no credentials; the owner's of the local installation do not stand in for them.
   const profileAt = usable.findIndex(({ isProfile }) => isProfile);
   const index = usable.findIndex(
     ({ credentials, person, dataDirectory }, at) =>
@@ -86,7 +90,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
   const counted = signedIn === undefined ? usable : usable.slice(0, index + 1);
   const organization = counted.find((source) => source.organization)?.organization;
   const person = signedIn?.person ?? signedIn?.credentials;
-  // A key is of one organization; who names another one is a person of several.
+  // A key is of one organization; for another one the person's own credentials are used.
   const isOther = organization !== undefined && organization !== signedIn?.organization;
   const credentials = (isOther ? person : undefined) ?? signedIn?.credentials ?? person;
   return {

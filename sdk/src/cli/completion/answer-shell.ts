@@ -4,12 +4,12 @@ import { createRoot } from "../program.ts";
 import { printable } from "../table.ts";
 import { complete } from "./complete.ts";
 
-/** Nobody waits longer for a list. */
+/** A longer wait for suggestions is of no use to the user. */
 const withinMs = 10_000;
 
 /**
- * Writes what can stand in the place of the last word, a line each: the word, a tab, a few words about it. Whatever goes
- * wrong, there is nothing to suggest: a shell has no place for errors. Resolves to the exit code.
+ * Writes the candidates for the last word, one a line: the word, a tab, a short description. Errors suggest nothing: a
+ * shell has no place to show them. Resolves to the exit code.
  */
 export async function answerShell(words: readonly string[], deps: CliDeps): Promise<number> {
   const silent = { write: () => undefined };

@@ -4,8 +4,8 @@ import { addVerbs } from "../program.ts";
 import { type Names, type Suggestion, suggestNames } from "./names.ts";
 
 /**
- * What can stand in the place of the last word. The shell drops what does not begin as that word does. `openNames` is
- * called when names of live objects are asked for.
+ * Candidates for the last word. The shell drops those without that word as their prefix. `openNames` is called when
+ * names of live objects are needed.
  */
 export async function complete(
   root: CliCommand,

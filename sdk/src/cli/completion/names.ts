@@ -44,6 +44,12 @@ const sources: Readonly<Record<string, Source>> = {
       ({ username }) => username,
       ({ role }) => role,
     ),
+  node: async ({ client }, [service = ""]) =>
+    suggest(
+      client.services.nodes(await idOf(client, service)),
+      ({ hostname }) => hostname,
+      ({ role, status }) => `${role}, ${status}`,
+    ),
   database: async ({ client }, [service = ""]) =>
     suggest(
       client.databases.list(await idOf(client, service)),
@@ -68,6 +74,18 @@ const sources: Readonly<Record<string, Source>> = {
       client.tokens.list(),
       ({ id }) => id,
       ({ scopes }) => scopes.join(" "),
+    ),
+  channel: ({ client }) =>
+    suggest(
+      client.channels.list(),
+      ({ id }) => id,
+      ({ name }) => name,
+    ),
+  rule: async ({ client }, [service = ""]) =>
+    suggest(
+      client.alerts.rules(await idOf(client, service)),
+      ({ id }) => id,
+      ({ name }) => name,
     ),
   webhook: ({ client }) =>
     suggest(

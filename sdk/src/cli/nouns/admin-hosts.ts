@@ -48,7 +48,7 @@ export function addAdminHosts(admin: CliCommand): void {
     .does(async ({ person, output }, hostId: string, { joinFile: path, zone, address, ...factors }: AddFlags) => {
       const request = { hostId, zone, address, ...given(factors) };
       const { joinFile } = await (await person()).admin<{ joinFile: string }>(service, "AddHost", request);
-      // A new file: the mode of one that is there would stay as it is.
+      // A new file: writing to an existing one would keep its mode.
       await rm(path, { force: true });
       await writeFile(path, joinFile, { mode: 0o600, flag: "wx" });
       output.say(`${path} is good once, for ten minutes: on the machine, npm start -- host --join ${path}`);

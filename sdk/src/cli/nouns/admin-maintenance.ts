@@ -8,7 +8,7 @@ const images: AdminList = {
   service,
   method: "ListImages",
   plural: "images",
-  columns: ["id", "firstSeenAt", "newestOf", "services", "takenBack", "missingOn", "urgent", "noticeHours", "reason"],
+  columns: ["id", "firstSeenAt", "newestOf", "services", "rolledBack", "missingOn", "urgent", "noticeHours", "reason"],
 };
 
 const behind: AdminList = {
@@ -23,7 +23,7 @@ const behind: AdminList = {
     "applyAt",
     "step",
     "blockedReason",
-    "takenBack",
+    "rolledBack",
     "snapshot",
     "leftSnapshotReason",
     "awaitedReason",

@@ -10,7 +10,7 @@ const operators: AdminList = {
   columns: ["username", "createdAt", "updatedAt"],
 };
 
-/** Who may run the platform, whom no organization can make, and people whom no organization can help. */
+/** Operators of the platform, whom no organization can create, and people whose organizations cannot help them. */
 export function addOperators(admin: CliCommand): void {
   admin
     .command("reset-user <person>")

@@ -1,5 +1,7 @@
 import { adminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
+import { addAdminFailover } from "./admin-failover.ts";
+import { addAdminArchives } from "./admin-archives.ts";
 import { addAdminHosts } from "./admin-hosts.ts";
 import { addAgents } from "./admin-agents.ts";
 import { addAdminLists } from "./admin-lists.ts";
@@ -37,6 +39,16 @@ export function addAdmin(admin: CliCommand): void {
     });
 
   admin
+    .command("hold <kind>")
+    .description("hold back what the platform does by itself: deletion (by time), maintenance (in windows) or failover")
+    .requiredOption("--reason <reason>", "for whoever releases it")
+    .example("admin hold failover --reason 'the switches are replaced'")
+    .does(async ({ person, output }, kind: string, { reason }: { reason: string }) => {
+      await (await person()).admin("ControlService", "PlaceHold", { kind, reason });
+      output.say(`${kind} is held back; \`holdfast admin release-hold ${kind}\` lets it go on`);
+    });
+
+  admin
     .command("release-hold <kind>")
     .description("confirm that what is held back may go on")
     .example("admin release-hold restored")
@@ -45,12 +57,24 @@ export function addAdmin(admin: CliCommand): void {
       output.say(`${kind} is released`);
     });
 
+  admin
+    .command("free-etcd")
+    .description("compact and defragment etcd, and end the alarm (NOSPACE) with which it stopped all writing")
+    .example("admin free-etcd")
+    .does(async ({ person, output }) => {
+      // A member of the largest size that etcd supports takes a minute to defragment.
+      await (await person()).admin("ControlService", "FreeEtcdSpace", {}, { timeoutMs: 600_000 });
+      output.say("etcd is defragmented; `holdfast admin stores` shows what is in use");
+    });
+
   addAdminOrganizations(admin);
   addAdminKeys(admin);
   addOperators(admin);
   addAuthority(admin);
   addAdminMaintenance(admin);
+  addAdminArchives(admin);
   addAdminHosts(admin);
+  addAdminFailover(admin);
   addAgents(admin);
   addRecovery(admin);
 }

@@ -1,4 +1,4 @@
-import type { Configuration } from "../../configuration-types.ts";
+import type { Configuration } from "../../answers.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { settle } from "./operation-wait.ts";

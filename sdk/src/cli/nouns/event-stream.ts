@@ -12,7 +12,7 @@ export interface EventFlags {
   readonly follow?: boolean;
 }
 
-/** Adds what every list of events takes. */
+/** Adds the flags that every list of events takes. */
 export function withEventFlags(command: CliCommand): CliCommand {
   return command
     .option("--type <event>", "only of this type, such as service.running")

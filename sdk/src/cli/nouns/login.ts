@@ -61,7 +61,7 @@ async function passwordOf(context: Context, { setUp }: LoginFlags): Promise<stri
   return password;
 }
 
-/** Twice from a person, who does not see it. */
+/** Asks a person twice, without echo. */
 export async function askNewPassword({ terminal }: Context): Promise<string> {
   const password = await terminal.askSecret("New password");
   if (terminal.isInteractive && (await terminal.askSecret("The same again")) !== password)

@@ -1,4 +1,4 @@
-import type { Operation } from "../../operation-types.ts";
+import type { Operation } from "../../answers.ts";
 import { OperationFailed } from "../../wait.ts";
 import type { Context } from "../context.ts";
 import type { WaitFlags } from "./service-wait.ts";
@@ -25,7 +25,10 @@ export async function waitForOperation(
   }
 }
 
-/** For what its engine was slow to take: waits for it when the flags say so, else says how to. True when it is over. */
+/**
+ * For changes that the engine has not taken at once: waits for the operation when the flags say so, else prints how to
+ * wait. True when the operation is over.
+ */
 export async function settle(
   context: Context,
   operation: Operation | null,

@@ -10,6 +10,9 @@ export const serviceColumns = [
   "created_at",
 ];
 
+/** Of deleted services that can be restored. */
+export const deletedColumns = ["id", "name", "database_type", "version", "plan_name", "deleted_at", "undelete_until"];
+
 /** What is shown of one. */
 export const serviceFields = [
   "id",
@@ -20,6 +23,7 @@ export const serviceFields = [
   "version",
   "plan_name",
   "storage_size_gb",
+  "storage_autoscale",
   "storage_tier",
   "zone",
   "hostname",
@@ -28,9 +32,14 @@ export const serviceFields = [
   "allowed_cidrs",
   "deletion_protection",
   "expires_at",
+  "replication",
+  "pooler",
   "maintenance_window",
   "pending_updates",
+  "backups",
   "tags",
   "created_at",
   "error",
 ];
+
+export const nodeColumns = ["id", "role", "status", "hostname", "zone"];

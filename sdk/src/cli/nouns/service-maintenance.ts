@@ -1,5 +1,5 @@
+import type { Maintenance, MaintenanceWindow, Weekday } from "../../answers.ts";
 import { InvalidArgumentError } from "commander";
-import type { Maintenance, MaintenanceWindow, Weekday } from "../../maintenance-types.ts";
 import type { CliCommand } from "../command.ts";
 import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
@@ -21,7 +21,7 @@ export function windowText(text: string): MaintenanceWindow {
   return { day, hour: Number(hour) };
 }
 
-/** The window of a service and what waits for it. */
+/** The maintenance window of a service and its pending updates. */
 export function addServiceMaintenance(services: CliCommand): void {
   const maintenance = services.command("maintenance").description("its window and its pending updates");
 

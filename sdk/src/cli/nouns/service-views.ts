@@ -1,12 +1,12 @@
+import type { LogLevel, LogLine } from "../../answers.ts";
 import { Option } from "commander";
-import type { LogLevel, LogLine } from "../../log-types.ts";
+import { nodeColumns } from "./service-fields.ts";
 import type { CliCommand } from "../command.ts";
 import { given, take, wholeNumber } from "../flag-values.ts";
 import { printable } from "../table.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
 const operationColumns = ["id", "type", "status", "step", "progress_pct", "created_at", "finished_at"];
-const nodeColumns = ["id", "role", "status", "hostname", "zone"];
 
 interface LogFlags {
   readonly since?: string;
@@ -62,7 +62,7 @@ export function addServiceViews(services: CliCommand): void {
     );
 }
 
-/** One line on the terminal, whatever the engine wrote. */
+/** One line on the terminal, also when the message has line breaks or control characters. */
 function textOf({ time, level, component, message }: LogLine): string {
   return printable(`${time} ${level.padEnd(7)} ${component} ${message}`);
 }

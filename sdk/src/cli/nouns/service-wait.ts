@@ -1,5 +1,5 @@
+import type { ManagedService } from "../../answers.ts";
 import { Option } from "commander";
-import type { ManagedService } from "../../service-types.ts";
 import { ServiceFailed, type WaitOptions } from "../../wait.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";

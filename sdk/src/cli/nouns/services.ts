@@ -1,13 +1,17 @@
+import type { MaintenanceWindow, ManagedService, ServiceStatus } from "../../answers.ts";
 import { Option } from "commander";
-import type { MaintenanceWindow } from "../../maintenance-types.ts";
-import type { ManagedService, ServiceChange, ServiceStatus } from "../../service-types.ts";
+import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../inputs.ts";
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
 import { forgetConninfo, lastingConninfo } from "../conninfo-files.ts";
 import type { Context } from "../context.ts";
 import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
-import { serviceColumns, serviceFields } from "./service-fields.ts";
+import { addFailover } from "./nodes.ts";
+import { addServiceCopies } from "./service-copies.ts";
+import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
 import { addServiceMaintenance, windowText } from "./service-maintenance.ts";
+import { addServiceSizes } from "./service-sizes.ts";
+import { addServiceUpgrade } from "./service-upgrade.ts";
 import { addServiceViews } from "./service-views.ts";
 import { addServiceWait, waitForService, type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -24,6 +28,17 @@ interface CreateFlags extends WaitFlags {
   readonly ttlHours?: number;
   readonly deletionProtection?: boolean;
   readonly maintenanceWindow?: MaintenanceWindow;
+  readonly nodes?: number;
+  readonly replicationMode?: string;
+  readonly pooler?: PoolerFlag;
+  readonly autoscaleGb?: number;
+}
+
+interface ListFlags {
+  readonly status?: ServiceStatus;
+  readonly type?: string;
+  readonly tag?: string;
+  readonly deleted?: boolean;
 }
 
 interface UpdateFlags {
@@ -32,9 +47,19 @@ interface UpdateFlags {
   readonly tag?: Record<string, string> | false;
   readonly ttlHours?: number | false;
   readonly deletionProtection?: boolean;
+  readonly replicationMode?: string;
+  readonly pooler?: PoolerFlag;
+  readonly autoscaleGb?: number | false;
 }
 
 const statuses: readonly ServiceStatus[] = ["Pending", "Provisioning", "Running", "Stopped", "Upgrading", "Error"];
+
+const poolerModes = ["transaction", "session"];
+
+/** The mode of a pooler that is on. */
+type PoolerFlag = "transaction" | "session" | "off";
+
+const replicationModes = ["async", "sync", "sync_strict"];
 
 export function addServices(services: CliCommand): void {
   addCreate(services);
@@ -45,11 +70,13 @@ export function addServices(services: CliCommand): void {
     .addOption(new Option("--status <status>", "only those with this status").choices(statuses))
     .option("--type <type>", "only those of this engine")
     .option("--tag <key:value>", "only those with this tag")
+    .option("--deleted", "those that are deleted and can come back")
     .example("services list")
     .example("services list --tag team:payments --output json")
-    .does(async ({ client, output }, flags: { status?: ServiceStatus; type?: string; tag?: string }) => {
-      const filter = given({ status: flags.status, database_type: flags.type, tag: flags.tag });
-      output.list(await take(client.services.list(filter)), serviceColumns);
+    .does(async ({ client, output }, flags: ListFlags) => {
+      const { status, type, tag, deleted } = flags;
+      const filter = given({ status, database_type: type, tag, deleted });
+      output.list(await take(client.services.list(filter)), deleted === true ? deletedColumns : serviceColumns);
     });
 
   services
@@ -65,20 +92,28 @@ export function addServices(services: CliCommand): void {
   addVerb(services, "stop", "Stopped", "stop it; its data stays");
   addVerb(services, "restart", "Running", "restart its engine");
 
+  addServiceSizes(services);
+
   withWait(services.command("delete <service>"))
-    .description("delete it with its data")
+    .description("delete it with its data; it can be undeleted for 7 days")
+    .option("--skip-final-backup", "for good: no last backup, and its automated ones go too")
     .option("--yes", "do not ask")
     .example("services delete orders --wait")
-    .does(async (context, name: string, flags: WaitFlags & { yes?: boolean }) => {
+    .does(async (context, name: string, flags: WaitFlags & { yes?: boolean; skipFinalBackup?: boolean }) => {
       const service = await context.service(name);
-      await context.confirm(`Delete ${service.name} and all its data?`, flags.yes);
-      const deleted = await context.client.services.delete(service.id);
+      const { skipFinalBackup } = flags;
+      const extent = skipFinalBackup === true ? "all its data and automated backups, for good" : "all its data";
+      await context.confirm(`Delete ${service.name} and ${extent}?`, flags.yes);
+      const deleted = await context.client.services.delete(service.id, { skipFinalBackup });
       forgetConninfo(context, service.id);
       if (flags.wait === true) await waitForService(context, service, "gone", flags.timeout);
       else context.output.show(deleted, serviceFields);
     });
 
+  addFailover(services);
+  addServiceCopies(services);
   addServiceMaintenance(services);
+  addServiceUpgrade(services);
   addServiceViews(services);
 }
 
@@ -87,7 +122,7 @@ function addCreate(services: CliCommand): void {
     .command("create <name>")
     .description("make a service")
     .requiredOption("--type <type>", "engine, such as postgresql or valkey")
-    .option("--plan <plan>", "plan of the catalogue", "tier-1")
+    .option("--plan <plan>", "plan of the catalog", "tier-1")
     .option("--storage-gb <gb>", "size of its disk", wholeNumber, 1)
     .option("--engine-version <version>", "version of the engine")
     .option("--storage-tier <tier>", "kind of disk")
@@ -97,9 +132,14 @@ function addCreate(services: CliCommand): void {
     .option("--tag <key=value>", "tag (repeat)", pair)
     .option("--ttl-hours <hours>", "delete it after", wholeNumber)
     .option("--deletion-protection", "refuse its deletion")
+    .option("--nodes <count>", "a primary and its replicas together, 1 to 5", wholeNumber)
+    .addOption(new Option("--replication-mode <mode>", "what a commit waits for").choices(replicationModes))
     .option("--maintenance-window <window>", 'when updates may begin, in UTC, such as "sunday 3"', windowText);
+  create.option("--autoscale-gb <gb>", "let its storage grow by itself up to this", wholeNumber);
+  create.addOption(new Option("--pooler <mode>", "let clients share sessions of the engine").choices(poolerModes));
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
+    .example("services create orders --type postgresql --nodes 2 --wait")
     .example("services create cache --type valkey --allow 10.1.0.0/16 --tag team=shop")
     .does(async (context, name: string, flags: CreateFlags) => {
       const made = await context.client.services.create({
@@ -117,6 +157,10 @@ function addCreate(services: CliCommand): void {
           ttl_hours: flags.ttlHours,
           deletion_protection: flags.deletionProtection,
           maintenance_window: flags.maintenanceWindow,
+          node_count: flags.nodes,
+          replication_mode: flags.replicationMode,
+          pooler: poolerOf(flags.pooler),
+          storage_autoscale: autoscaleOf(flags.autoscaleGb),
         }),
       });
       const shown = flags.wait === true ? await waitForService(context, made, "Running", flags.timeout) : made;
@@ -125,10 +169,20 @@ function addCreate(services: CliCommand): void {
     });
 }
 
+function poolerOf(flag: PoolerFlag | undefined): PoolerChoice | undefined {
+  if (flag === undefined) return undefined;
+  return flag === "off" ? { enabled: false } : { enabled: true, mode: flag };
+}
+
+function autoscaleOf(flag: number | false | undefined): StorageAutoscaleChoice | undefined {
+  if (flag === undefined) return undefined;
+  return flag === false ? { enabled: false } : { enabled: true, max_gb: flag };
+}
+
 function addUpdate(services: CliCommand): void {
   services
     .command("update <service>")
-    .description("change its name, networks, tags, end or protection")
+    .description("change its name, networks, tags, end, protection, growth, replication or pooler")
     .option("--name <name>", "another name; its host name stays")
     .option("--allow <cidr>", "network that may connect, in place of all before (repeat)", several)
     .option("--no-allow", "no network may connect")
@@ -138,8 +192,16 @@ function addUpdate(services: CliCommand): void {
     .option("--no-ttl-hours", "keep it until it is deleted")
     .option("--deletion-protection", "refuse its deletion")
     .option("--no-deletion-protection", "let it be deleted")
+    .option("--autoscale-gb <gb>", "let its storage grow by itself up to this", wholeNumber)
+    .option("--no-autoscale-gb", "let it grow when it is asked for alone")
+    .addOption(new Option("--replication-mode <mode>", "what a commit waits for").choices(replicationModes))
+    .addOption(
+      new Option("--pooler <mode>", "let clients share sessions of the engine").choices([...poolerModes, "off"]),
+    )
     .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")
     .example("services update orders --no-ttl-hours --deletion-protection")
+    .example("services update orders --pooler transaction")
+    .example("services update orders --autoscale-gb 100")
     .does(async ({ client, output, serviceId }, name: string, flags: UpdateFlags) => {
       const change: ServiceChange = given({
         name: flags.name,
@@ -147,6 +209,9 @@ function addUpdate(services: CliCommand): void {
         tags: flags.tag === false ? {} : flags.tag,
         ttl_hours: flags.ttlHours === false ? null : flags.ttlHours,
         deletion_protection: flags.deletionProtection,
+        replication_mode: flags.replicationMode,
+        pooler: poolerOf(flags.pooler),
+        storage_autoscale: autoscaleOf(flags.autoscaleGb),
       });
       output.show(await client.services.update(await serviceId(name), change), serviceFields);
     });

@@ -1,5 +1,5 @@
+import type { UserRole } from "../../answers.ts";
 import { Option } from "commander";
-import type { UserRole } from "../../database-types.ts";
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
 import { settle } from "./operation-wait.ts";

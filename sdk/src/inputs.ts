@@ -1,0 +1,348 @@
+// Printed from the protos by `npm run generate`. Times are RFC 3339 texts. A key that is left out changes or chooses nothing.
+import type {
+  AlertCondition,
+  AlertNoData,
+  AlertSeverity,
+  BackupStatus,
+  BackupType,
+  ChannelType,
+  LogLevel,
+  MaintenanceWindow,
+  NodeRole,
+  RetryPolicy,
+  ServiceStatus,
+  TokenResource,
+  UserRole,
+} from "./answers.ts";
+
+/** How far back from now. Omitted: 1h, unless start is given. */
+export type MetricPeriod = "15m" | "1h" | "6h" | "24h" | "7d";
+
+/**
+ * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for up
+ * to 7 days, both within the last 8 days; 1h always.
+ */
+export type MetricResolution = "1m" | "5m" | "1h";
+
+/** Figure to sort by, in descending order. Omitted: total_time. */
+export type QueryOrder = "total_time" | "calls" | "mean_time" | "rows";
+
+/** A text or null for each name. */
+export type ParameterChange = Readonly<Record<string, string | null>>;
+
+export interface AckedMessage {
+  readonly receipt: string;
+}
+
+export interface ExtendedMessage {
+  readonly receipt: string;
+  /** From now; that of the queue unless it is given. */
+  readonly visibility_timeout_seconds?: number | undefined;
+}
+
+export interface NackedMessage {
+  readonly receipt: string;
+  /** Seconds from now until it can be claimed again. */
+  readonly delay_seconds?: number | undefined;
+  /** Kept as last_error, 4 KiB of it at most. */
+  readonly error?: string | undefined;
+  /** It is not to be tried again: it is dead once the delay is over. */
+  readonly discard?: boolean | undefined;
+}
+
+/** `address` for e-mail, `url` for a webhook. */
+export interface NewChannelConfig {
+  /** Of type email. */
+  readonly address?: string | undefined;
+  /** Of type webhook: http:// or https://. */
+  readonly url?: string | undefined;
+}
+
+export interface NewMessage {
+  /** A JSON object of at most 256 KiB; every digit of its numbers is kept. */
+  readonly payload: object;
+  /** Seconds from now until it can be claimed. */
+  readonly delay_seconds?: number | undefined;
+}
+
+/** Omitted fields stay as they are: at first off, and "transaction". */
+export interface PoolerChoice {
+  readonly enabled?: boolean | undefined;
+  readonly mode?: string | undefined;
+}
+
+/** Omitted fields stay as they are: at first off. */
+export interface StorageAutoscaleChoice {
+  readonly enabled?: boolean | undefined;
+  /** Needed to enable it: the storage does not grow beyond this by itself. */
+  readonly max_gb?: number | undefined;
+}
+
+/** What a new node is to be. */
+export interface NewNode {
+  /** Only replicas can be added. */
+  readonly role: NodeRole;
+  /** Omitted: the service's. */
+  readonly zone?: string | undefined;
+}
+
+export interface ClaimOptions {
+  /** 1 unless it is given. */
+  readonly max?: number | undefined;
+  /** That of the queue unless it is given. */
+  readonly visibility_timeout_seconds?: number | undefined;
+  /** How long to wait for the first message. */
+  readonly wait_seconds?: number | undefined;
+}
+
+/** A rule to be made. */
+export interface NewAlertRule {
+  /** Left out: metric, condition and threshold. */
+  readonly name?: string | undefined;
+  readonly metric: string;
+  readonly condition: AlertCondition;
+  readonly threshold: number;
+  /** Left out: warning. */
+  readonly severity?: AlertSeverity | undefined;
+  /** Left out: 0, the first sample fires. */
+  readonly duration_minutes?: number | undefined;
+  readonly notification_channel_id?: string | null | undefined;
+  /** Left out: ignore. */
+  readonly no_data?: AlertNoData | undefined;
+  readonly paused?: boolean | undefined;
+}
+
+/** A key to be made. Scopes that the caller lacks are refused. */
+export interface NewApiKey {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at?: string | undefined;
+}
+
+/** A channel to be made. */
+export interface NewChannel {
+  readonly name: string;
+  readonly type: ChannelType;
+  readonly config: NewChannelConfig;
+}
+
+/** A user to be made; the platform makes its password. */
+export interface NewDatabaseUser {
+  readonly username: string;
+  readonly role: UserRole;
+}
+
+/** What a new service is to be. */
+export interface NewService {
+  readonly name: string;
+  readonly database_type: string;
+  /** Omitted: the catalog's default for the engine. */
+  readonly version?: string | undefined;
+  readonly plan_name: string;
+  /** Whole GB. */
+  readonly storage_size_gb: number;
+  readonly storage_tier?: string | undefined;
+  readonly zone?: string | undefined;
+  /** Omitted: the catalog's default. An empty list admits no client. */
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  readonly parameters?: Readonly<Record<string, string>> | undefined;
+  /** The service is deleted after so many hours. Omitted: it is kept. */
+  readonly ttl_hours?: number | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Omitted: two hours of some night, which follow from the service's id. */
+  readonly maintenance_window?: MaintenanceWindow | undefined;
+  /** Omitted: none runs. For engines that have one by the catalog. */
+  readonly pooler?: PoolerChoice | undefined;
+  /** Omitted: the storage grows when it is asked for alone. */
+  readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
+  /** Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one. */
+  readonly node_count?: number | undefined;
+  /**
+   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
+   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   */
+  readonly replication_mode?: string | undefined;
+}
+
+/** A queue to be made. */
+export interface NewQueue {
+  /** Lower-case letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** The service's own database unless it is named. */
+  readonly database_name?: string | undefined;
+  /** 30 seconds unless it is given. */
+  readonly visibility_timeout_seconds?: number | undefined;
+  /** 5 unless it is given. */
+  readonly max_attempts?: number | undefined;
+  /** True unless it is given. */
+  readonly dlq_enabled?: boolean | undefined;
+}
+
+/** A token to be made. Scopes that the caller lacks are refused. */
+export interface NewToken {
+  readonly scopes: readonly string[];
+  /** A year at most. */
+  readonly ttl_seconds: number;
+  /** Objects that it is limited to. Omitted: everything of the organization. */
+  readonly resources?: readonly TokenResource[] | undefined;
+}
+
+/** An endpoint to be made. */
+export interface NewWebhook {
+  /** http:// or https://. */
+  readonly url: string;
+  /** Left out means all types. */
+  readonly events?: readonly string[] | null | undefined;
+  readonly retry_policy?: RetryPolicy | undefined;
+}
+
+/** Which metrics, of when. */
+export interface MetricQuery {
+  /** Names out of the catalog; may be repeated. */
+  readonly metric: readonly string[];
+  /** How far back from now. Omitted: 1h, unless start is given. */
+  readonly period?: MetricPeriod | undefined;
+  /**
+   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
+   * up to 7 days, both within the last 8 days; 1h always.
+   */
+  readonly resolution?: MetricResolution | undefined;
+  /** Only of these nodes; may be repeated. Omitted: of all that the service has. */
+  readonly node_id?: readonly string[] | undefined;
+  /** Instead of a period: from this time on, at most 400 days ago. */
+  readonly start?: string | undefined;
+  /** With start: up to this time. Omitted: now. */
+  readonly end?: string | undefined;
+}
+
+/** An entry must have all that is given. */
+export interface AuditFilter {
+  readonly actor?: string | undefined;
+  /** Id of an object. */
+  readonly object?: string | undefined;
+  readonly action?: string | undefined;
+  /** From this time on. */
+  readonly since?: string | undefined;
+  /** Before this time. */
+  readonly until?: string | undefined;
+}
+
+/** A backup must have all that is given. */
+export interface BackupFilter {
+  readonly type?: BackupType | undefined;
+  /** A status, also with a capital: "completed" or "Completed". */
+  readonly status?: BackupStatus | Capitalize<BackupStatus> | undefined;
+}
+
+/** A line must have all that is given. */
+export interface LogFilter {
+  readonly since?: string | undefined;
+  /** Lines of this level and above. */
+  readonly level?: LogLevel | undefined;
+}
+
+/** A service must have all that is given. */
+export interface ServiceFilter {
+  readonly name?: string | undefined;
+  readonly status?: ServiceStatus | undefined;
+  readonly database_type?: string | undefined;
+  /** "key:value". */
+  readonly tag?: string | undefined;
+  /** Lists deleted services that can be restored, in place of the existing ones. */
+  readonly deleted?: boolean | undefined;
+}
+
+export interface MessageQuery {
+  readonly task_id?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Which raw samples. */
+export interface SampleFilter {
+  /** Names out of the catalog; may be repeated. */
+  readonly metric: readonly string[];
+  /** The first page begins behind this time. Omitted: a minute ago. */
+  readonly since?: string | undefined;
+}
+
+/** Settings that a restore may choose besides the name; all others are the source's. */
+export interface RestoreChoice {
+  readonly target_service_name: string;
+  /** Omitted: that of the source, like zone and storage. */
+  readonly plan_name?: string | undefined;
+  readonly zone?: string | undefined;
+  /** Not less than that of the source. */
+  readonly storage_size_gb?: number | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface AlertRuleChange {
+  readonly name?: string | undefined;
+  readonly condition?: AlertCondition | undefined;
+  readonly threshold?: number | undefined;
+  readonly severity?: AlertSeverity | undefined;
+  readonly duration_minutes?: number | undefined;
+  /** null: the default channel. */
+  readonly notification_channel_id?: string | null | undefined;
+  readonly no_data?: AlertNoData | undefined;
+  readonly paused?: boolean | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface BackupSettingsChange {
+  /** UTC. */
+  readonly hour?: number | undefined;
+  readonly minute?: number | undefined;
+  readonly retention_days?: number | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface ChannelChange {
+  readonly name?: string | undefined;
+  readonly config?: NewChannelConfig | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface ServiceChange {
+  readonly name?: string | undefined;
+  readonly allowed_cidrs?: readonly string[] | undefined;
+  /** Null: it is kept. */
+  readonly ttl_hours?: number | null | undefined;
+  readonly deletion_protection?: boolean | undefined;
+  /** Replaces all tags. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Null: the default window, which follows from the service's id. */
+  readonly maintenance_window?: MaintenanceWindow | null | undefined;
+  /** As in resize; both sizes at once are one operation. */
+  readonly plan_name?: string | undefined;
+  /** As in storage/expand; the size that it has is no change. */
+  readonly storage_size_gb?: number | undefined;
+  /**
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
+   * only.
+   */
+  readonly pooler?: PoolerChoice | undefined;
+  /** Lets the storage grow by itself, or no more. */
+  readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
+  /** As at creation; "sync" and "sync_strict" need a replica. */
+  readonly replication_mode?: string | undefined;
+}
+
+/** Only the fields that are present change, for messages from then on. */
+export interface QueueChange {
+  readonly visibility_timeout_seconds?: number | undefined;
+  readonly max_attempts?: number | undefined;
+  readonly dlq_enabled?: boolean | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface WebhookChange {
+  readonly url?: string | undefined;
+  /** null means all types, an empty list none. */
+  readonly events?: readonly string[] | null | undefined;
+  /** True also ends a switch-off by the platform. */
+  readonly active?: boolean | undefined;
+  readonly retry_policy?: RetryPolicy | undefined;
+}
