@@ -5,7 +5,7 @@ import { rolldown } from "rolldown";
 
 /**
  * `node agent/bundle.ts DIRECTORY [RELEASE]`: the agent in few files, `main.mjs` first, for a machine's HOLDFAST_AGENT_MAIN,
- * the keeper as `keeper.mjs`, and in `version.json` which it is. The same code makes the same files wherever it lies. Loading
+ * the keeper as `keeper.mjs`, its components for backups as `backup.mjs`, and in `version.json` which it is. The same code makes the same files wherever it lies. Loading
  * two hundred modules one by one is most of an agent's start; in a bundle it costs a third. Engines stay files of their
  * own, loaded when one is needed.
  */
@@ -18,6 +18,7 @@ const bundle = await rolldown({
   input: {
     main: join(import.meta.dirname, "src", "main.ts"),
     keeper: join(import.meta.dirname, "keeper", "main.ts"),
+    backup: join(import.meta.dirname, "src", "backup", "main.ts"),
     "load-code": join(import.meta.dirname, "src", "load-code.ts"),
   },
   platform: "node",

@@ -3,6 +3,7 @@ import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
 import type { Cage } from "./cage.ts";
+import { innerCommand, outerEnvironment } from "./component-environment.ts";
 import type { Containment, Role } from "./containment.ts";
 import { sweepTrace } from "./group-cage.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
@@ -22,7 +23,7 @@ export interface Component {
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   /** Throws for a number lower than one seen before. */
-  extend(number: number, leftMs: number | null): void;
+  extend(number: number, leftMs: number | null, untilMs?: number): void;
 }
 
 export interface ComponentDeps {
@@ -42,7 +43,6 @@ type Exit = NonNullable<ComponentStatus["exit"]>;
 const emptyCheckMs = 5;
 const longestLogWaitMs = 500;
 const longestLineBytes = 64 << 10;
-const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 export function createComponent(name: string, deps: ComponentDeps): Component {
   const { containment, role, owner, runDir, bootMs, now, onChange } = deps;
@@ -83,11 +83,11 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
 
   async function launch(wanted: ComponentSpec): Promise<void> {
     await sweep();
-    const [file = "", ...args] = containment.wrap(wanted.argv, role);
+    const [file = "", ...args] = containment.wrap(innerCommand(wanted.argv), role);
     const log = createSegmentLog({ ...wanted.log, owner });
     const child = spawn(file, args, {
-      cwd: wanted.cwd,
-      env: { PATH: usualPath, ...wanted.env },
+      cwd: "/",
+      env: outerEnvironment(wanted),
       stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
@@ -115,7 +115,8 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     }
     cage = entered;
     cause = null;
-    deadline.reset(wanted.deadlineMs);
+    if (wanted.untilMs === undefined) deadline.reset(wanted.deadlineMs);
+    else deadline.resetTo(wanted.untilMs);
     spec = wanted;
     become({
       state: "running",
@@ -179,8 +180,9 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
       if (cage === undefined) throw new Error(`${name} is not running`);
       cage.signal(signal);
     },
-    extend(number, leftMs) {
-      deadline.extend(number, leftMs);
+    extend(number, leftMs, untilMs) {
+      if (untilMs === undefined) deadline.extend(number, leftMs);
+      else deadline.extendTo(number, untilMs);
     },
   };
 }

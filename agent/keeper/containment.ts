@@ -32,7 +32,9 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
   const root = process.getuid?.() === 0;
   const drop = (role: Role) => [
     "setpriv",
-    ...(root && users !== undefined ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups"] : []),
+    ...(root && users !== undefined
+      ? [`--reuid=${users[role]}`, `--regid=${users.engine}`, "--clear-groups", ...noCapabilities]
+      : []),
     "--no-new-privs",
     "--pdeathsig=KILL",
     "--",
@@ -58,6 +60,9 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
   }
   return { kind: "group", wrap: inside, enclose: createGroupCage };
 }
+
+/** Programs of a user never get what root could do, not by a file that would grant it. */
+const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"];
 
 /**
  * When the machine's memory is exhausted the kernel ends an engine's process, never the agent or the keeper, with which the

@@ -2,8 +2,11 @@
 export interface Deadline {
   /** For a new run; null for none. */
   reset(leftMs: number | null): void;
+  /** The same, by the host's clock: whatever time passed on the way here is over already. */
+  resetTo(atMs: number): void;
   /** Throws for a number lower than one seen before: an answer that came late. */
   extend(number: number, leftMs: number | null): void;
+  extendTo(number: number, atMs: number): void;
   clear(): void;
   /** The highest number so far. */
   readonly number: number;
@@ -29,17 +32,28 @@ export function createDeadline(bootMs: () => number, onPassed: () => void): Dead
     onPassed();
   }
 
-  function set(leftMs: number | null): void {
-    at = leftMs === null ? null : bootMs() + leftMs;
+  function setTo(atMs: number | null): void {
+    at = atMs;
     look();
+  }
+
+  const set = (leftMs: number | null) => setTo(leftMs === null ? null : bootMs() + leftMs);
+
+  function raise(number: number): void {
+    if (number < highest) throw new Error(`number ${number} is lower than ${highest}`);
+    highest = number;
   }
 
   return {
     reset: set,
+    resetTo: setTo,
     extend(number, leftMs) {
-      if (number < highest) throw new Error(`number ${number} is lower than ${highest}`);
-      highest = number;
+      raise(number);
       set(leftMs);
+    },
+    extendTo(number, atMs) {
+      raise(number);
+      setTo(atMs);
     },
     clear: () => set(null),
     get number() {

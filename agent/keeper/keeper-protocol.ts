@@ -3,10 +3,9 @@
  * by one line with the same id; changes of components come unasked as `event` lines.
  *
  * A keeper lives as long as its machine runs, and sees agents of later versions: requests are only ever added, and each
- * addition raises the number here. An agent asks a keeper for nothing that came after the number that it tells; one that
- * tells none is of version 1.
+ * addition raises `keeperProtocol` (common/src/keeper-protocol.ts). An agent asks a keeper for nothing that came after the number
+ * that it tells; one that tells none is of version 1.
  */
-export const keeperProtocol = 2;
 
 export type KeeperRequest =
   | { readonly id: number; readonly op: "start"; readonly component: ComponentSpec }
@@ -29,6 +28,8 @@ export type KeeperRequest =
       readonly name: string;
       readonly number: number;
       readonly leftMs: number | null;
+      /** Since 4: stands for leftMs, in milliseconds since the host's start, so that time on the way here counts. */
+      readonly untilMs?: number;
     }
   /**
    * Since 2: takes charge of the machine. From then on the keeper takes orders from no other connection, and grants it to
@@ -65,6 +66,8 @@ export interface ComponentSpec {
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Milliseconds until the first deadline; null for none. */
   readonly deadlineMs: number | null;
+  /** Since 4: stands for deadlineMs, in milliseconds since the host's start. */
+  readonly untilMs?: number;
 }
 
 /** `empty`: nothing of the component is left. Only this means stopped. */

@@ -48,6 +48,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
       containment,
       owner: undefined,
       runDir: directory,
+      logDirectory: directory,
       socketPath,
       agent: undefined,
       successorOf: () => specOf("agent", []),
@@ -98,6 +99,17 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     await sleep(300);
     expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
     bootMs = 500;
+    const ended = await agent.event((component) => component.state === "empty");
+    expect(ended.cause).toBe("deadline");
+  });
+
+  test("takes a deadline by the host's clock, and one that is over ends the component at once", async () => {
+    await agent.ask({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
+    await agent.ask({ op: "extend", name: "engine", number: 7, leftMs: 1_000_000, untilMs: bootMs + 500 });
+    bootMs += 499;
+    await sleep(300);
+    expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
+    await agent.ask({ op: "extend", name: "engine", number: 8, leftMs: 1_000_000, untilMs: bootMs - 1 });
     const ended = await agent.event((component) => component.state === "empty");
     expect(ended.cause).toBe("deadline");
   });
@@ -178,7 +190,8 @@ describe("a keeper process", () => {
     const child = run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
-    await agent.ask({ op: "start", component: specOf("engine", family) });
+    const log = { path: join(directory, "log", "engine.log"), maxBytes: 1 << 20, keep: 3 };
+    await agent.ask({ op: "start", component: { ...specOf("engine", family), log } });
     await until(() => markedProcesses(directory).length >= 2);
     child.kill("SIGKILL");
     await until(() => markedProcesses(directory).length === 0);
@@ -199,13 +212,14 @@ describe("a keeper process", () => {
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
     const stop = { signal: "SIGTERM", graceMs: 60_000 } as const;
+    const log = { path: join(directory, "log", "engine.log"), maxBytes: 1 << 20, keep: 3 };
     const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo polite by now; while :; do sleep 0.05; done"];
-    await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop } });
-    await until(() => logOf(directory).includes("polite by now"));
+    await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop, log } });
+    await until(() => logOf(join(directory, "log"), "engine.log").includes("polite by now"));
     child.kill("SIGTERM");
     await until(() => child.exitCode !== null);
     expect(child.exitCode).toBe(0);
-    expect(logOf(directory)).toContain("bye");
+    expect(logOf(join(directory, "log"), "engine.log")).toContain("bye");
   });
 });
 
@@ -234,8 +248,8 @@ function markedProcesses(path: string): string[] {
   });
 }
 
-function logOf(path: string): string {
-  const names = readdirSync(path).filter((name) => name.startsWith("log."));
+function logOf(path: string, log = "log"): string {
+  const names = readdirSync(path).filter((name) => name.startsWith(`${log}.`));
   return names.map((name) => readFileSync(join(path, name), "utf8")).join("");
 }
 

@@ -1,17 +1,15 @@
+import { keeperProtocol } from "@holdfast/common/keeper-protocol.ts";
 import { type Component, type ComponentDeps, createComponent } from "./component.ts";
-import {
-  type ComponentSpec,
-  type ComponentStatus,
-  type KeeperReply,
-  type KeeperRequest,
-  keeperProtocol,
-} from "./keeper-protocol.ts";
+import { requireName, requireSignal, requireSpec, requireTime } from "./component-spec.ts";
+import type { ComponentSpec, ComponentStatus, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 import { type Caller, createKeeperServer } from "./keeper-server.ts";
 import { createRestarts } from "./restarts.ts";
 import { agentSlots, createSuccession } from "./succession.ts";
 
 export interface KeeperDeps extends Omit<ComponentDeps, "role" | "onChange"> {
   readonly socketPath: string;
+  /** Where logs are, whatever an agent asks for. */
+  readonly logDirectory: string;
   /** The agent itself, started first and again whenever it ends, until another one takes its place. */
   readonly agent: ComponentSpec | undefined;
   /** What runs the agent of this file instead; throws when it is none that the machine's agent may name. */
@@ -24,6 +22,9 @@ export interface Keeper {
   /** Stops every component in order, the agent last. */
   stop(): Promise<void>;
 }
+
+/** An engine, its companions and one program: whoever asks for so many asks for names. */
+const mostComponents = 32;
 
 /** Owns the machine's processes. Agents come and go; what runs stays. */
 export function createKeeper(deps: KeeperDeps): Keeper {
@@ -72,13 +73,17 @@ export function createKeeper(deps: KeeperDeps): Keeper {
     switch (request.op) {
       case "start":
         if (stopping) throw new Error("the keeper stops");
+        requireSpec(request.component, deps.logDirectory);
         return commanded(caller, request.component.name).start(request.component);
       case "stop":
+        requireSignal(request.signal);
         return commanded(caller, request.name).stop(request.signal, request.graceMs);
       case "signal":
+        requireSignal(request.signal);
         return commanded(caller, request.name).signal(request.signal);
       case "extend":
-        return commanded(caller, request.name).extend(request.number, request.leftMs);
+        requireTime(request.untilMs);
+        return commanded(caller, request.name).extend(request.number, request.leftMs, request.untilMs);
       case "status":
         return;
       case "claim":
@@ -99,9 +104,11 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   }
 
   /** The component, for whoever is in charge. The agents are the keeper's own affair. */
-  function commanded(caller: Caller, name: string): Component {
+  function commanded(caller: Caller, name: unknown): Component {
+    requireName(name);
     if (succession?.mayOrder(caller) === false) throw new Error("another agent is in charge");
     if (agent !== undefined && isAgent(name)) throw new Error(`${name} is the keeper's own`);
+    if (!components.has(name) && components.size >= mostComponents) throw new Error("there are too many components");
     return component(name);
   }
 

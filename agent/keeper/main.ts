@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { bootMs } from "./boot-clock.ts";
 import { chooseContainment, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
+import { ensureDirectory, openDirectory, type Owner, settle } from "./kept-directory.ts";
+import { createNotes } from "./notes.ts";
 
 /**
  * The keeper: first program of a machine. It imports nothing but Node itself, does what agents ask over its socket, and
@@ -19,6 +21,7 @@ const runDir = environment["HOLDFAST_RUN_DIR"] ?? "/run/holdfast";
 const socketPath = environment["HOLDFAST_KEEPER_SOCKET"] ?? join(runDir, "keeper.sock");
 const engineUid = environment["HOLDFAST_MACHINE_UID"] ?? "";
 const agentUid = environment["HOLDFAST_AGENT_UID"] ?? engineUid;
+const logDirectory = join(stateDir, "log");
 const users: Users | undefined =
   engineUid === "" || process.getuid?.() !== 0 ? undefined : { agent: Number(agentUid), engine: Number(engineUid) };
 
@@ -43,7 +46,7 @@ const agent: ComponentSpec = {
     HOLDFAST_MACHINE_START: environment["HOLDFAST_MACHINE_START"] ?? randomUUID(),
   },
   cwd: stateDir,
-  log: { path: join(stateDir, "log", "agent.log"), maxBytes: 4 << 20, keep: 4 },
+  log: { path: join(logDirectory, "agent.log"), maxBytes: 4 << 20, keep: 4 },
   stop: { signal: "SIGTERM", graceMs: 5_000 },
   deadlineMs: null,
 };
@@ -64,27 +67,35 @@ function successorOf(main: string): ComponentSpec {
 // Modes mean what they say, whoever started this.
 process.umask(0o022);
 
+const ownerOf = (user: keyof Users): Owner | undefined => users && { user: users[user], group: users.engine };
+
 /** The engine passes through the agent's directories to what is there for it; its own the agent can work in too. */
-const directories: readonly (readonly [path: string, owner: keyof Users | undefined, mode: number])[] = [
-  [stateDir, "agent", 0o710],
-  [join(stateDir, "instance"), "agent", 0o710],
+const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, own?: string])[] = [
+  [stateDir, ownerOf("agent"), 0o710, "instance"],
   // The socket's directory stays the keeper's.
   [runDir, undefined, 0o755],
-  [join(runDir, "engine"), "engine", 0o770],
-  [environment["HOLDFAST_DATA_DIR"] ?? "/data", "engine", 0o770],
+  [join(runDir, "engine"), ownerOf("engine"), 0o770],
+  [environment["HOLDFAST_DATA_DIR"] ?? "/data", ownerOf("engine"), 0o770],
 ];
-for (const [path, owner, mode] of directories) {
+for (const [path, owner, mode, own] of directories) {
   mkdirSync(path, { recursive: true });
-  chmodSync(path, mode);
-  if (users !== undefined && owner !== undefined) chownSync(path, users[owner], users.engine);
+  // Where these are is the provider's choice; what is inside of one that is the agent's, the agent's.
+  const directory = openDirectory(realpathSync(path));
+  settle(directory, owner, mode);
+  if (own !== undefined) {
+    const inside = ensureDirectory(directory, own, owner);
+    settle(inside, owner, mode);
+    inside.close();
+  }
+  directory.close();
 }
 const containment = chooseContainment(users);
-const note = (message: string, fields: object) =>
-  void process.stderr.write(`${JSON.stringify({ time: Date.now(), name: "keeper", msg: message, ...fields })}\n`);
+const note = createNotes((line) => void process.stderr.write(line), bootMs, Date.now);
 const keeper = createKeeper({
   containment,
   runDir,
   socketPath,
+  logDirectory,
   owner: users?.agent,
   agent,
   successorOf,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
-import { ask } from "../../test/support/fixture-driver.ts";
-import { openFixtureMachine, taskHeader } from "../../test/support/fixture-machine.ts";
+import { ask } from "../../test/support/engines/fixture-driver.ts";
+import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
 
 const {
   controller,
@@ -103,6 +103,16 @@ test("says in words why it cannot be", async () => {
   const words = "This machine's image has no fixture 9 that runs: Nothing is installed at /fixture/9.";
   expect((await converge({ version: "9" })).failure?.message).toBe(words);
   await observed(({ state, reason }) => state === "failed" && reason === words);
+});
+
+test("calls no engine running whose upgraded data are not finished, however often it is asked", async () => {
+  for (const generation of [1n, 2n])
+    expect((await converge({ generation, parameters: { unfinished: "yes" } })).failure?.message).toBe(
+      "the upgrade is not finished",
+    );
+  expect(controller.observations.map(({ state }) => state)).not.toContain("running");
+  expect((await converge({ generation: 3n })).failure).toBeUndefined();
+  await observed(({ state }) => state === "running");
 });
 
 test("tells of an engine that takes no write after two misses", async () => {

@@ -5,9 +5,9 @@ import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { killQuietly } from "../keeper/kill-quietly.ts";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/agent-machine.ts";
-import { connectPostgresql, scramVerifier } from "../../test/support/engine-clients.ts";
-import { occupyPort } from "../../test/support/occupied-port.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
+import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
+import { occupyPort } from "../../test/support/platform/occupied-port.ts";
 
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");

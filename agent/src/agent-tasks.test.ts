@@ -4,7 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
 import { killQuietly } from "../keeper/kill-quietly.ts";
-import { openFixtureMachine, taskHeader } from "../../test/support/fixture-machine.ts";
+import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
 const { controller, start, specOf, converge, agentPids } = await openFixtureMachine();
@@ -77,6 +77,19 @@ test("a task ends at its deadline and when it is cancelled, and holds no other l
   expect((await cancelled).failure?.code).toBe("cancelled");
   const quick = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
   expect(quick.output.case).toBe("readLogs");
+});
+
+test("a task has the time that it was sent with, whatever its controller's clock says", async () => {
+  const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
+  const aMinute = (sign: 1 | -1) => timestampFromMs(Date.now() + sign * 60_000);
+  const back = await controller.perform({ ...readLogs, deadline: aMinute(-1), withinMs: 60_000n });
+  expect(back.output.case).toBe("readLogs");
+  const slow = {
+    case: "convergeInstance" as const,
+    value: { instance: specOf({ parameters: { slow_start_ms: "60000" } }) },
+  };
+  const ahead = await controller.perform({ ...taskHeader, deadline: aMinute(1), withinMs: 300n, input: slow });
+  expect(ahead.failure?.code).toBe("deadline_exceeded");
 });
 
 test("tasks that are withdrawn end at once, and never begin when they come later", async () => {

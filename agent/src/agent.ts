@@ -2,15 +2,16 @@ import { freemem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { HelloSchema, ObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { createBackupParts } from "./backup/backup-parts.ts";
 import type { EngineDriver } from "./engines/engine-driver.ts";
-import { bootIdOf } from "./host/boot-id.ts";
-import type { ControlGroup } from "./host/control-group.ts";
-import type { KeeperClient } from "./host/keeper-client.ts";
+import { bootIdOf } from "./os/boot-id.ts";
+import type { ControlGroup } from "./os/control-group.ts";
+import type { KeeperClient } from "./os/keeper-client.ts";
+import { createDataVersion } from "./instance/data-version.ts";
 import { createEngineProcess, engineComponent } from "./instance/engine-process.ts";
 import { createInstanceFiles, type Directories } from "./instance/instance-files.ts";
 import { createInstanceRound } from "./instance/instance-round.ts";
@@ -18,11 +19,19 @@ import { createInstanceStatus } from "./instance/instance-status.ts";
 import { createInstanceSupervisor } from "./instance/instance-supervisor.ts";
 import { createNewStarts } from "./instance/new-starts.ts";
 import { createLogReader } from "./instance/log-reader.ts";
+import { createMemberData } from "./instance/member-data.ts";
 import { createMemoryWatch } from "./instance/memory-watch.ts";
+import { createQueueKeeper } from "./instance/queue-keeper.ts";
 import { createProbes } from "./instance/probes.ts";
+import { createDiskRoom } from "./instance/disk-room.ts";
+import { createWriteBlock } from "./instance/write-block.ts";
+import { bootMs } from "../keeper/boot-clock.ts";
+import { createQuiet } from "./right/quiet.ts";
+import { createRightKeeper } from "./right/right-keeper.ts";
 import { createServerCertificate } from "./instance/server-certificate.ts";
 import { openJournal } from "./journal/journal.ts";
 import { createSampling } from "./samples/sampling.ts";
+import { createObservationReport } from "./session/observation-report.ts";
 import type { OutgoingFrame } from "./session/session.ts";
 import { createUplink, type Uplink } from "./session/uplink.ts";
 import { createAgentUpgrade } from "./upgrade/agent-upgrade.ts";
@@ -43,6 +52,8 @@ export interface AgentDeps {
   /** The interface that is the machine's alone; empty when it shares the host's network. */
   readonly networkInterface: string;
   readonly code: ReceivedCode;
+  /** Of components that do jobs: backups, restores and archives. */
+  readonly jobProgram: string;
   /** The agent whose place this one takes; undefined when nobody is in charge yet but this one. */
   readonly predecessor: Predecessor | undefined;
   /** Loads an engine's driver when it is first needed; undefined for an engine that there is none for. */
@@ -58,7 +69,6 @@ export interface Agent {
   run(signal: AbortSignal): Promise<void>;
 }
 
-const observationEveryMs = 15_000;
 const mostUnsent = 200;
 /** An engine is found running within this time; only then is told of it, so that nobody sees it "starting". */
 const adoptedWithinMs = 5_000;
@@ -75,7 +85,16 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const unsent: TaskResult[] = [];
   let parse: EngineDriver["parseLog"] | undefined;
 
-  const status = createInstanceStatus(clock.now, () => tellSoon());
+  const status = createInstanceStatus(clock.now, () => report.soon());
+  const { backups, restores, archives, observe, ...parts } = createBackupParts({
+    keeper,
+    program: deps.jobProgram,
+    stateDir: directories.stateDir,
+    runDir: directories.runDir,
+    channel: () => uplink.channel(),
+    now: clock.now,
+    onChange: (isNews) => (isNews ? report.soon() : report.later()),
+  });
   const certificate = createServerCertificate({
     path: join(directories.stateDir, "instance", "tls"),
     channel: () => uplink.channel(),
@@ -84,14 +103,23 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     now: clock.now,
   });
   const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
+  const writeBlock = createWriteBlock({ stateDir: directories.stateDir, now: clock.now });
+  const room = createDiskRoom({ writeBlock, now: clock.now, log });
   const round = createInstanceRound({
+    room,
     files,
-    process: createEngineProcess(keeper, files.log),
+    process: createEngineProcess({ keeper, logPath: files.log, beforeStop: archives.release }),
+    restores,
+    members: createMemberData({ status, log }),
+    dataVersion: createDataVersion({ status, log }),
+    archives,
     certificate,
     status,
     logs,
     memory,
     newStarts: createNewStarts(clock.monotonicMs),
+    right: { held: (spec, signal) => right.held(spec, signal) },
+    isSilent: () => probes.isSilent(),
     log,
     async driverOf(engine) {
       const driver = await driverOf(engine);
@@ -99,13 +127,29 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       return driver;
     },
   });
+  const quiet = createQuiet(bootMs);
+  const right = createRightKeeper({
+    keeper,
+    settings: () => supervisor.settings(),
+    engine: round.engine,
+    isSilent: () => probes.isSilent(),
+    send: (frame) => void uplink.send(frame),
+    onFenced: status.fenced,
+    bootMs,
+    log,
+  });
   const probes = createProbes({
     status,
     target: round.engine,
     certificate,
     memory,
     onListenerFree: () => supervisor.look(),
+    room,
+    onBlockChanged: () => supervisor.look(),
+    monotonicMs: clock.monotonicMs,
+    quiet,
   });
+  const queues = createQueueKeeper({ target: round.engine, log });
   const hurryProbes = probes.hurry;
   const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
 
@@ -115,6 +159,8 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     dataDir: directories.dataDir,
     networkInterface: deps.networkInterface,
     status,
+    engine: round.engine,
+    archive: () => (archives.archiveId() === undefined ? undefined : archives.observation()),
     send: (frame) => uplink.send(frame),
     clock,
     random,
@@ -130,7 +176,14 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   function takeUp(): void {
     const halt = new AbortController();
     const until = AbortSignal.any([ending.signal, halt.signal]);
-    const done = Promise.all([supervisor.run(until), probes.run(until), sampling.run(until)]);
+    const done = Promise.all([
+      supervisor.run(until),
+      right.run(until),
+      probes.run(until),
+      sampling.run(until),
+      parts.run(until),
+      queues.run(until),
+    ]);
     done.catch(broken.reject);
     loops = { halt, done };
   }
@@ -154,6 +207,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         loops?.halt.abort();
         await loops?.done;
         loops = undefined;
+        round.engine()?.driver.queues?.letGo();
         await journal.suspend();
       },
       async takeUp() {
@@ -175,6 +229,8 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       supervisor,
       logs,
       upgrade,
+      backups,
+      quiet,
       async engine() {
         const engine = round.engine();
         if (engine === undefined)
@@ -218,15 +274,19 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
         openTasks: journal.openTasks(),
         sessionId,
         succeeds: predecessor?.sessionId ?? "",
+        // An older keeper counts a deadline from when it reads it.
+        rights: keeper.protocol >= 4 ? 2 : 0,
       }),
     handlers: {
       onTask: runner.accept,
       onCancel: runner.cancel,
       onResultAck: runner.acknowledged,
       onSamplesAck: sampling.acknowledged,
+      onRightAnswer: right.answered,
     },
     onOpen(session) {
       sampling.opened(session.welcome);
+      right.ask();
       if (loops !== undefined) sendAll(session);
       else if (predecessor !== undefined) settled ??= settle(predecessor).catch(broken.reject);
     },
@@ -236,7 +296,6 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   });
 
   let settled: Promise<void> | undefined;
-  let telling: NodeJS.Immediate | undefined;
 
   async function settle(before: Predecessor): Promise<void> {
     gapMs = await before.settle();
@@ -252,35 +311,31 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   function sendAll(session: { send(frame: OutgoingFrame): void }): void {
     for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
     for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
-    tell();
+    report.tell();
     // The machine's certificate may be one of new authorities: the engine's follows.
     supervisor.look();
   }
 
   let isQuiet = predecessor !== undefined;
 
-  /** Several changes of one moment are one observation. */
-  function tellSoon(): void {
-    telling ??= setImmediate(tell);
-  }
-
-  function tell(): void {
-    clearImmediate(telling);
-    telling = undefined;
-    if (isQuiet || loops === undefined) return;
-    const instance = status.message();
-    const value = create(ObservationSchema, { time: timestampFromMs(clock.now()), ...(instance && { instance }) });
-    uplink.send({ case: "observation", value });
-  }
+  const report = createObservationReport({
+    instance: () => {
+      const instance = status.message();
+      return instance && observe(instance);
+    },
+    isDue: () => !isQuiet && loops !== undefined,
+    send: (frame) => void uplink.send(frame),
+    now: clock.now,
+  });
 
   return {
     async run(signal) {
       signal.addEventListener("abort", () => ending.abort(), { once: true });
       if (predecessor === undefined) takeUp();
-      const ticking = setInterval(tell, observationEveryMs);
+      const endReports = report.repeat();
       await Promise.race([uplink.run(ending.signal), broken.promise]);
       await loops?.done;
-      clearInterval(ticking);
+      endReports();
       if (loops !== undefined) await journal.close();
     },
   };

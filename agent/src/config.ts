@@ -4,7 +4,7 @@ import { list, text } from "@holdfast/common/config.ts";
 export const settings = {
   machineId: text("HOLDFAST_MACHINE_ID", "Id of this machine"),
   machineStart: text("HOLDFAST_MACHINE_START", "Differs for each start of the machine", ""),
-  stateDir: text("HOLDFAST_STATE_DIR", "Directory for enrolment, journal, keys and logs", "/var/lib/holdfast"),
+  stateDir: text("HOLDFAST_STATE_DIR", "Directory for enrollment, journal, keys and logs", "/var/lib/holdfast"),
   runDir: text("HOLDFAST_RUN_DIR", "Directory for sockets, emptied at each start of the machine", "/run/holdfast"),
   dataDir: text("HOLDFAST_DATA_DIR", "Root of the data disk", "/data"),
   keeperSocket: text("HOLDFAST_KEEPER_SOCKET", "Unix socket of the keeper", "/run/holdfast/keeper.sock"),
@@ -24,7 +24,7 @@ export const settings = {
     "Engine that this machine is made for, loaded ahead of its settings; empty for none",
     "",
   ),
-  controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrolment, host:port"),
+  controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrollment, host:port"),
   run: text("HOLDFAST_AGENT_RUN", "By which the keeper knows this run of the agent", ""),
   part: text("HOLDFAST_AGENT_PART", "current, or next for one that is to take another one's place", "current"),
   controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent whose place it is to take", ""),

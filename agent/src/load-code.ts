@@ -13,5 +13,5 @@ await Promise.all([
   import("./engines/postgresql/driver.ts"),
   import("./engines/registry.ts"),
   import("./engines/valkey/driver.ts"),
-  import("./host/keeper-client.ts"),
+  import("./os/keeper-client.ts"),
 ]);

@@ -7,10 +7,12 @@ import { createLog } from "@holdfast/common/log.ts";
 import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createAgent } from "./agent.ts";
 import { settings } from "./config.ts";
+import type { Engine, EngineDriver } from "./engines/engine-driver.ts";
+import { jobProgramOf } from "./backup/job-program.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
-import { createControlGroup } from "./host/control-group.ts";
-import { createEnginePrograms } from "./host/engine-programs.ts";
-import { connectKeeper } from "./host/keeper-client.ts";
+import { createControlGroup } from "./os/control-group.ts";
+import { createEnginePrograms } from "./os/engine-programs.ts";
+import { connectKeeper } from "./os/keeper-client.ts";
 import { checkJournal } from "./journal/journal.ts";
 import { proveSelf } from "./upgrade/proof.ts";
 import { openReceivedCode } from "./upgrade/received-code.ts";
@@ -34,8 +36,15 @@ const { stateDir, runDir, dataDir, softwareRoot } = config;
 const code = await openReceivedCode(stateDir, process.argv[1] ?? "");
 const runAsEngine = createEnginePrograms(keeper, stateDir);
 const sessionId = randomUUID();
-// Whoever gives the machine its settings, or hands it over, is not to wait for what is the same in each.
-const preload = async () => void (isEngine(config.engine) && (await loadDriver(config.engine, runAsEngine)));
+// Loaded ahead: neither the first settings nor the hand-over wait for it.
+const drivers = new Map<Engine, Promise<EngineDriver>>();
+/** One of each for the life of the agent: a driver may hold sessions. */
+function driverOf(engine: Engine): Promise<EngineDriver> {
+  const driver = drivers.get(engine) ?? loadDriver(engine, runAsEngine);
+  drivers.set(engine, driver);
+  return driver;
+}
+const preload = async () => void (isEngine(config.engine) && (await driverOf(config.engine)));
 let predecessor: Predecessor | undefined;
 if (config.part === "next") {
   await Promise.all([preload(), checkJournal(join(stateDir, "journal"))]);
@@ -61,8 +70,9 @@ const agent = await createAgent({
   controlGroup: createControlGroup(config.cgroupDir),
   networkInterface: config.networkInterface,
   code,
+  jobProgram: jobProgramOf(process.argv[1] ?? ""),
   predecessor,
-  driverOf: async (engine) => (isEngine(engine) ? loadDriver(engine, runAsEngine) : undefined),
+  driverOf: async (engine) => (isEngine(engine) ? driverOf(engine) : undefined),
   sessionId,
   clock: systemClock,
   random: Math.random,

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type TaskFailure, TaskFailureSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineBusy, EngineRefused, type RefusalCode } from "./engines/engine-driver.ts";
+import { EngineBusy, EngineRefused, type RefusalCode } from "./engines/engine-errors.ts";
 
 /** Codes that a failure can have; whoever gave the task reads them. */
 export type TaskFailureCode =
@@ -13,6 +13,7 @@ export type TaskFailureCode =
   | "deadline_exceeded"
   | "cancelled"
   | "payload_corrupt"
+  /** More is asked of queues than their sessions and the stream have room for. */
   /** The machine has not enough memory or disk for it. */
   | "no_room"
   | "invalid_task"

@@ -1,14 +1,17 @@
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import { type PlanSize, planParameters } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { type PlanSize, planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { Instance } from "./engine-driver.ts";
 
-/** Every parameter of the catalogue that this instance runs with: the user's, the plan's or the default. */
-export function effectiveParameters({ spec }: Instance): Map<string, string> {
+/** Every parameter of the catalog that this instance runs with: the user's, the plan's or the default. */
+export function effectiveParameters({ spec, atLeast = {} }: Pick<Instance, "spec" | "atLeast">): Map<string, string> {
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
     const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
     if (value !== null) values.set(name, value);
+  }
+  for (const [name, least] of Object.entries(atLeast)) {
+    if (Number(values.get(name)) < least) values.set(name, String(least));
   }
   return values;
 }

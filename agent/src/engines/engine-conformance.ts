@@ -1,45 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EngineMachine } from "../../../test/support/engine-machine.ts";
+import type { EngineMachine } from "../../../test/support/engines/engine-machine.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
-import { listeningSockets } from "../host/listening-sockets.ts";
-
-/** What the suite needs to know of one engine besides its driver. */
-export interface ConformanceSubject {
-  readonly name: string;
-  /** Why it cannot run here; undefined when it can. */
-  readonly skip: string | undefined;
-  machine(settings: { users: EngineUser[]; allowedCidrs: string[] }): Promise<EngineMachine>;
-  /** What the engine keeps instead of a password. */
-  verifierOf(password: string): string;
-  /** Signs in over TLS and trusts the machine's authority only; rejects when it does not get in. */
-  connect(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient>;
-  /** Tries to sign in without TLS; rejects. */
-  connectPlain(machine: EngineMachine, options: ConnectOptions): Promise<unknown>;
-  /** A parameter that is taken live, with a value other than the default, and one that needs a restart. */
-  readonly live: readonly [name: string, value: string];
-  readonly atStart: readonly [name: string, value: string];
-}
-
-export interface ConnectOptions {
-  readonly user: string;
-  readonly password: string;
-  /** Address that the connection comes from. */
-  readonly from?: string;
-  /** Name that the certificate must have. */
-  readonly serverName?: string;
-}
-
-export interface ConformanceClient {
-  write(key: string, value: string): Promise<void>;
-  read(key: string): Promise<string | undefined>;
-  /** Resolves when the other side ended it. */
-  readonly ended: Promise<void>;
-  close(): Promise<void>;
-}
+import { conformsToBackupFacet } from "./backup-conformance.ts";
+import type { ConformanceClient, ConformanceSubject, ConnectOptions } from "./conformance-subject.ts";
+import { listeningSockets } from "../os/listening-sockets.ts";
 
 const inside = "127.9.9.1";
 const outside = "127.9.9.2";
@@ -48,6 +17,8 @@ const outside = "127.9.9.2";
 const wrongPassword = /password authentication failed|WRONGPASS|^wrong password$|^no such user$/;
 const notAllowed = /pg_hba|ECONNRESET|EPIPE|disconnected|closed/;
 const mayNotWrite = /read-only transaction|NOPERM|^read only$/;
+
+const latest = { password: "second secret" };
 
 /** The one suite that every driver passes against its real engine. */
 export function conformsToEngineDriver(subject: ConformanceSubject): void {
@@ -66,12 +37,7 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
           users: [user(defaultUser, "admin", "first secret")],
           allowedCidrs: [`${inside}/32`],
         });
-        await machine.bootstrap();
-        await machine.writeConfig();
-        await machine.start();
-        await machine.driver.ready(machine.instance, machine.signal).catch((error: unknown) => {
-          throw new Error(machine.output(), { cause: error });
-        });
+        await machine.bringUp();
       });
       afterAll(() => machine?.remove());
 
@@ -247,6 +213,79 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await last.close();
       });
 
+      it("counts sessions of users alone, and tells every figure that the catalog has of engines", async () => {
+        const { driver, instance, signal } = machine;
+        if (driver.metrics === undefined) return;
+        const look = () => driver.metrics?.read(instance, signal);
+        const before = await waitUntil("sessions that ended are gone", async () => {
+          const found = await look();
+          return found?.gauges["connections"] === 0 && found;
+        });
+        const clients = await Promise.all([1, 2, 3].map(() => enter(machine, latest)));
+        const during = await look();
+        expect(during?.gauges["connections"]).toBe(3);
+        expect(during?.epoch).toBe(before.epoch);
+        const { gauges, counters, shares, absent } = { ...during };
+        const told = [gauges, counters, shares, absent].flatMap((each) => Object.keys(each ?? {}));
+        const known = metricCatalog.filter((each) => each.source === "engine" && isOfEngine(each, driver.engine));
+        expect(told.sort()).toEqual(known.map(({ name }) => name).sort());
+        expect(Object.values({ ...gauges, ...counters }).every(Number.isFinite)).toBe(true);
+        await Promise.all(clients.map((client) => client.close()));
+        await restart(machine);
+        expect((await look())?.epoch).not.toBe(during?.epoch);
+        await expect(driver.metrics.read(instance, AbortSignal.abort())).rejects.toThrow();
+      });
+
+      it("counts what users ask of it, each kind once, and shows none of their values", async () => {
+        const { driver, instance, signal } = machine;
+        if (driver.queryStats === undefined) return;
+        const client = await enter(machine, latest);
+        const calls = async () => {
+          const asked = { limit: 500, order: "total_time" } as const;
+          const { queries, totalCount } = (await driver.queryStats?.read(instance, asked, signal)) ?? unknown();
+          expect(totalCount).toBeGreaterThanOrEqual(queries.length);
+          expect(JSON.stringify(queries)).not.toContain("a planted value");
+          return queries.reduce((sum, { calls: each }) => sum + each, 0);
+        };
+        const before = await calls();
+        for (let n = 0; n < 5; n += 1) await client.write(`counted-${n}`, "a planted value");
+        expect((await calls()) - before).toBeGreaterThanOrEqual(5);
+        const least = await driver.queryStats.read(instance, { limit: 1, order: "calls" }, signal);
+        expect(least.queries).toHaveLength(1);
+        expect(least.since.getTime()).toBeLessThanOrEqual(least.collectedAt.getTime());
+        await expect(
+          driver.queryStats.read(instance, { limit: 1, order: "calls" }, AbortSignal.abort()),
+        ).rejects.toThrow();
+        await client.close();
+      });
+
+      it("runs a statement that reads, within its limits, and none that writes", async () => {
+        const { driver, instance, signal } = machine;
+        const { console: its } = subject;
+        if (driver.readOnlyQuery === undefined || its === undefined) return;
+        const limits = {
+          database: its.database,
+          functions: [],
+          types: [],
+          qualified: [],
+          relations: [],
+          rowsMax: 10,
+          bytesMax: 1 << 20,
+          timeoutMs: 5_000,
+        };
+        const run = async (sql: string, change = {}) =>
+          (await driver.readOnlyQuery?.run(instance, { ...limits, sql, ...change }, signal)) ?? unknown();
+        expect(await run(its.one)).toMatchObject({ rows: "[[1]]", rowCount: 1, truncated: false });
+        expect(await run(its.twenty)).toMatchObject({ rowCount: 10, truncated: true });
+        expect(await run(its.twenty, { bytesMax: 10 })).toMatchObject({ truncated: true });
+        expect(await run(its.writing)).toHaveProperty("refusal");
+        expect(await run(its.endless, { timeoutMs: 200 })).toHaveProperty("refusal");
+        expect(await run(its.one, { database: "nowhere" })).toHaveProperty("refusal");
+        await expect(
+          driver.readOnlyQuery.run(instance, { ...limits, sql: its.one }, AbortSignal.abort()),
+        ).rejects.toThrow();
+      });
+
       it("tells that it is alive by a write, and that it is not", async () => {
         const { driver, instance } = machine;
         const alive = await driver.observe(instance, machine.signal);
@@ -272,6 +311,11 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
       });
     },
   );
+  conformsToBackupFacet(subject, user);
+}
+
+function unknown(): never {
+  throw new Error("the driver lacks a facet that it had");
 }
 
 async function allow(machine: EngineMachine, allowedCidrs: string[]): Promise<void> {

@@ -1,9 +1,12 @@
-import type {
-  EngineDatabase,
-  EngineUser,
-  EngineUserState,
-  InstanceSpec,
-} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { BackupFacet } from "./backup-facet.ts";
+import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
+import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
+import type { Instance } from "./instance.ts";
+import type { QueuesFacet } from "./queues-facet.ts";
+import type { FollowingState, LogicalSlot, ReplicationFacet } from "./replication-facet.ts";
+import type { UpgradeFacet } from "./upgrade-facet.ts";
+
+export type { Instance, InstancePaths } from "./instance.ts";
 
 /** Values of database_type that this agent can run. */
 export type Engine = "postgresql" | "valkey";
@@ -26,7 +29,12 @@ export interface EngineDriver {
   command(instance: Instance): EngineCommand;
   /** Processes that belong to the engine: started before it is `ready`, stopped before it, restarted when they end. */
   companions?(instance: Instance): readonly Companion[];
-  /** After the process started: resolves when it takes a write, and has the platform's own roles, users and databases. */
+  /** Does the machine's image have a pooler of sessions for it? Absent: the engine has none at all. Asked before companions are. */
+  offersPooler?(instance: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean>;
+  /**
+   * After the process started: resolves when it takes a write, and has the platform's own roles, users and databases. A
+   * replica is ready when it answers and replays; one that is to be the primary is promoted by it.
+   */
   ready(instance: Instance, signal: AbortSignal): Promise<void>;
   /** How the keeper asks the engine to stop in order, and how long that may take. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
@@ -41,6 +49,17 @@ export interface EngineDriver {
   readonly users?: UsersFacet;
   readonly databases?: DatabasesFacet;
   readonly collations?: CollationsFacet;
+  readonly queues?: QueuesFacet;
+  /** Works as the engine's own user, in a component beside the engine. */
+  readonly backup?: BackupFacet;
+  /** For services of several members. */
+  readonly replication?: ReplicationFacet;
+  /** Absent for an engine that runs on the data of an older version as they are. */
+  readonly upgrade?: UpgradeFacet;
+  readonly metrics?: MetricsFacet;
+  readonly queryStats?: QueryStatsFacet;
+  readonly sessions?: SessionsFacet;
+  readonly readOnlyQuery?: ReadOnlyQueryFacet;
 }
 
 /** An address and a TCP port. */
@@ -55,6 +74,10 @@ export interface Companion {
   readonly name: string;
   readonly command: EngineCommand;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+  /** The engine is of use without it. */
+  readonly isOptional?: true;
+  /** Absent: it is. One that is not wanted is stopped where it runs. */
+  readonly isWanted?: boolean;
 }
 
 export interface EngineFailure {
@@ -66,29 +89,10 @@ export interface EngineFailure {
   readonly parameter: string | undefined;
 }
 
-/** One engine on this machine: what was asked for and where its files are. */
-export interface Instance {
-  readonly spec: InstanceSpec;
-  readonly paths: InstancePaths;
-}
-
 /** An engine with the driver that speaks to it. */
 export interface DrivenInstance {
   readonly driver: EngineDriver;
   readonly instance: Instance;
-}
-
-export interface InstancePaths {
-  /** Root of the data disk; the engine's own directory is below it. */
-  readonly data: string;
-  /** Rendered files, outside the data disk. */
-  readonly config: string;
-  /** Server key and certificate: server.key, server.crt, ca.crt. */
-  readonly tls: string;
-  /** Unix sockets. */
-  readonly run: string;
-  /** Root of the engine's installed version, such as /usr/lib/postgresql/17. */
-  readonly software: string;
 }
 
 export interface ConfigFile {
@@ -110,11 +114,17 @@ export type Fingerprint =
 
 export interface EngineObservation {
   readonly version: string;
-  /** Checks by name; liveness is a write. */
+  /** Checks by name; liveness is a write, or an answer of a replica. */
   readonly checks: readonly EngineCheck[];
   readonly pendingRestart: readonly string[];
   readonly effectiveParameters: Readonly<Record<string, string>>;
   readonly dataBytes: number;
+  /** Of a member of a service with several: what the engine is, and of a replica how it does and what it has received. */
+  readonly replication?:
+    | { readonly role: "primary"; readonly logicalSlots?: readonly LogicalSlot[] }
+    | { readonly role: "replica"; readonly state: FollowingState; readonly received?: string };
+  /** Of an engine that keeps all data in memory: what that takes there. */
+  readonly memoryDataBytes?: number;
 }
 
 export interface EngineCheck {
@@ -130,107 +140,3 @@ export interface ParsedLogLine {
 }
 
 export type LogLevel = "debug" | "info" | "warning" | "error";
-
-/** How far a change of users or databases may go. */
-export interface ChangeOptions {
-  /** Bound of one statement; past it the engine ends it by itself, and the change throws EngineBusy. 30 s when not given. */
-  readonly withinMs?: number;
-}
-
-export interface PutUserOptions extends ChangeOptions {
-  /**
-   * `absent` throws a refusal when there is another user of this name; `present` throws one when there is none, and has the
-   * user keep its role. A user that has the verifier already is what an earlier call came to.
-   */
-  readonly expected?: "absent" | "present" | undefined;
-}
-
-/** Users inside the engine. Passwords come as verifiers only. Calls that change one and the same user take turns. */
-export interface UsersFacet {
-  list(instance: Instance, signal: AbortSignal): Promise<EngineUserState[]>;
-  put(
-    instance: Instance,
-    user: EngineUser,
-    signal: AbortSignal,
-    options?: PutUserOptions,
-  ): Promise<{ changed: boolean; role: string }>;
-  drop(
-    instance: Instance,
-    username: string,
-    signal: AbortSignal,
-    options?: ChangeOptions,
-  ): Promise<{ existed: boolean }>;
-  check(
-    instance: Instance,
-    username: string,
-    verifier: string,
-    signal: AbortSignal,
-  ): Promise<{ exists: boolean; matches: boolean }>;
-  /** The user once nothing of earlier changes of it is left in the engine; `verifier` says whether it has this one. */
-  settled(
-    instance: Instance,
-    username: string,
-    verifier: string,
-    signal: AbortSignal,
-    options?: ChangeOptions,
-  ): Promise<{ exists: boolean; matches: boolean; role: string }>;
-}
-
-export interface DatabasesFacet {
-  list(instance: Instance, signal: AbortSignal): Promise<EngineDatabase[]>;
-  create(
-    instance: Instance,
-    database: NewDatabase,
-    signal: AbortSignal,
-    options?: ChangeOptions,
-  ): Promise<{ created: boolean }>;
-  drop(instance: Instance, name: string, signal: AbortSignal, options?: ChangeOptions): Promise<{ existed: boolean }>;
-  /** The database once nothing of earlier changes of it is left in the engine; `marked` says whether it was made with this mark. */
-  settled(
-    instance: Instance,
-    name: string,
-    mark: string,
-    signal: AbortSignal,
-    options?: ChangeOptions,
-  ): Promise<{ exists: boolean; marked: boolean }>;
-}
-
-export interface NewDatabase {
-  readonly name: string;
-  readonly owner: string;
-  /** A database that was made with it is created by the same again. Empty: none is known again. */
-  readonly mark: string;
-}
-
-/** Orders of text that come from a library of the image, where an engine's data depends on one. */
-export interface CollationsFacet {
-  /** Every one that data of users depends on; those that come with the engine itself are left out. */
-  uses(instance: Instance, signal: AbortSignal): Promise<CollationUse[]>;
-}
-
-export interface CollationUse {
-  readonly database: string;
-  readonly collation: string;
-  readonly library: "libc" | "ICU";
-  /** Version of the library's order when the data was made, and of the one that is here; empty when it is gone. */
-  readonly recorded: string;
-  readonly actual: string;
-}
-
-export type RefusalCode = "engine_refused" | "name_taken" | "database_user_not_found" | "not_possible";
-
-/** The engine said no, in words that a user can read: nothing was changed. */
-export class EngineRefused extends Error {
-  override readonly name = "EngineRefused";
-  readonly code: RefusalCode;
-
-  constructor(message: string, { code = "engine_refused", cause }: { code?: RefusalCode; cause?: unknown } = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.code = code;
-  }
-}
-
-/** The engine gave up waiting for what others hold: nothing was changed, and it may work later. */
-export class EngineBusy extends Error {
-  override readonly name = "EngineBusy";
-}

@@ -1,7 +1,7 @@
-import { clusterClient } from "../../../test/support/fixture-cluster/client.ts";
-import { createClusterDriver } from "../../../test/support/fixture-cluster/driver.ts";
-import { valkeyVerifier } from "../../../test/support/engine-clients.ts";
-import { createEngineMachine, onThisHost } from "../../../test/support/engine-machine.ts";
+import { clusterClient } from "../../../test/support/engines/fixture-cluster/client.ts";
+import { createClusterDriver } from "../../../test/support/engines/fixture-cluster/driver.ts";
+import { valkeyVerifier } from "../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, onThisHost } from "../../../test/support/engines/engine-machine.ts";
 import { conformsToEngineDriver } from "./engine-conformance.ts";
 
 conformsToEngineDriver({

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { isEngine, loadDriver } from "./registry.ts";
-import { runProgram } from "../host/run-program.ts";
+import { runProgram } from "../os/program.ts";
 
 /**
  * Makes a data disk ready ahead of its machine: `node prepare.ts ENGINE VERSION DATA`, as the machine's user. What is in

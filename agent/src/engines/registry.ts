@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { runProgram } from "../host/run-program.ts";
+import { pipeProgram } from "../os/pipe-program.ts";
+import { runProgram } from "../os/program.ts";
 import type { EngineDeps } from "./engine-deps.ts";
 import type { Engine, EngineDriver } from "./engine-driver.ts";
 
@@ -11,7 +12,7 @@ const loaders = {
 
 /** The driver of an engine; programs run as they are installed where this process runs. */
 export function loadDriver(engine: Engine, runAsEngine: EngineDeps["runAsEngine"]): Promise<EngineDriver> {
-  return loaders[engine]({ run: runProgram, runAsEngine, randomBytes });
+  return loaders[engine]({ run: runProgram, runAsEngine, pipe: pipeProgram, randomBytes });
 }
 
 /** Is there a driver of this name? */

@@ -1,4 +1,5 @@
-import type { CollationUse, EngineCheck, EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { EngineCheck, EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { CollationUse } from "../engines/contents-facets.ts";
 
 const withinMs = 5_000;
 const namedMax = 3;
@@ -11,8 +12,8 @@ export interface CollationLook {
 }
 
 /**
- * Does the image's library order text as the one did that the indexes were made with? A newer one that does not makes them
- * wrong without a word. Undefined where an engine depends on no library, and when it did not answer in time.
+ * Does the image's library order text as the one did that the indexes were made with? A newer one that does not makes
+ * them wrong without a word. Undefined where an engine depends on no library, and when it did not answer in time.
  */
 export async function checkCollations(
   driver: EngineDriver,

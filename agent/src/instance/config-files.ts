@@ -1,11 +1,12 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ConfigFile } from "../engines/engine-driver.ts";
-import { readIfThere, writeWhole } from "../host/durable-file.ts";
+import { readIfThere, writeWhole } from "@holdfast/common/durable-file.ts";
 
 /**
- * Makes the directory hold exactly these files; answers the names of those that changed. Each is swapped as a whole. What a
- * power cut leaves of them is compared with what is wanted before the engine starts again, so none waits for the disk.
+ * Makes the directory hold exactly these files; answers the names of those that changed. Each is swapped as a whole.
+ * What a power cut leaves of them is compared with what is wanted before the engine starts again, so none waits for the
+ * disk.
  */
 export async function syncConfigFiles(directory: string, files: readonly ConfigFile[]): Promise<string[]> {
   await mkdir(directory, { recursive: true, mode: 0o750 });

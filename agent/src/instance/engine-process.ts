@@ -1,19 +1,23 @@
-import type { DrivenInstance, EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
-import type { ComponentStatus, KeeperClient } from "../host/keeper-client.ts";
+import type { Companion, DrivenInstance, EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
+import type { ComponentStatus, KeeperClient } from "../os/keeper-client.ts";
 
 /** The engine as the keeper runs it. */
 export interface EngineProcess {
   readonly status: ComponentStatus | undefined;
   readonly isEmpty: boolean;
-  start(driver: EngineDriver, instance: Instance): Promise<void>;
-  /** Starts those of its companions that do not run. */
+  /** `untilMs`: by the host's clock, when the keeper ends it unless it is told otherwise before. */
+  start(driver: EngineDriver, instance: Instance, untilMs?: number): Promise<void>;
+  /** Starts those of its companions that do not run, and stops those that are not wanted. */
   accompany(driver: EngineDriver, instance: Instance): Promise<void>;
-  /** What the work comes to, which is given up when a companion ends meanwhile, and not begun when one does not run. */
+  /**
+   * What the work comes to, which is given up when a needed companion ends meanwhile, and not begun when one does not
+   * run.
+   */
   accompanied<T>(driven: DrivenInstance, signal: AbortSignal, work: (until: AbortSignal) => Promise<T>): Promise<T>;
-  /** Do all of its companions run? */
+  /** Do all of its companions run that it needs? */
   isAccompanied(driven: DrivenInstance): boolean;
-  /** In order, companions first, by the driver's signal and grace; resolves when nothing of it is left. */
-  stop(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** In order, companions first, by the driver's signal and grace, or by force; resolves when nothing of it is left. */
+  stop(driver: EngineDriver, instance: Instance, options?: { readonly atOnce: boolean }): Promise<void>;
   /** Aborts when the run that is on now is over; aborted already when there is none. */
   lifetime(): AbortSignal;
 }
@@ -23,7 +27,14 @@ export const engineComponent = "engine";
 const segmentBytes = 8 << 20;
 const keptSegments = 4;
 
-export function createEngineProcess(keeper: KeeperClient, logPath: string): EngineProcess {
+export interface EngineProcessDeps {
+  readonly keeper: KeeperClient;
+  readonly logPath: string;
+  /** Before the engine stops: what holds it up ends first. */
+  readonly beforeStop: () => Promise<void>;
+}
+
+export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProcessDeps): EngineProcess {
   let run = { starts: -1, over: new AbortController() };
 
   keeper.subscribe((component) => {
@@ -31,7 +42,12 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
       run.over.abort(new Error("the engine ended"));
   });
 
-  async function start(name: string, command: EngineCommand, stop: EngineDriver["stop"]): Promise<void> {
+  async function start(
+    name: string,
+    command: EngineCommand,
+    stop: EngineDriver["stop"],
+    untilMs?: number,
+  ): Promise<void> {
     const { argv, env, cwd } = command;
     const log = {
       path: name === engineComponent ? logPath : `${logPath}-${name}`,
@@ -39,7 +55,8 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
       keep: keptSegments,
     };
     // A service of one member needs no right from anybody.
-    await keeper.order({ op: "start", component: { name, argv, env, cwd, log, stop, deadlineMs: null } });
+    const component = { name, argv, env, cwd, log, stop, deadlineMs: null, ...(untilMs !== undefined && { untilMs }) };
+    await keeper.order({ op: "start", component });
   }
 
   function isEmpty(name: string): boolean {
@@ -53,14 +70,15 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
     get isEmpty() {
       return isEmpty(engineComponent);
     },
-    start: (driver, instance) => start(engineComponent, driver.command(instance), driver.stop),
+    start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, untilMs),
     async accompany(driver, instance) {
-      for (const { name, command, stop } of driver.companions?.(instance) ?? []) {
-        if (isEmpty(name)) await start(name, command, stop);
+      for (const { name, command, stop, isWanted = true } of driver.companions?.(instance) ?? []) {
+        if (isWanted && isEmpty(name)) await start(name, command, stop);
+        else if (!isWanted && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
     },
     async accompanied({ driver, instance }, signal, work) {
-      const names = (driver.companions?.(instance) ?? []).map(({ name }) => name);
+      const names = neededBy(driver, instance).map(({ name }) => name);
       const alone = new AbortController();
       const look = () => {
         const gone = names.find(isEmpty);
@@ -77,8 +95,13 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
         subscription.close();
       }
     },
-    isAccompanied: ({ driver, instance }) => (driver.companions?.(instance) ?? []).every(({ name }) => !isEmpty(name)),
-    async stop(driver, instance) {
+    isAccompanied: ({ driver, instance }) => neededBy(driver, instance).every(({ name }) => !isEmpty(name)),
+    async stop(driver, instance, { atOnce } = { atOnce: false }) {
+      driver.queues?.letGo();
+      if (atOnce && !isEmpty(engineComponent)) {
+        await keeper.order({ op: "stop", name: engineComponent, ...driver.stop, graceMs: 0 });
+      }
+      await beforeStop();
       for (const { name, stop } of driver.companions?.(instance) ?? []) {
         if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
@@ -91,4 +114,8 @@ export function createEngineProcess(keeper: KeeperClient, logPath: string): Engi
       return run.over.signal;
     },
   };
+}
+
+function neededBy(driver: EngineDriver, instance: Instance): Companion[] {
+  return (driver.companions?.(instance) ?? []).filter(({ isOptional }) => isOptional !== true);
 }

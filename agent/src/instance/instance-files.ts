@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { InstancePaths } from "../engines/engine-driver.ts";
-import { readIfThere, writeDurably } from "../host/durable-file.ts";
+import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { ParameterHistory } from "./parameter-history.ts";
 
 /** What the agent knows of the engine that runs, whoever started it. */
@@ -23,6 +23,19 @@ export interface InstanceFiles {
   readonly log: string;
 }
 
+/** An agent of before rights that comes back to this disk starts no engine that nobody could end. */
+function withoutPrimary(spec: InstanceSpec): InstanceSpec {
+  if (spec.replication?.underRight !== true) return spec;
+  const { primaryNodeId } = spec.replication;
+  return { ...spec, replication: { ...spec.replication, primaryNodeId: "", primaryUnderRight: primaryNodeId } };
+}
+
+function withPrimary(spec: InstanceSpec): InstanceSpec {
+  if (spec.replication?.underRight !== true) return spec;
+  const { primaryUnderRight } = spec.replication;
+  return { ...spec, replication: { ...spec.replication, primaryNodeId: primaryUnderRight, primaryUnderRight: "" } };
+}
+
 export interface Directories {
   readonly stateDir: string;
   readonly runDir: string;
@@ -37,9 +50,9 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
   return {
     async loadSpec() {
       const bytes = await readIfThere(specFile);
-      return bytes === undefined ? undefined : fromBinary(InstanceSpecSchema, bytes);
+      return bytes === undefined ? undefined : withPrimary(fromBinary(InstanceSpecSchema, bytes));
     },
-    saveSpec: (spec) => writeDurably(specFile, toBinary(InstanceSpecSchema, spec)),
+    saveSpec: (spec) => writeDurably(specFile, toBinary(InstanceSpecSchema, withoutPrimary(spec))),
     async loadApplied() {
       const bytes = await readIfThere(appliedFile);
       return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as Applied);

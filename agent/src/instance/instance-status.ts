@@ -4,14 +4,37 @@ import {
   CheckSchema,
   type InstanceObservation,
   InstanceObservationSchema,
+  ReplicationObservationSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
+import type { DiscardedLog, FollowingState, LogicalSlot, StoppedAt } from "../engines/replication-facet.ts";
+import type { DiskSpace } from "../os/disk-space.ts";
 import type { CollationLook } from "./collation-check.ts";
 
 export type InstanceState = "absent" | "preparing" | "starting" | "running" | "stopping" | "stopped" | "failed";
 
-/** What is told of the instance, put together from what its parts report. Calls back when something material changed. */
+/** What a member of a service with several is, as far as is known. */
+export interface Following {
+  readonly role: "primary" | "replica";
+  readonly state?: FollowingState;
+  readonly copiedBytes?: number;
+  /** Of a replica: what it has received. */
+  readonly position?: string;
+  /** Of a primary that was stopped in order. */
+  readonly stoppedAt?: StoppedAt | undefined;
+  /** Of a primary that was looked at. */
+  readonly logicalSlots?: readonly LogicalSlot[];
+  /** Of a stopped engine: whether its data were a primary's, or follow and took no write of its own. */
+  readonly dataRole?: "primary" | "replica";
+}
+
+/** The worst first. */
+const levels: readonly EngineCheck["status"][] = ["unhealthy", "degraded", "healthy"];
+
+/**
+ * What is told of the instance, put together from what its parts report. Calls back when something material changed.
+ */
 export interface InstanceStatus {
   readonly state: InstanceState;
   become(state: InstanceState, reason?: string): void;
@@ -23,13 +46,26 @@ export interface InstanceStatus {
   checked(check: EngineCheck): void;
   /** Which libraries of the image the data depends on for the order of texts, and whether they are those of then. */
   ordersTexts(look: CollationLook): void;
-  /** An engine that does not run has nothing to check. */
+  /** An engine that does not run has nothing to check. Without names: all of them. */
   dropChecks(...names: string[]): void;
   /** A look at the engine begins now; the number orders it among all others. */
   looks(): number;
-  /** What a look found. One that began before another that is told already is old; one without an answer tells no settings. */
+  /**
+   * What a look found. A look that began before one that is told already is dropped; one without an answer changes no
+   * settings.
+   */
   observed(observation: EngineObservation, look: number): void;
-  measured(dataBytes: number, freeBytes: number): void;
+  measured(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
+  /** What a member is by its data, while its engine cannot say it. */
+  follows(following: Following): void;
+  /** What its data had that its primary's have not. */
+  discarded(log: DiscardedLog | undefined): void;
+  /** From these settings on an engine that takes writes ends with its right; 0n: it does not. */
+  fenced(generation: bigint): void;
+  /** How full the disk is, and whether writes are blocked for that. */
+  fills(level: number, writesBlocked: boolean): void;
+  /** The machine's image has a pooler for the engine. */
+  offersPooler(offers: boolean): void;
   /** Metrics that cannot be told here, each with the reason. */
   cannotTell(metrics: Readonly<Record<string, string>>): void;
   /** The engine shows a certificate that was issued by authorities of this generation. */
@@ -37,6 +73,8 @@ export interface InstanceStatus {
   readonly pendingRestart: readonly string[];
   /** Storage that was asked for; undefined until an instance was. */
   readonly storageBytes: number | undefined;
+  /** By all checks; undefined while the engine is off, on its way up or down, or never was. */
+  readonly level: EngineCheck["status"] | undefined;
   /** Undefined until an instance was asked for. */
   message(): InstanceObservation | undefined;
 }
@@ -53,11 +91,16 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let engine: EngineObservation | undefined;
   let looks = 0;
   let newestLook = 0;
-  let bytes = { dataBytes: 0, freeBytes: 0 };
+  let disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes"> = { usedBytes: 0, freeBytes: 0, totalBytes: 0 };
+  let storage = { storageLevel: 0, writesBlocked: false };
   let certificateGeneration = 0;
+  let offersPooler = false;
   let absentMetrics: Readonly<Record<string, string>> = {};
   let textLibraries: readonly string[] = [];
   let told = "";
+  let following: Following | undefined;
+  let fencedGeneration = 0n;
+  let discardedLog: DiscardedLog | undefined;
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
   /** Sizes move all the time and wait for their turn; everything else is told at once. */
@@ -76,6 +119,12 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       certificateGeneration,
       absentMetrics,
       textLibraries,
+      [following?.role, following?.state, following?.stoppedAt?.position, following?.dataRole],
+      String(fencedGeneration),
+      discardedLog,
+      disk.totalBytes,
+      storage,
+      offersPooler,
       [...checks.values()],
     ]);
     if (material === told) return;
@@ -120,7 +169,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       settle();
     },
     dropChecks(...names) {
-      for (const name of names) checks.delete(name);
+      for (const name of names.length === 0 ? [...checks.keys()] : names) checks.delete(name);
       settle();
     },
     looks: () => (looks += 1),
@@ -128,10 +177,33 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       if (look < newestLook || observation.version === "") return;
       newestLook = look;
       engine = observation;
+      // A look that began before the end of the engine knows nothing of its data.
+      if (state !== "stopped") following = observation.replication;
       settle();
     },
-    measured(dataBytes, freeBytes) {
-      bytes = { dataBytes, freeBytes };
+    measured(space) {
+      disk = space;
+      settle();
+    },
+    follows(next) {
+      following = next;
+      settle();
+    },
+    discarded(log) {
+      discardedLog = log;
+      settle();
+    },
+    fenced(generation) {
+      fencedGeneration = generation;
+      settle();
+    },
+    fills(level, isBlocked) {
+      storage = { storageLevel: level, writesBlocked: isBlocked };
+      settle();
+    },
+    offersPooler(offers) {
+      offersPooler = offers;
+      settle();
     },
     cannotTell(metrics) {
       absentMetrics = metrics;
@@ -146,6 +218,12 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     },
     get storageBytes() {
       return spec === undefined ? undefined : Number(spec.storageBytes);
+    },
+    get level() {
+      if (state === "failed") return "unhealthy";
+      if (state !== "running" || checks.size === 0) return undefined;
+      const told = new Set([...checks.values()].map((check) => check.status));
+      return levels.find((level) => told.has(level));
     },
     message() {
       if (spec === undefined) return undefined;
@@ -164,14 +242,43 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         pendingRestart: [...(engine?.pendingRestart ?? [])],
         rejectedParameters: { ...rejected },
         effectiveParameters: { ...engine?.effectiveParameters },
-        dataBytes: BigInt(Math.round(bytes.dataBytes)),
-        freeBytes: BigInt(Math.round(bytes.freeBytes)),
+        dataBytes: BigInt(Math.round(disk.usedBytes)),
+        freeBytes: BigInt(Math.round(disk.freeBytes)),
+        diskBytes: BigInt(Math.round(disk.totalBytes)),
+        memoryDataBytes: BigInt(Math.round(engine?.memoryDataBytes ?? 0)),
+        ...storage,
         engineVersion: engine?.version ?? "",
         certificateGeneration: BigInt(certificateGeneration),
         absentMetrics: { ...absentMetrics },
         textLibraries: [...textLibraries],
         keptGeneration,
+        offersPooler,
+        ...(spec.replication &&
+          (following !== undefined || fencedGeneration > 0n) && {
+            replication: replicationMessage(following, fencedGeneration, discardedLog),
+          }),
       });
     },
   };
+}
+
+function replicationMessage(
+  following: Following | undefined,
+  fencedGeneration: bigint,
+  discarded: DiscardedLog | undefined,
+) {
+  const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = following ?? {};
+  return create(ReplicationObservationSchema, {
+    fencedGeneration,
+    ...(discarded && {
+      discarded: { ...discarded, bytes: BigInt(discarded.bytes), keptBytes: BigInt(discarded.keptBytes) },
+    }),
+    ...(slots && { logicalSlots: { slots: slots.map((slot) => ({ ...slot })) } }),
+    role: role ?? "",
+    state: state ?? "",
+    copiedBytes: BigInt(Math.round(copiedBytes)),
+    stoppedAt: stoppedAt?.position ?? "",
+    stoppedHistory: stoppedAt?.history ?? "",
+    dataRole: dataRole ?? "",
+  });
 }

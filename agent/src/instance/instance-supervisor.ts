@@ -3,8 +3,9 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { agentSlots } from "../../keeper/succession.ts";
-import { programComponent } from "../host/engine-programs.ts";
-import type { KeeperClient } from "../host/keeper-client.ts";
+import { jobComponents } from "../backup/job-component.ts";
+import { programComponent } from "../os/engine-programs.ts";
+import type { KeeperClient } from "../os/keeper-client.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { InstanceFiles } from "./instance-files.ts";
 import type { InstanceRound } from "./instance-round.ts";
@@ -21,6 +22,8 @@ export interface InstanceSupervisor {
   look(): void;
   /** Resolves when it has been looked once, since run was called last, whether the machine is as wanted. */
   looked(): Promise<void>;
+  /** The newest settings, and those on the disk. */
+  settings(): { readonly wanted: InstanceSpec | undefined; readonly saved: InstanceSpec | undefined };
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -57,6 +60,7 @@ interface Waiter {
 export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervisor {
   const { files, keeper, round, certificate, status, hurryProbes, clock, log } = deps;
   let wanted: InstanceSpec | undefined;
+  let kept: InstanceSpec | undefined;
   let loaded: Promise<void> | undefined;
   /** Ends when the newest settings are on the disk, or cannot be. */
   let saved: Promise<unknown> = Promise.resolve();
@@ -70,6 +74,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
   function load(): Promise<void> {
     loaded ??= files.loadSpec().then((spec) => {
       wanted = spec;
+      kept = spec;
       if (spec !== undefined) status.kept(spec.generation);
     });
     return loaded;
@@ -95,6 +100,7 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     const saving = saved.then(() => files.saveSpec(spec));
     saved = saving.catch(() => undefined);
     await saving;
+    kept = spec;
     status.kept(spec.generation);
     changed.abort();
     if (!spec.running) urgent.abort();
@@ -168,12 +174,13 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     },
     look: () => poked.abort(),
     looked: () => looked.promise,
+    settings: () => ({ wanted, saved: kept }),
     async run(signal) {
       looked = Promise.withResolvers();
       await load();
       const crashes = createCrashes(clock.monotonicMs);
       const subscription = keeper.subscribe((component) => {
-        if (isAgent(component.name) || component.name === programComponent) return;
+        if (isAgent(component.name) || component.name === programComponent || jobComponents.has(component.name)) return;
         if (component.state !== "empty" || component.cause === "requested") return;
         crashes.note(clock.now() - component.startedAt);
         log.warn("component ended", { component: component.name, exit: component.exit, cause: component.cause });

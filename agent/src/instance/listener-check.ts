@@ -2,14 +2,14 @@ import { stat } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DrivenInstance, EngineCheck, Listener } from "../engines/engine-driver.ts";
-import { canonical, isBindable, type ListeningSocket, listeningSockets } from "../host/listening-sockets.ts";
+import { canonical, isBindable, type ListeningSocket, listeningSockets } from "../os/listening-sockets.ts";
 
 /** Where the engine does not listen though it is to, and why: `free` says that one which starts now would. */
 export interface MissingListener extends Listener {
   readonly why: "absent" | "taken" | "free";
 }
 
-/** One that is just being bound is not missing. */
+/** An address that the engine is about to bind is not missing yet. */
 const settleMs = 1_000;
 const lookEveryMs = 100;
 

@@ -64,6 +64,21 @@ test("a line without a head has level and time of the one before", async () => {
   expect(errors.lines.map(({ time }) => time?.seconds)).toEqual([2n, 2n]);
 });
 
+test("a page that begins within a line of several has level and time of its head, over segments too", async () => {
+  await writeFile(`${path}.1`, "7 error a\n  b\n  c\n");
+  const first = await read({ limit: 1 });
+  const second = await read({ cursor: first.nextCursor, limit: 1 });
+  expect(second.lines[0]).toMatchObject({ message: "  b", level: "error", time: { seconds: 7n } });
+  const third = await read({ cursor: second.nextCursor });
+  expect(third.lines[0]).toMatchObject({ message: "  c", level: "error", time: { seconds: 7n } });
+  await writeFile(`${path}.2`, "  d\n");
+  const fourth = await read({ cursor: third.nextCursor });
+  expect(fourth.lines[0]).toMatchObject({ message: "  d", level: "error", time: { seconds: 7n } });
+  await rm(`${path}.1`);
+  const oldest = await read({});
+  expect(Number(oldest.lines[0]?.time?.seconds)).toBeGreaterThan(1_600_000_000);
+});
+
 test("control characters are made harmless", async () => {
   await writeFile(`${path}.1`, "1 info \u001b[31mred\u0007 \u0085next\ttab\n");
   expect((await read({})).messages).toEqual(["\ufffd[31mred\ufffd \ufffdnext\ttab"]);

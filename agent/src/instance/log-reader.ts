@@ -11,7 +11,10 @@ import {
 import { segmentsOf } from "../../keeper/segment-log.ts";
 import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
 
-/** The engine's log as the keeper keeps it, bounded. A position survives rotation; one that is gone means the oldest kept. */
+/**
+ * The engine's log as the keeper keeps it, bounded. A position survives rotation; one that is gone means the oldest
+ * kept.
+ */
 export interface LogReader {
   read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
   /** Position behind everything that is logged now. */
@@ -34,12 +37,48 @@ const largestAnswerBytes = 1 << 20;
 const keptLines = 100;
 const longestMessage = 8_192;
 
+/** So far before a position the head of its line is looked for. */
+const lookBackBytes = 256 << 10;
+
+/** What a line without a head takes from the one that it belongs to. */
+interface Head {
+  readonly level: LogLevel;
+  readonly timeMs: number;
+}
+
 interface Position {
   readonly segment: number;
   readonly offset: number;
 }
 
 export function createLogReader({ component, path, parse }: LogReaderDeps): LogReader {
+  /**
+   * The head that lines from there on belong to: the last one shortly before, or the time at which the oldest segment
+   * began.
+   */
+  async function headBefore({ segment, offset }: Position): Promise<Head> {
+    const there = segmentsIn(path);
+    const places = there.includes(segment) ? [segment, segment - 1].filter((each) => there.includes(each)) : [];
+    for (const place of places) {
+      const end = place === segment ? offset : (await stat(`${path}.${place}`)).size;
+      const found = await lastHead(`${path}.${place}`, Math.max(0, end - lookBackBytes), end);
+      if (found !== undefined) return found;
+    }
+    const oldest = there[0];
+    return { level: "info", timeMs: oldest === undefined ? 0 : (await stat(`${path}.${oldest}`)).birthtimeMs };
+  }
+
+  async function lastHead(file: string, from: number, to: number): Promise<Head | undefined> {
+    const parseLine = parse() ?? (() => undefined);
+    let last: Head | undefined;
+    for await (const { text, end } of linesOf(file, from)) {
+      if (end > to) break;
+      const parsed = parseLine(text);
+      if (parsed !== undefined) last = { level: parsed.level, timeMs: parsed.time.getTime() };
+    }
+    return last;
+  }
+
   return {
     async end() {
       const segment = segmentsIn(path).at(-1) ?? 0;
@@ -67,7 +106,7 @@ export function createLogReader({ component, path, parse }: LogReaderDeps): LogR
       let bytes = 0;
       let hasMore = false;
       // A line without a head of its own belongs to the one before it.
-      let before: { level: LogLevel; timeMs: number } = { level: "info", timeMs: 0 };
+      let before = await headBefore(next);
 
       for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
         if (segment > next.segment) next = { segment, offset: 0 };

@@ -1,5 +1,5 @@
 import type { EngineCheck } from "../engines/engine-driver.ts";
-import type { ControlGroup } from "../host/control-group.ts";
+import type { ControlGroup } from "../os/control-group.ts";
 
 /** What the plan's memory does to the engine: the kernel ends what does not fit, and counts. */
 export interface MemoryWatch {

@@ -7,7 +7,10 @@ export interface NewStarts {
 const firstWaitMs = 30_000;
 const longestWaitMs = 600_000;
 
-/** One at once; the next ones 30 s, 1 min, 2 min and so on after the one before, up to 10 min. After twice that all is forgotten. */
+/**
+ * One at once; the next ones 30 s, 1 min, 2 min and so on after the one before, up to 10 min. After twice that all is
+ * forgotten.
+ */
 export function createNewStarts(monotonicMs: () => number): NewStarts {
   let begun = { times: 0, at: Number.NEGATIVE_INFINITY };
   return {

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance } from "../engines/engine-driver.ts";
-import { measureDisk } from "../host/disk-space.ts";
+import type { DrivenInstance, EngineObservation } from "../engines/engine-driver.ts";
+import { roleOf } from "../engines/members.ts";
 import { checkCollations } from "./collation-check.ts";
+import type { DiskRoom } from "./disk-room.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
+import type { Quiet } from "../right/quiet.ts";
 import { storageCheck } from "./storage-check.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -17,34 +19,58 @@ export interface ProbesDeps {
   readonly memory: MemoryWatch;
   /** The engine does not listen somewhere, and could by now. */
   readonly onListenerFree: () => void;
+  readonly room: Pick<DiskRoom, "look" | "blocked" | "level">;
+  /** Something else is kept from clients than before. */
+  readonly onBlockChanged: () => void;
+  readonly monotonicMs: () => number;
+  readonly quiet: Pick<Quiet, "note">;
 }
 
-/** Looks at the engine, its disk, its memory and its certificate, each in a loop of its own: one that hangs hides none of the others. */
+/**
+ * Looks at the engine, its disk, its memory and its certificate, each in a loop of its own: one that hangs hides none
+ * of the others.
+ */
 export interface Probes {
   run(signal: AbortSignal): Promise<void>;
   /** The next look at the engine is due now. */
   hurry(): void;
+  /** Has the engine answered nobody for some seconds, or does it not start? A full disk does not count. */
+  isSilent(): boolean;
 }
 
 const livenessEveryMs = 5_000;
+/** Others wait for a verdict on a member's engine. */
+const memberEveryMs = 1_000;
+/** Longer than a pause that is nothing, with the look that comes upon it. */
+const silentAfterMs = 5_000;
+/** From here on a start that fails is the disk's. */
+const fullLevel = 95;
 const livenessTimeoutMs = 3_000;
 const missesUntilUnhealthy = 2;
 /** With the look itself, and what it takes to tell, below the 15 s that users are promised. */
-const storageEveryMs = 10_000;
+const sharedStorageEveryMs = 10_000;
+/** One call tells how full it is. */
+const ownStorageEveryMs = 1_000;
+/** A fast writer has the last twentieth of a small disk within a second. */
+const lowStorageEveryMs = 100;
 const memoryEveryMs = 5_000;
 const listenersEveryMs = 10_000;
 const certificateEveryMs = 5_000;
 /** Libraries change with the image only; users may come to depend on one at any time. */
 const collationsEveryMs = 300_000;
 
-export function createProbes({ status, target, certificate, memory, onListenerFree }: ProbesDeps): Probes {
+export function createProbes(deps: ProbesDeps): Probes {
+  const { status, target, certificate, memory, onListenerFree, room, onBlockChanged } = deps;
   let misses = 0;
+  let answeredMs = deps.monotonicMs();
   let wake = new AbortController();
+  let storageEveryMs = sharedStorageEveryMs;
 
   async function lookAtEngine(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) {
       misses = 0;
+      answeredMs = deps.monotonicMs();
       return;
     }
     const look = status.looks();
@@ -53,10 +79,15 @@ export function createProbes({ status, target, certificate, memory, onListenerFr
       const observation = await inTime(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
+      if (hasAnswered(observation)) answeredMs = deps.monotonicMs();
       for (const check of observation.checks) status.checked({ ...check, reason: verdictOf(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
         status.checked({ name: "liveness", status: "healthy", reason: "" });
       }
+      // What it was found to be as a replica is over.
+      if (observation.replication?.role === "primary") status.dropChecks("replication");
+      const { replication: told } = observation;
+      if (told?.role === "replica" && told.received !== undefined) deps.quiet.note(told.received);
       status.observed(observation, look);
     } catch (error) {
       if (target() === undefined || signal.aborted) return;
@@ -83,9 +114,13 @@ export function createProbes({ status, target, certificate, memory, onListenerFr
     if (engine === undefined) return;
     const { spec, paths } = engine.instance;
     try {
-      const space = await measureDisk(paths.data, Number(spec.storageBytes), signal);
-      status.measured(space.usedBytes, space.freeBytes);
-      status.checked(storageCheck(space));
+      const { space, isOther } = await room.look(paths.data, spec, {}, signal);
+      // Before the size: a disk that is told to have grown is not as full any more.
+      status.fills(room.level, room.blocked.writes);
+      status.measured({ ...space, totalBytes: space.diskBytes });
+      if (isOther) onBlockChanged();
+      status.checked(storageCheck(space, { blocked: room.blocked, role: roleOf(spec) }));
+      storageEveryMs = !space.own ? sharedStorageEveryMs : room.level === 0 ? ownStorageEveryMs : lowStorageEveryMs;
     } catch (error) {
       if (signal.aborted) return;
       status.checked({
@@ -113,20 +148,30 @@ export function createProbes({ status, target, certificate, memory, onListenerFr
     if (look !== undefined && target() !== undefined) status.ordersTexts(look);
   }
 
-  async function every(ms: number, look: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async function every(
+    ms: number | (() => number),
+    look: (signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     while (!signal.aborted) {
       await look(signal);
       const hurried = AbortSignal.any([signal, wake.signal]);
-      await sleep(ms, undefined, { signal: hurried }).catch(() => undefined);
+      await sleep(typeof ms === "number" ? ms : ms(), undefined, { signal: hurried }).catch(() => undefined);
     }
   }
 
+  const isMember = () => target()?.instance.spec.replication !== undefined;
+
   return {
+    isSilent() {
+      if (status.state === "failed") return room.level < fullLevel;
+      return target() !== undefined && deps.monotonicMs() - answeredMs > silentAfterMs;
+    },
     async run(signal) {
       await Promise.all([
-        every(livenessEveryMs, lookAtEngine, signal),
+        every(() => (isMember() ? memberEveryMs : livenessEveryMs), lookAtEngine, signal),
         every(listenersEveryMs, lookAtListeners, signal),
-        every(storageEveryMs, lookAtDisk, signal),
+        every(() => storageEveryMs, lookAtDisk, signal),
         every(memoryEveryMs, lookAtMemory, signal),
         every(certificateEveryMs, lookAtCertificate, signal),
         every(collationsEveryMs, lookAtCollations, signal),
@@ -137,6 +182,13 @@ export function createProbes({ status, target, certificate, memory, onListenerFr
       wake = new AbortController();
     },
   };
+}
+
+/** An engine with too many clients, a full disk or a recovery under way does answer. */
+function hasAnswered({ version, checks }: EngineObservation): boolean {
+  if (version !== "") return true;
+  const liveness = checks.find(({ name }) => name === "liveness");
+  return liveness?.status !== "unhealthy" || verdictOf(liveness.reason).kind !== "other";
 }
 
 /** A driver that does not listen to its signal must not hold the probe up. */

@@ -11,8 +11,8 @@ export interface Readiness {
   /** Waits as long as the signal lets it: an engine that recovers is never hurried. */
   untilReady(driven: DrivenInstance, limit: AbortSignal): Promise<void>;
   /**
-   * What is told with new settings is what the engine says after it took them. A look that fails is the probe's to tell,
-   * after a few more that may only have come in a bad moment.
+   * What is told with new settings is what the engine says after it took them. A look that fails is the probe's to
+   * tell, after a few more that may only have come in a bad moment.
    */
   observe(driven: DrivenInstance, changed: AbortSignal): Promise<void>;
   /**
@@ -45,7 +45,8 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
           return;
         } catch (error) {
           limit.throwIfAborted();
-          // What keeps a companion from starting is most often who has its address: it is of no use before that is free.
+          // What keeps a companion from starting is most often who has its address: it is of no use before that is
+          // free.
           const missing = process.isAccompanied(driven) ? undefined : await missingListeners(driven, limit);
           const words =
             missing === undefined || missing.length === 0 ? (error as Error).message : listenerWords(missing);

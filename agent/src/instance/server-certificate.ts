@@ -3,19 +3,20 @@ import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { IssueServerCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineCheck } from "../engines/engine-driver.ts";
-import { readIfThere, writeDurably } from "../host/durable-file.ts";
-import { makeKeyWithRequest } from "../session/certificate-request.ts";
-import { agentMethods, type ControllerChannel } from "../session/controller-channel.ts";
-import { endOf, renewalTime } from "../session/machine-identity.ts";
-import { pemOf } from "../session/pem.ts";
+import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { endOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
+import { pemOf } from "@holdfast/mtls/pem.ts";
 
 /** The engine's own certificate: server.key, server.crt and ca.crt, swapped together. */
 export interface ServerCertificate {
   /**
-   * Gets one when there is none, when two thirds of its life are over, or when the authorities changed; true when the files
-   * changed. Waits for a controller only when there is none that is good; rejects when the controller refuses.
+   * Gets one when there is none, when two thirds of its life are over, or when the authorities changed; true when the
+   * files changed. Waits for a controller only when there is none that is good; rejects when the controller refuses.
+   * `forMembers`: one that other members do not take is replaced as soon as a controller is there.
    */
-  ensure(signal: AbortSignal): Promise<boolean>;
+  ensure(signal: AbortSignal, options?: { readonly forMembers?: boolean }): Promise<boolean>;
   /** When to call ensure again; undefined before the first. */
   readonly renewalAt: number | undefined;
   /** Of the authorities by which it was issued; 0 without one. */
@@ -34,6 +35,8 @@ export interface ServerCertificateDeps {
 }
 
 interface Facts {
+  /** Other members of the service take it for this one's. */
+  readonly forMembers?: boolean;
   readonly issuedAt: number;
   readonly notAfter: number;
   readonly authorityGeneration: number;
@@ -44,14 +47,16 @@ const timeoutMs = 10_000;
 export function createServerCertificate(deps: ServerCertificateDeps): ServerCertificate {
   const { path, channel, connected, authorityGeneration, now } = deps;
   let facts: Facts | undefined;
+  let forMembers = false;
   let refusal = "";
 
   async function issue(connection: ControllerChannel): Promise<void> {
     const { privateKey, request } = makeKeyWithRequest();
     const issuedAt = now();
-    const message = create(IssueServerCertificateRequestSchema, { certificateRequest: request });
+    const message = create(IssueServerCertificateRequestSchema, { certificateRequest: request, forMembers });
     const response = await connection.unary(agentMethods.issueServerCertificate, message, timeoutMs);
     const issued: Facts = {
+      forMembers,
       issuedAt,
       notAfter: endOf(response),
       authorityGeneration: Number(response.authorityGeneration),
@@ -78,7 +83,8 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     for (const name of old) await rm(join(home, name), { recursive: true });
   }
 
-  const dueAt = (of: Facts) => (of.authorityGeneration < authorityGeneration() ? 0 : renewalTime(of));
+  const dueAt = (of: Facts) =>
+    of.authorityGeneration < authorityGeneration() || (forMembers && of.forMembers !== true) ? 0 : renewalTime(of);
 
   return {
     get renewalAt() {
@@ -87,7 +93,8 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     get authorityGeneration() {
       return facts?.authorityGeneration ?? 0;
     },
-    async ensure(signal) {
+    async ensure(signal, options = {}) {
+      forMembers = options.forMembers ?? false;
       if (facts === undefined) {
         const stored = await readIfThere(join(path, "facts.json"));
         if (stored !== undefined) facts = JSON.parse(stored.toString("utf8")) as Facts;

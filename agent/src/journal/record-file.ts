@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { syncPath } from "@holdfast/common/sync-path.ts";
-import { readIfThere } from "../host/durable-file.ts";
+import { readIfThere } from "@holdfast/common/durable-file.ts";
 
 /** An append-only file of JSON records. After a crash it holds every record whose append had resolved. */
 export interface RecordFile<R> {

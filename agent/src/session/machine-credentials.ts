@@ -2,19 +2,19 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import type { Log } from "@holdfast/common/log.ts";
 import { RenewCertificateRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { makeKeyWithRequest } from "./certificate-request.ts";
-import { agentMethods, type ControllerChannel } from "./controller-channel.ts";
-import { enroll } from "./enroll.ts";
-import { createEnrollingKey } from "./enrolling-key.ts";
-import { type EnrollmentFile, readEnrollment, tokenDigest } from "./enrollment-file.ts";
-import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "./machine-identity.ts";
+import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { enroll } from "@holdfast/mtls/enroll.ts";
+import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
+import { type EnrollmentFile, readEnrollment, tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
+import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 
-/** The machine's client certificate, from enrolment through every renewal. */
+/** The machine's client certificate, from enrollment through every renewal. */
 export interface MachineCredentials {
-  /** The enrolment that is there, whether it was used or not. */
+  /** The enrollment that is there, whether it was used or not. */
   enrollment(): Promise<EnrollmentFile | undefined>;
   /**
-   * A good certificate: a fresh enrolment's when there is one that was not used, else the one that is kept. When a fresh
+   * A good certificate: a fresh enrollment's when there is one that was not used, else the one that is kept. When a fresh
    * one is refused, the kept one serves on. Rejects when there is none.
    */
   identify(address: string): Promise<MachineIdentity>;
@@ -43,7 +43,7 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
       const valid = identity !== undefined && identity.notAfter > now() ? identity : undefined;
       const isFresh = offered !== undefined && identity?.tokenDigest !== tokenDigest(offered.token);
       if (offered === undefined || (valid !== undefined && !isFresh)) {
-        if (valid === undefined) throw new Error("there is neither a certificate nor an enrolment");
+        if (valid === undefined) throw new Error("there is neither a certificate nor an enrollment");
         return valid;
       }
       try {
@@ -55,7 +55,7 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
         return identity;
       } catch (error) {
         if (valid === undefined) throw error;
-        log.warn("enrolment failed, the certificate of before is used", { reason: (error as Error).message });
+        log.warn("enrollment failed, the certificate of before is used", { reason: (error as Error).message });
         return valid;
       }
     },

@@ -4,11 +4,12 @@ import {
   AgentFrameSchema,
   type ControllerFrame,
   type Hello,
+  type RightAnswer,
   type SamplesAck,
   type Welcome,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ControllerChannel } from "./controller-channel.ts";
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { createWakeGate } from "./wake-gate.ts";
 
 export type OutgoingFrame = AgentFrame["frame"];
@@ -40,6 +41,7 @@ export interface SessionHandlers {
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
   onSamplesAck(ack: SamplesAck): void;
+  onRightAnswer(answer: RightAnswer): void;
   /** Welcomed again: controllers or authorities changed. */
   onNews(welcome: Welcome): void;
   /** The controller at this host:port has fewer agents. */
@@ -166,6 +168,8 @@ export function openSession(
         return handlers.onResultAck(frame.value.taskId);
       case "samplesAck":
         return handlers.onSamplesAck(frame.value);
+      case "rightAnswer":
+        return handlers.onRightAnswer(frame.value);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
       case "redirect":

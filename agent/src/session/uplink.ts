@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { createBackOff } from "./back-off.ts";
-import { type ControllerChannel, createControllerChannel } from "./controller-channel.ts";
-import { createKnownControllers } from "./known-controllers.ts";
+import { createBackOff } from "@holdfast/common/back-off.ts";
+import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
 import { createMachineCredentials } from "./machine-credentials.ts";
-import { createPatience } from "./patience.ts";
+import { createWelcomeTimeout } from "./welcome-timeout.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
 
 /** The machine's way to the controllers, whichever of them it is that listens. */
@@ -28,7 +28,7 @@ export interface Uplink {
 
 export interface UplinkDeps {
   readonly stateDir: string;
-  /** Controllers to dial besides those of the enrolment. */
+  /** Controllers to dial besides those of the enrollment. */
   readonly controllers: readonly string[];
   /** A connection that is there already, for the first session. */
   readonly ready?: ControllerChannel | undefined;
@@ -57,7 +57,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const credentials = createMachineCredentials(stateDir, clock.now, log);
   const controllers = createKnownControllers(stateDir, deps.controllers);
   const backOff = createBackOff(firstDelayMs, longestDelayMs, random);
-  const patience = createPatience();
+  const welcomeTimeout = createWelcomeTimeout();
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
   let { ready } = deps;
@@ -85,14 +85,14 @@ export function createUplink(deps: UplinkDeps): Uplink {
         hello(),
         { ...handlers, onNews, onRedirect },
         clock.monotonicMs,
-        patience.ms,
+        welcomeTimeout.ms,
       );
-      patience.welcomed();
+      welcomeTimeout.welcomed();
       void session.ended.then(() => channel.close());
       return session;
     } catch (error) {
       channel.close();
-      patience.failed();
+      welcomeTimeout.failed();
       throw error;
     }
   }
@@ -140,7 +140,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     const stop = AbortSignal.any([signal, done.signal]);
     const over = session.ended.then((end): Next => {
       controllers.learn(end.controllers);
-      patience.lost(session.fleetReturnMs);
+      welcomeTimeout.lost(session.fleetReturnMs);
       if (current === session) current = undefined;
       if (!signal.aborted) log.info("session ended", { reason: end.reason });
       return { at: end.controllers.length > 0 ? "once" : "ease" };

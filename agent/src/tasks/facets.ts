@@ -1,14 +1,17 @@
-import type { DatabasesFacet, EngineDriver, UsersFacet } from "../engines/engine-driver.ts";
+import type { EngineDriver } from "../engines/engine-driver.ts";
 import { TaskFailed } from "../task-failed.ts";
 
-/** Throws not_supported for an engine without users. */
-export function usersOf(driver: EngineDriver): UsersFacet {
-  if (driver.users === undefined) throw new TaskFailed("not_supported", `${driver.engine} has no users`);
-  return driver.users;
-}
+/** Each throws not_supported for an engine that lacks it. */
+export const usersOf = (driver: EngineDriver) => present(driver, driver.users, "users");
+export const databasesOf = (driver: EngineDriver) => present(driver, driver.databases, "databases");
+export const queuesOf = (driver: EngineDriver) => present(driver, driver.queues, "queues");
+export const queryStatsOf = (driver: EngineDriver) => present(driver, driver.queryStats, "statistics of queries");
+export const sessionsOf = (driver: EngineDriver) => present(driver, driver.sessions, "list of running queries");
+export const replicationOf = (driver: EngineDriver) => present(driver, driver.replication, "replication");
+export const upgradeOf = (driver: EngineDriver) => present(driver, driver.upgrade, "upgrade of its data");
+export const readOnlyQueryOf = (driver: EngineDriver) => present(driver, driver.readOnlyQuery, "query console");
 
-/** Throws not_supported for an engine without databases. */
-export function databasesOf(driver: EngineDriver): DatabasesFacet {
-  if (driver.databases === undefined) throw new TaskFailed("not_supported", `${driver.engine} has no databases`);
-  return driver.databases;
+function present<F>({ engine }: EngineDriver, facet: F | undefined, what: string): F {
+  if (facet === undefined) throw new TaskFailed("not_supported", `${engine} has no ${what}`);
+  return facet;
 }

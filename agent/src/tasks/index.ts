@@ -1,17 +1,31 @@
+import { callQueue } from "./call-queue.ts";
+import { cancelBackup } from "./cancel-backup.ts";
 import { checkEnginePassword } from "./check-engine-password.ts";
+import { checkEngineUpgrade } from "./check-engine-upgrade.ts";
 import { convergeInstance } from "./converge-instance.ts";
 import { copyPayload } from "./copy-payload.ts";
 import { createEngineDatabase } from "./create-engine-database.ts";
 import { dropEngineDatabase } from "./drop-engine-database.ts";
 import { dropEngineUser } from "./drop-engine-user.ts";
+import { inspectBackup } from "./inspect-backup.ts";
 import { listEngineDatabases } from "./list-engine-databases.ts";
+import { listEngineQueues } from "./list-engine-queues.ts";
 import { listEngineUsers } from "./list-engine-users.ts";
+import { putEngineQueue } from "./put-engine-queue.ts";
 import { putEngineUser } from "./put-engine-user.ts";
+import { listRunningQueries } from "./list-running-queries.ts";
+import { readQueryStatistics } from "./read-query-statistics.ts";
+import { runConsoleQuery } from "./run-console-query.ts";
+import { signalQuery } from "./signal-query.ts";
 import { readLogs } from "./read-logs.ts";
+import { readReplication } from "./read-replication.ts";
+import { removeEngineQueue } from "./remove-engine-queue.ts";
 import { restartInstance } from "./restart-instance.ts";
 import { settleEngineChange } from "./settle-engine-change.ts";
+import { startBackup } from "./start-backup.ts";
 import type { TaskHandler, TaskKind } from "./task-handler.ts";
 import { upgradeAgent } from "./upgrade-agent.ts";
+import { verifyBackup } from "./verify-backup.ts";
 
 /** Who does which task. A kind in the proto and not here does not compile. */
 export const handlers = {
@@ -21,6 +35,7 @@ export const handlers = {
   putEngineUser,
   dropEngineUser,
   checkEnginePassword,
+  checkEngineUpgrade,
   listEngineDatabases,
   createEngineDatabase,
   dropEngineDatabase,
@@ -28,4 +43,17 @@ export const handlers = {
   copyPayload,
   settleEngineChange,
   upgradeAgent,
+  readQueryStatistics,
+  listRunningQueries,
+  signalQuery,
+  runConsoleQuery,
+  putEngineQueue,
+  removeEngineQueue,
+  listEngineQueues,
+  callQueue,
+  startBackup,
+  inspectBackup,
+  cancelBackup,
+  verifyBackup,
+  readReplication,
 } satisfies { [K in TaskKind]: TaskHandler<K> };

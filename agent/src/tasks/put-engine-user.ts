@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ExpectedUser, PutEngineUserResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { PutUserOptions } from "../engines/engine-driver.ts";
+import type { PutUserOptions } from "../engines/contents-facets.ts";
 import { usersOf } from "./facets.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { TaskHandler } from "./task-handler.ts";

@@ -1,9 +1,11 @@
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ControllerChannel } from "../session/controller-channel.ts";
+import type { Backups } from "../backup/backups.ts";
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { InstanceSupervisor } from "../instance/instance-supervisor.ts";
 import type { LogReader } from "../instance/log-reader.ts";
 import type { AgentUpgrade } from "../upgrade/agent-upgrade.ts";
+import type { Quiet } from "../right/quiet.ts";
 
 export type TaskKind = NonNullable<Task["input"]["case"]>;
 export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
@@ -26,6 +28,9 @@ export interface TaskContext {
   readonly supervisor: InstanceSupervisor;
   readonly logs: LogReader;
   readonly upgrade: AgentUpgrade;
+  readonly backups: Backups;
+  /** Of this machine's replica. */
+  readonly quiet: Pick<Quiet, "quietMs">;
   /** The engine with its driver; throws "not_ready" until one was asked for. */
   engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
   /** A connection for payloads. */

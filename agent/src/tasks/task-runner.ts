@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { createLane } from "@holdfast/common/lane.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import {
@@ -14,7 +14,10 @@ import { TaskFailed } from "../task-failed.ts";
 import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
 
 /** What the context of a task is made from, besides the task itself. */
-export type TaskSurroundings = Pick<TaskContext, "supervisor" | "logs" | "upgrade" | "engine" | "channel">;
+export type TaskSurroundings = Pick<
+  TaskContext,
+  "supervisor" | "logs" | "upgrade" | "backups" | "quiet" | "engine" | "channel"
+>;
 
 export interface TaskRunnerDeps {
   readonly journal: Journal;
@@ -46,7 +49,7 @@ const spareMs = 2_000;
 
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
-  const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2) };
+  const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2), queue: createLane(128) };
   const underWay = new Map<string, { readonly cancel: AbortController; readonly done: Promise<void> }>();
   let waiting: { tasks: Task[]; acknowledged: string[] } | undefined;
 
@@ -113,6 +116,8 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
 
   function laneOf(task: Task) {
     if (task.lane === LaneName.BULK) return lanes.bulk;
+    // Most of them wait for messages; those that work take turns at few sessions.
+    if (task.lane === LaneName.QUEUE) return lanes.queue;
     return task.lane === LaneName.QUERY ? lanes.query : lanes.control;
   }
 
@@ -122,7 +127,14 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     sendResult(result);
   }
 
-  function accept(task: Task): void {
+  /** Its deadline by the machine's own clock, whatever the controller's says. */
+  function withOwnDeadline(task: Task): Task {
+    const { withinMs } = task;
+    return withinMs === 0n ? task : { ...task, deadline: timestampFromMs(now() + Number(withinMs)), withinMs: 0n };
+  }
+
+  function accept(given: Task): void {
+    const task = withOwnDeadline(given);
     if (waiting !== undefined) return void waiting.tasks.push(task);
     const recorded = journal.outcome(task.id);
     if (typeof recorded === "object") return sendResult(recorded);

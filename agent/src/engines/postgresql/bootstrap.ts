@@ -3,10 +3,11 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { Instance } from "../engine-driver.ts";
-import { ProgramFailed } from "../../host/run-program.ts";
+import type { RunProgram } from "../../os/program.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import { dataDirectory, platform, program } from "./layout.ts";
+import { dataDirectory, platform, program, programsOf } from "./layout.ts";
 import { platformSql, template0Sql } from "./platform-sql.ts";
+import { runSingle } from "./single-user.ts";
 
 /**
  * Makes the data directory by a real initdb, so that each has its own system identifier, with all inside that does not
@@ -23,24 +24,28 @@ export async function bootstrap(
   await run(["rm", "-rf", partial], { signal });
   const { version } = instance.spec;
   await run([program(instance, "initdb"), `--pgdata=${partial}`, ...initdbOptions(version)], { signal });
-  const inside = async (database: string, input: string) => {
-    const options = ["--single", "-F", "-j", "-D", partial, ...quiet, database];
-    const output = await run([program(instance, "postgres"), ...options], { signal, input });
-    // Single-user mode goes on after an error and ends well.
-    if (/(ERROR|FATAL|PANIC):/.test(output)) throw new ProgramFailed("postgres --single", "refused", errorsOf(output));
-  };
+  const settings = { log_checkpoints: "off", wal_level: "replica" };
+  const data = { directory: partial, programs: programsOf(instance, version), settings };
+  const inside = (database: string, sql: string) => runSingle(run, data, { database, sql }, signal);
   await inside("template1", platformSql(version));
   await inside("template0", template0Sql());
-  // The data disk is a file system of its own: one call for all of it is quicker than one for each of a thousand files.
-  const method = Number(version) >= 17 ? ["--sync-method=syncfs"] : [];
-  await run([program(instance, "initdb"), "--sync-only", ...method, `--pgdata=${partial}`], { signal });
+  await syncAll(run, instance, partial, signal);
   await rename(partial, directory);
   await syncPath(instance.paths.data);
 }
 
-const quiet = ["-c", "log_checkpoints=off", "-c", "wal_level=replica"];
+/** The data disk is a file system of its own: one call for all of it is quicker than one for each of its files. */
+export async function syncAll(
+  run: RunProgram,
+  instance: Instance,
+  directory: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const method = Number(instance.spec.version) >= 17 ? ["--sync-method=syncfs"] : [];
+  await run([program(instance, "initdb"), "--sync-only", ...method, `--pgdata=${directory}`], { signal });
+}
 
-function initdbOptions(version: string): string[] {
+export function initdbOptions(version: string): string[] {
   const common = [
     "--no-sync",
     "--no-instructions",
@@ -55,11 +60,4 @@ function initdbOptions(version: string): string[] {
   ];
   // The builtin provider's order never changes with the system's C library; it came with 17.
   return Number(version) >= 17 ? [...common, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"] : common;
-}
-
-function errorsOf(output: string): string {
-  return output
-    .split("\n")
-    .filter((line) => /ERROR|FATAL|PANIC|DETAIL|STATEMENT/.test(line))
-    .join("\n");
 }

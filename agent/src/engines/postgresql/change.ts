@@ -1,4 +1,5 @@
-import type { ChangeOptions, Instance } from "../engine-driver.ts";
+import type { Instance } from "../engine-driver.ts";
+import type { ChangeOptions } from "../contents-facets.ts";
 import { refusalOf } from "./refusal.ts";
 import { type Session, type SessionOptions, withSession } from "./session.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { checkCollations, collationCheck } from "../../instance/collation-check.ts";
 import { collations } from "./collations.ts";
 import { createPostgresqlDriver } from "./driver.ts";
@@ -10,10 +10,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
   let machine: EngineMachine;
   beforeAll(async () => {
     machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17");
-    await machine.bootstrap();
-    await machine.writeConfig();
-    await machine.start();
-    await machine.driver.ready(machine.instance, machine.signal);
+    await machine.bringUp();
   });
   afterAll(() => machine?.remove());
 

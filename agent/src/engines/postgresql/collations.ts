@@ -1,9 +1,10 @@
-import type { CollationsFacet, CollationUse, Instance } from "../engine-driver.ts";
+import type { Instance } from "../engine-driver.ts";
+import type { CollationsFacet, CollationUse } from "../contents-facets.ts";
 import { withSession } from "./session.ts";
 
 const statementMs = 3_000;
 
-/** Of databases, as the catalogue that they share has them. Those of the builtin provider depend on no library. */
+/** Of databases, as the catalog that they share has them. Those of the builtin provider depend on no library. */
 const defaultsOfDatabases = `
   SELECT datname AS database, datcollate AS collation, datlocprovider AS provider,
     datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual

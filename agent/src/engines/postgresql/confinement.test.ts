@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { postgresqlExtensions } from "@holdfast/common/engine-catalogue/postgresql-extensions.ts";
+import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { forbidden, tricks } from "../../../../test/support/confinement-statements.ts";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { forbidden, tricks } from "../../../../test/support/engines/confinement-statements.ts";
+import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";
 
@@ -31,10 +31,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version, {
         users,
       });
-      await machine.bootstrap();
-      await machine.writeConfig();
-      await machine.start();
-      await machine.driver.ready(machine.instance, machine.signal);
+      await machine.bringUp();
       for (const user of Object.keys(roles) as User[]) clients.set(user, await enter(user));
     });
     afterAll(async () => {

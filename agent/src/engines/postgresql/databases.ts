@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { defaultDatabase } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { type DatabasesFacet, EngineRefused } from "../engine-driver.ts";
+import type { DatabasesFacet } from "../contents-facets.ts";
+import { EngineRefused } from "../engine-errors.ts";
 import { isReserved } from "./layout.ts";
 import { withTurn } from "./change.ts";
 import { codeOf, identifier, type Session, withSession } from "./session.ts";

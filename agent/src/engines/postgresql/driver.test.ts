@@ -1,5 +1,6 @@
-import { connectPostgresql, postgresqlClient, scramVerifier } from "../../../../test/support/engine-clients.ts";
-import { createEngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { connectPostgresql, postgresqlClient, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { conformsToEngineDriver } from "../engine-conformance.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 
@@ -14,5 +15,12 @@ for (const version of ["17", "18"]) {
     connectPlain: (machine, options) => connectPostgresql(machine, { ...options, plain: true }),
     live: ["work_mem", "7MB"],
     atStart: ["max_connections", "60"],
+    console: {
+      database: defaultDatabase,
+      one: "SELECT 1",
+      twenty: "SELECT n FROM generate_series(1, 20) AS n",
+      writing: "CREATE TABLE public.harmed ()",
+      endless: "SELECT count(*) FROM generate_series(1, 1000000000)",
+    },
   });
 }

@@ -1,20 +1,32 @@
 import { listenersOf } from "../engine-addresses.ts";
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { collations } from "./collations.ts";
 import { command } from "./command.ts";
 import { databases } from "./databases.ts";
 import { explainFailure, parseLog } from "./log.ts";
+import { metrics } from "./metrics.ts";
+import { createDataSize } from "./data-size.ts";
 import { observe } from "./observe.ts";
+import { queryStats } from "./query-stats.ts";
+import { createPooler } from "./pooler/pooler.ts";
+import { readOnlyQuery } from "./read-only-query.ts";
+import { createQueues } from "./queues.ts";
 import { ready } from "./ready.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
+import { createReplication } from "./replication/replication.ts";
 import { messageOf } from "./session.ts";
+import { sessions } from "./sessions.ts";
+import { createUpgrade } from "./upgrade/upgrade.ts";
 import { users } from "./users.ts";
 
 /** PostgreSQL: one data directory below the data disk, configuration outside of it, the platform over the Unix socket. */
 export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
+  const dataSize = createDataSize();
+  const pooler = createPooler(deps);
   return {
     engine: "postgresql",
     topology: "single_primary",
@@ -24,16 +36,26 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     bootstrap: (instance, signal) => bootstrap(deps, instance, signal),
     command,
+    companions: (instance) => [pooler.companion(instance)],
+    offersPooler: pooler.isInstalled,
     ready,
     // Fast shutdown: sessions are ended, a checkpoint is written.
     stop: { signal: "SIGINT", graceMs: 60_000 },
-    reload: (instance, signal) => reload(deps, instance, signal),
-    observe,
+    reload: (instance, signal) => reload({ ...deps, pooler }, instance, signal),
+    observe: (instance, signal) => observe({ dataSize, pooler }, instance, signal),
     parseLog,
     explainFailure,
     users,
     databases,
     collations,
+    queues: createQueues(),
+    backup: createBackup(deps),
+    replication: createReplication(deps),
+    upgrade: createUpgrade(deps),
+    metrics,
+    queryStats,
+    sessions,
+    readOnlyQuery,
   };
 }
 

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectPostgresql, scramVerifier } from "../../../../test/support/engine-clients.ts";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { withSession } from "./session.ts";
@@ -15,10 +15,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("what is given up", () => {
   beforeAll(async () => {
     const users = [user("app_user", "admin")];
     machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17", { users });
-    await machine.bootstrap();
-    await machine.writeConfig();
-    await machine.start();
-    await machine.driver.ready(machine.instance, machine.signal);
+    await machine.bringUp();
   });
   afterAll(() => machine?.remove());
 

@@ -1,8 +1,17 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Instance, InstancePaths } from "../engine-driver.ts";
 
 /** The platform's superuser and its database. Users can neither be it nor enter it; names that begin so are ours. */
 export const platform = "holdfast";
+
+/** Roles of the platform's own sessions: its superuser, and the one that reads for the query console. */
+export const consoleRole = "holdfast_console";
+export const platformRoles = [platform, consoleRole] as const;
+/** Signs in for the pooler, and reads the secrets of users by one function; nothing else is its. */
+export const poolerRole = `${platform}_pooler`;
+
+/** Slots that only the platform can take, so that it gets in when users took all others. */
+export const reservedSlots = 5;
 
 /** Roles that users of each kind belong to. */
 export const groups = {
@@ -22,6 +31,21 @@ export function dataDirectory({ paths }: { readonly paths: Pick<InstancePaths, "
 /** PostgreSQL takes no key that is not its own user's: a copy, where nothing outlives the machine's run. */
 export function ownKeyFile({ paths }: { readonly paths: Pick<InstancePaths, "run"> }): string {
   return join(paths.run, "server.key");
+}
+
+/** The same for the pooler, which runs as that user too. */
+export function poolerKeyFile({ paths }: { readonly paths: Pick<InstancePaths, "run"> }): string {
+  return join(paths.run, "pooler.key");
+}
+
+/** Path of the pooler in the image that the engine is in; most images have one. */
+export function poolerProgram({ paths }: { readonly paths: Pick<InstancePaths, "software"> }): string {
+  return join(paths.software, "../../../sbin/pgbouncer");
+}
+
+/** Directory of the programs of a version; an image may have those of another one than the settings name. */
+export function programsOf(instance: Instance, version: string): string {
+  return join(dirname(instance.paths.software), version, "bin");
 }
 
 /** Path of one of PostgreSQL's own programs. */

@@ -1,6 +1,13 @@
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
+import { keepUnarchived } from "./backup/archive-note.ts";
+import type { DataSize } from "./data-size.ts";
 import { platform } from "./layout.ts";
+import { roleOf } from "../members.ts";
+import type { LogicalSlot } from "../replication-facet.ts";
+import type { Pooler } from "./pooler/pooler.ts";
+import { followingState, readStatus } from "./replication/status.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { codeOf, isPinned, messageOf, type Session, withSession } from "./session.ts";
 
@@ -10,10 +17,21 @@ const probeMs = 2_000;
  * Fresh from the engine, through a new session each time: one that is open already would not see that nobody gets in. A
  * probe that fails is an answer. "Too many clients", "disk full" and "recovering" never mean dead.
  */
-export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
+export async function observe(
+  { dataSize, pooler }: { readonly dataSize: DataSize; readonly pooler: Pick<Pooler, "check"> },
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 1_000)]);
   try {
-    return await withSession(instance, bounded, (session) => look(instance, session), { statementMs: probeMs });
+    const looked = await withSession(instance, bounded, (session) => look(instance, session), {
+      statementMs: probeMs,
+      // A primary that waits for its replicas is alive.
+      isLocal: true,
+    });
+    const pooled = await pooler.check(instance, bounded);
+    const checks = pooled === undefined ? looked.checks : [...looked.checks, pooled];
+    return { ...looked, checks, dataBytes: await dataSize.newest(instance) };
   } catch (error) {
     signal.throwIfAborted();
     const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : verdict(error);
@@ -21,24 +39,60 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
   }
 }
 
-async function look(instance: Instance, session: Session): Promise<EngineObservation> {
-  await session.rows(`UPDATE ${platform}.heartbeat SET at = clock_timestamp()`);
+async function look(instance: Instance, session: Session): Promise<Omit<EngineObservation, "dataBytes">> {
+  const following = roleOf(instance.spec) === "replica";
+  // A primary that came back with more of some settings has its replicas pause: they end when told to go on, and start
+  // with as much.
+  if (following) {
+    await session.rows(resumeReplay);
+    await keepUnarchived(session);
+  } else await session.rows(`UPDATE ${platform}.heartbeat SET at = clock_timestamp()`);
   await endForbiddenSessions(session, instance.spec.allowedCidrs);
-  const [row] = await session.rows<{ version: string; pending: string[]; settings: [string, string][]; size: string }>(
+  const [row] = await session.rows<{ version: string; pending: string[]; settings: [string, string][] }>(
     `SELECT current_setting('server_version') AS version,
        ARRAY (SELECT name FROM pg_settings WHERE pending_restart ORDER BY name) AS pending,
-       ARRAY (SELECT ARRAY[name, current_setting(name)] FROM pg_settings WHERE name = ANY ($1::text[])) AS settings,
-       (SELECT sum(pg_database_size(oid)) FROM pg_database) AS size`,
+       ARRAY (SELECT ARRAY[name, current_setting(name)] FROM pg_settings WHERE name = ANY ($1::text[])) AS settings`,
     [[...effectiveParameters(instance).keys()]],
   );
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
+  const replication = instance.spec.replication === undefined ? undefined : await lookAtReplication(session);
   return {
     version: row.version.split(" ")[0] ?? "",
-    checks: [{ name: "liveness", status: "healthy", reason: "" }],
+    checks: [
+      { name: "liveness", status: "healthy", reason: "" },
+      ...(replication?.checks ?? []),
+      ...activityChecks(await readActivity(session)),
+    ],
     pendingRestart: row.pending,
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedHere(instance)]),
-    dataBytes: Number(row.size),
+    ...(replication && { replication: replication.told }),
   };
+}
+
+const resumeReplay = `SELECT CASE WHEN pg_is_in_recovery() AND pg_get_wal_replay_pause_state() = 'paused' THEN pg_wal_replay_resume() END`;
+
+/**
+ * All but those that go with their session, which are nobody's loss: as many as `max_replication_slots` allows, which
+ * users do not set.
+ */
+const logicalSlots = `SELECT slot_name AS name, database, plugin FROM pg_replication_slots
+  WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name`;
+
+/** By what the engine is, whatever it is to be. */
+async function lookAtReplication(session: Session): Promise<{
+  readonly told: NonNullable<EngineObservation["replication"]>;
+  readonly checks: readonly EngineCheck[];
+}> {
+  const status = await readStatus(session);
+  if (status.role === "primary")
+    return { told: { role: "primary", logicalSlots: await session.rows<LogicalSlot>(logicalSlots) }, checks: [] };
+  const state = followingState(status);
+  return { told: { role: "replica", state, received: status.position }, checks: [replicationCheck(state)] };
+}
+
+function replicationCheck(state: ReturnType<typeof followingState>): EngineCheck {
+  if (state !== "disconnected") return { name: "replication", status: "healthy", reason: "" };
+  return { name: "replication", status: "unhealthy", reason: "The replica is not connected to its primary." };
 }
 
 /** What this session cannot see of the engine, as it was rendered. */

@@ -1,6 +1,8 @@
-import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { consoleRoleSql, statisticsExtension, statisticsSql } from "./additions.ts";
 import { groups, platform, platformSchemas } from "./layout.ts";
 import { createRole } from "./put-user.ts";
+import { singleInput } from "./single-user.ts";
 
 /**
  * What every instance has inside before its first start, for PostgreSQL's single-user mode in template1: statements end
@@ -8,7 +10,7 @@ import { createRole } from "./put-user.ts";
  *
  * - The groups own nothing and nobody signs in as one. What they may do is granted object by object as users make them, by
  *   an event trigger in each database, so pg_read_all_data and its like, which reach into platform schemas, are not needed.
- * - The trigger's function runs as the superuser: its search_path is pinned, names come from the catalogue by oid and are
+ * - The trigger's function runs as the superuser: its search_path is pinned, names come from the catalog by oid and are
  *   quoted, and it runs GRANT only, which calls no code of users.
  * - The triggers are in both templates, so no database lacks them; ENABLE ALWAYS holds under replication roles too.
  * - Users of the default user's kind may do everything with their databases and roles, and nothing to the machine:
@@ -28,27 +30,38 @@ export function platformSql(version: string): string {
 
     // Made in template1 only so that the platform's database is born with them; it needs no session of its own.
     `CREATE SCHEMA ${platform}`,
-    `CREATE TABLE ${platform}.heartbeat (one boolean PRIMARY KEY DEFAULT true CHECK (one), at timestamptz NOT NULL)`,
-    `INSERT INTO ${platform}.heartbeat (at) VALUES (now())`,
-    `CREATE TABLE ${platform}.instance (one boolean PRIMARY KEY DEFAULT true CHECK (one), users_made boolean NOT NULL)`,
-    `INSERT INTO ${platform}.instance (users_made) VALUES (false)`,
+    ...ownTables(false),
+    // Made here so that it is in the platform's database and in the default one, and then in no other.
+    ...statisticsSql,
     `CREATE DATABASE ${platform}`,
     `REVOKE ALL ON DATABASE ${platform} FROM PUBLIC`,
     `DROP TABLE ${platform}.heartbeat, ${platform}.instance`,
 
     ...trigger,
     `CREATE DATABASE ${defaultDatabase} OWNER ${defaultUser}`,
+    `DROP EXTENSION ${statisticsExtension}`,
+    ...consoleRoleSql,
   ];
-  return input(statements);
+  return singleInput(statements);
+}
+
+function ownTables(usersMade: boolean): string[] {
+  return [
+    `CREATE TABLE ${platform}.heartbeat (one boolean PRIMARY KEY DEFAULT true CHECK (one), at timestamptz NOT NULL)`,
+    `INSERT INTO ${platform}.heartbeat (at) VALUES (now())`,
+    `CREATE TABLE ${platform}.instance (one boolean PRIMARY KEY DEFAULT true CHECK (one), users_made boolean NOT NULL)`,
+    `INSERT INTO ${platform}.instance (users_made) VALUES (${usersMade})`,
+  ];
+}
+
+/** The tables of the platform's database anew, for upgraded data: whoever is to be there came with them. */
+export function ownTablesSql(): string {
+  return singleInput(ownTables(true));
 }
 
 /** The same trigger for template0, in a session of its own: databases made from it must not lack the trigger. */
 export function template0Sql(): string {
-  return input([`CREATE SCHEMA ${platform}`, ...trigger]);
-}
-
-function input(statements: readonly string[]): string {
-  return statements.map((statement) => `${statement};\n\n`).join("");
+  return singleInput([`CREATE SCHEMA ${platform}`, ...trigger]);
 }
 
 const tags = [

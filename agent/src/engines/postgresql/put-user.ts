@@ -1,6 +1,6 @@
-import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineRefused } from "../engine-driver.ts";
+import { EngineRefused } from "../engine-errors.ts";
 import { groups, isReserved } from "./layout.ts";
 import { identifier, literal } from "./session.ts";
 

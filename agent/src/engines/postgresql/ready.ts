@@ -1,12 +1,16 @@
 import { watch } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
+import { roleOf } from "../members.ts";
+import { addMissing, hasAdditions } from "./additions.ts";
 import { identifier, codeOf, type Session, withSession } from "./session.ts";
 import { dataDirectory, platform } from "./layout.ts";
+import { preparePooler } from "./pooler/role.ts";
 import { putUserSql } from "./put-user.ts";
+import { becomePrimary } from "./replication/promote.ts";
 
 /**
  * Resolves when the engine takes a write and has the users and databases that it was asked to be made with. They are made
@@ -16,7 +20,11 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
   for (;;) {
     try {
       await untilListening(instance, signal);
-      await withSession(instance, signal, (session) => settle(instance, session), { statementMs: 60_000 });
+      if (roleOf(instance.spec) === "primary") await becomePrimary(instance, signal);
+      await withSession(instance, signal, (session) => settle(instance, session, signal), {
+        statementMs: 60_000,
+        isLocal: true,
+      });
       return;
     } catch (error) {
       if (!isStarting(error)) throw error;
@@ -39,7 +47,7 @@ async function untilListening(instance: Instance, signal: AbortSignal): Promise<
     for (;;) {
       signal.throwIfAborted();
       written = Promise.withResolvers();
-      const text = await readFile(join(directory, pidFile), "utf8").catch(() => "");
+      const text = await readEngineFile(join(directory, pidFile)).catch(() => "");
       if (text.split("\n")[7]?.trim() === "ready") return;
       await untilOr(written.promise, lookEveryMs, signal);
     }
@@ -55,11 +63,16 @@ async function untilOr(promise: Promise<void>, afterMs: number, signal: AbortSig
   await Promise.race([promise, late]).finally(() => over.abort());
 }
 
-async function settle(instance: Instance, session: Session): Promise<void> {
+async function settle(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
   const { spec } = instance;
-  const found = await session.rows<{ users_made: boolean }>(
-    `UPDATE ${platform}.heartbeat SET at = clock_timestamp(); SELECT users_made FROM ${platform}.instance`,
+  // A replica has all of it from its primary; that it answers is what there is to ask.
+  if (roleOf(spec) !== "primary") return;
+  const found = await session.rows<{ users_made: boolean; whole: boolean }>(
+    `UPDATE ${platform}.heartbeat SET at = clock_timestamp();
+     SELECT users_made, ${hasAdditions} AS whole FROM ${platform}.instance`,
   );
+  if (found[0]?.whole === false) await addMissing(instance, session, signal);
+  if (spec.pooler !== undefined) await preparePooler(session);
   if (found[0]?.users_made === true) return;
   // The default user was made with the data directory; it comes first, so that the others can be put under it.
   const users = [...spec.users].sort((a, b) => Number(b.username === defaultUser) - Number(a.username === defaultUser));

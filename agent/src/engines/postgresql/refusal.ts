@@ -1,4 +1,4 @@
-import { EngineBusy, EngineRefused } from "../engine-driver.ts";
+import { EngineBusy, EngineRefused } from "../engine-errors.ts";
 import { codeOf, messageOf } from "./session.ts";
 
 /** Classes of SQLSTATE that are the engine's no to what was asked; the rest are faults of ours or of the machine. */

@@ -2,15 +2,32 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import { takeKey } from "./own-key.ts";
-import { withSession } from "./session.ts";
+import { roleOf } from "../members.ts";
+import { keyFiles, takeKey } from "./own-key.ts";
+import { platformRoles } from "./layout.ts";
+import type { Pooler } from "./pooler/pooler.ts";
+import { preparePooler } from "./pooler/role.ts";
+import { type Session, withSession } from "./session.ts";
+
+/** Ends the sessions of users that are older than the settings; those that are signing in are judged by the new ones. */
+async function endWriters(session: Session, since: string | undefined): Promise<void> {
+  await session.rows(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'
+       AND usesysid NOT IN (SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[])) AND backend_start < $2::timestamptz`,
+    [platformRoles, since],
+  );
+}
 
 /**
  * Resolves when new connections are judged by the new files and the sessions that these forbid are over. A connection that
  * was signing in all the while can outlive it by the authentication time-out; `observe` ends it.
  */
-export async function reload(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
-  await takeKey(deps, instance, signal);
+export async function reload(
+  deps: EngineDeps & { readonly pooler: Pick<Pooler, "reload"> },
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
+  await takeKey(deps, keyFiles(instance), signal);
   const [asked] = await withSession(instance, signal, (session) =>
     session.rows<{ at: string; asked: boolean }>("SELECT clock_timestamp()::text AS at, pg_reload_conf() AS asked"),
   );
@@ -21,9 +38,15 @@ export async function reload(deps: EngineDeps, instance: Instance, signal: Abort
         asked?.at,
       ]);
       if (row?.loaded === true) await endForbiddenSessions(session, instance.spec.allowedCidrs);
+      // A transaction that began before may go on writing; the next session finds that it cannot.
+      if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, asked?.at);
       return row?.loaded === true;
     });
-    if (loaded) return;
+    if (loaded) break;
     await sleep(5, undefined, { signal });
   }
+  if (instance.spec.pooler === undefined) return;
+  // Of a service that has one from now on; replicas have it from their primary.
+  if (roleOf(instance.spec) === "primary") await withSession(instance, signal, preparePooler, { isLocal: true });
+  await deps.pooler.reload(instance, signal);
 }

@@ -1,18 +1,26 @@
 import { addressesOf } from "../engine-addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
-import { dataDirectory, ownKeyFile, platform } from "./layout.ts";
+import { ownMember, roleOf } from "../members.ts";
+import { dataDirectory, ownKeyFile, platform, platformRoles, poolerRole, reservedSlots } from "./layout.ts";
+import { poolerFiles } from "./pooler/config.ts";
+import { memberMap, memberName, primaryConninfo, replicaRole } from "./replication/members.ts";
 
-/** Slots that only the platform can take, so that it gets in when users took all others. */
-const reservedSlots = 5;
-
-/** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf. */
+/** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the pooler's. */
 export function render(instance: Instance): ConfigFile[] {
   return [
     { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
-    { name: "pg_hba.conf", content: rules(instance.spec.allowedCidrs), mode: 0o640 },
+    { name: "pg_hba.conf", content: rules(instance), mode: 0o640 },
     // Only the machine's own users reach the socket's directory; which names they have is the machine's business.
-    { name: "pg_ident.conf", content: `${platform} /^.*$ ${platform}\n`, mode: 0o640 },
+    {
+      name: "pg_ident.conf",
+      content: [
+        ...[...platformRoles, poolerRole].map((role) => `${platform} /^.*$ ${role}\n`),
+        ...memberLines(instance),
+      ].join(""),
+      mode: 0o640,
+    },
+    ...poolerFiles(instance),
   ];
 }
 
@@ -24,7 +32,7 @@ function settings(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
 
-/** What the platform decides; nothing of it is in the catalogue. */
+/** What the platform decides; nothing of it is in the catalog. */
 function fixed(instance: Instance): [string, string][] {
   const { spec, paths } = instance;
   const storageMib = Number(spec.storageBytes / 1_048_576n);
@@ -57,7 +65,6 @@ function fixed(instance: Instance): [string, string][] {
     ["log_lock_waits", "on"],
     ["log_temp_files", "64MB"],
     ["lc_messages", "C"],
-    ["wal_level", "replica"],
     ["wal_log_hints", "on"],
     ["max_wal_senders", "10"],
     ["max_replication_slots", "10"],
@@ -66,22 +73,79 @@ function fixed(instance: Instance): [string, string][] {
     ["autovacuum", "on"],
     ["huge_pages", "off"],
   ];
+  // Sessions of the platform pin it to off.
+  if (instance.writesBlocked === true) all.push(["default_transaction_read_only", "on"]);
   if (Number(spec.version) >= 17) all.push(["allow_alter_system", "off"]);
-  return all;
+  return [...all, ...replicationSettings(instance, storageMib)];
+}
+
+/** Of a service that has, or had, several members; all of them can change while the engine runs. */
+function replicationSettings(instance: Instance, storageMib: number): [string, string][] {
+  if (instance.spec.replication === undefined) return [];
+  const conninfo = primaryConninfo(instance);
+  const own = ownMember(instance);
+  return [
+    // Members show each other certificates.
+    ["ssl_ca_file", `${instance.paths.tls}/ca.crt`],
+    ["wal_receiver_status_interval", "1s"],
+    ["wal_retrieve_retry_interval", "500ms"],
+    ["wal_receiver_timeout", "5s"],
+    ["wal_sender_timeout", "10s"],
+    // Another primary has no slot yet for the log that a follower lacks at first.
+    ["wal_keep_size", `${Math.max(Math.min(Math.floor(storageMib / 10), 1_024), 64)}MB`],
+    ...synchronousSettings(instance),
+    ...(conninfo === undefined || own === undefined
+      ? []
+      : ([
+          ["primary_conninfo", conninfo],
+          ["primary_slot_name", memberName(own.number)],
+        ] as [string, string][])),
+  ];
+}
+
+/** One of them is enough: the others may be behind. */
+function synchronousSettings({ spec }: Instance): [string, string][] {
+  const names = spec.replication?.syncNumbers.map((number) => `"${memberName(number)}"`) ?? [];
+  if (names.length === 0 || roleOf(spec) !== "primary") return [];
+  return [["synchronous_standby_names", `ANY 1 (${names.join(", ")})`]];
+}
+
+/** The members' certificates, by the common name. */
+function memberLines({ spec }: Instance): string[] {
+  return (spec.replication?.members ?? []).map(({ nodeId }) => `${memberMap} "${nodeId}" ${replicaRole}\n`);
 }
 
 /** TLS and SCRAM for those on the list, the socket for the platform, nothing for anybody else. */
-function rules(cidrs: readonly string[]): string {
+function rules({ spec }: Instance): string {
+  const members = spec.replication !== undefined && roleOf(spec) !== "none";
   const lines = [
-    `local   all         ${platform}                            peer map=${platform}`,
+    ...platformRoles.map((role) => `local   all         ${role}    peer map=${platform}`),
+    `local   replication ${platform}                            peer map=${platform}`,
+    ...(spec.pooler === undefined ? [] : poolerRules),
     "local   all         all                                 reject",
-    `host    all         ${platform}  all                       reject`,
+    ...[...platformRoles, poolerRole].map((role) => `host    all         ${role}  all      reject`),
+    ...(members ? memberRules : []),
     `host    ${platform}    all       all                       reject`,
-    ...cidrs.map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
+    ...spec.allowedCidrs.map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
     "host    all         all       all                       reject",
   ];
   return `${lines.join("\n")}\n`;
 }
+
+/** Through the socket come those whom the pooler took in, each with the proof of its own password. */
+const poolerRules = [
+  `local   ${platform}    ${poolerRole}                    peer map=${platform}`,
+  `local   all         ${poolerRole},${replicaRole}        reject`,
+  `local   ${platform}    all                                 reject`,
+  "local   all         all                                 scram-sha-256",
+];
+
+/** By certificate from wherever they are: who may reach the machine at all is for its edge. */
+const memberRules = [
+  `hostssl replication ${replicaRole} all cert map=${memberMap}`,
+  `hostssl ${platform} ${replicaRole} all cert map=${memberMap}`,
+  `host all ${replicaRole} all reject`,
+];
 
 function quote(value: string): string {
   return `'${value

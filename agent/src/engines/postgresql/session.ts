@@ -14,6 +14,19 @@ export interface SessionOptions {
   readonly statementMs?: number;
   /** How long one may wait for a lock; half of that when not given. */
   readonly lockMs?: number;
+  /** Whose rights it has; the superuser's when not given. */
+  readonly role?: string;
+  /** Its commits wait for no replica. */
+  readonly isLocal?: true;
+}
+
+/** A session that stays open until it is closed. */
+export interface OpenSession extends Session {
+  /** Why it is of no use any more; undefined while it is. */
+  readonly broken: Error | undefined;
+  close(): void;
+  /** Ends it at once, and its statement soon after. */
+  abort(): void;
 }
 
 /**
@@ -51,10 +64,42 @@ export async function withSession<T>(
   instance: Instance,
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
-  { database = platform, statementMs = 30_000, lockMs = Math.ceil(statementMs / 2) }: SessionOptions = {},
+  options: SessionOptions = {},
 ): Promise<T> {
   signal.throwIfAborted();
-  const limits = { statement_timeout: String(statementMs), lock_timeout: String(lockMs) };
+  let session: OpenSession | undefined;
+  const abort = () => session?.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    session = await openSession(instance, options, signal);
+    return await work(session);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw session?.broken ?? error;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    session?.close();
+  }
+}
+
+/** Opens a session; an abort before it is open throws. */
+export async function openSession(
+  instance: Instance,
+  {
+    database = platform,
+    statementMs = 30_000,
+    lockMs = Math.ceil(statementMs / 2),
+    role = "none",
+    isLocal,
+  }: SessionOptions,
+  signal: AbortSignal,
+): Promise<OpenSession> {
+  const limits = {
+    statement_timeout: String(statementMs),
+    lock_timeout: String(lockMs),
+    role,
+    ...(isLocal && { synchronous_commit: "local" }),
+  };
   const client = new pg.Client({
     host: instance.paths.run,
     port: instance.spec.port,
@@ -71,24 +116,29 @@ export async function withSession<T>(
   });
   // The client has no cancel of its own: a socket that is gone fails whatever waits on it.
   const abort = () => client.connection.stream.destroy(new Error("aborted"));
+  // Closing is told, not awaited: the engine's end of it costs the caller nothing.
+  const close = () => void client.end().catch(() => client.connection.stream.destroy());
   signal.addEventListener("abort", abort, { once: true });
   try {
     await client.connect();
-    return await work({
-      async rows<R>(sql: string, values?: readonly unknown[]): Promise<R[]> {
-        const result: unknown = await (values === undefined ? client.query(sql) : client.query(sql, [...values]));
-        const last = Array.isArray(result) ? result.at(-1) : result;
-        return (last as { rows: R[] }).rows;
-      },
-    });
   } catch (error) {
-    signal.throwIfAborted();
+    close();
     throw broken ?? error;
   } finally {
     signal.removeEventListener("abort", abort);
-    // Closing is told, not awaited: the engine's end of it costs the caller nothing.
-    client.end().catch(() => client.connection.stream.destroy());
   }
+  return {
+    async rows<R>(sql: string, values?: readonly unknown[]): Promise<R[]> {
+      const result: unknown = await (values === undefined ? client.query(sql) : client.query(sql, [...values]));
+      const last = Array.isArray(result) ? result.at(-1) : result;
+      return (last as { rows: R[] }).rows;
+    },
+    get broken() {
+      return broken;
+    },
+    close,
+    abort,
+  };
 }
 
 /** SQLSTATE of an error of the engine, or the code of a failed connection. */

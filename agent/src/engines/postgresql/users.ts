@@ -1,17 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import {
   type EngineUser,
   type EngineUserState,
   EngineUserStateSchema,
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import {
-  type ChangeOptions,
-  EngineRefused,
-  type Instance,
-  type PutUserOptions,
-  type UsersFacet,
-} from "../engine-driver.ts";
+import type { Instance } from "../engine-driver.ts";
+import type { ChangeOptions, PutUserOptions, UsersFacet } from "../contents-facets.ts";
+import { EngineRefused } from "../engine-errors.ts";
 import { boundsOf, withTurn } from "./change.ts";
 import { groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";

@@ -1,4 +1,4 @@
-import { EngineRefused } from "../engine-driver.ts";
+import { EngineRefused } from "../engine-errors.ts";
 
 /** What each role may do, as ACL rules: later ones win. Nobody has CONFIG, ACL, MODULE, DEBUG, REPLICAOF or SHUTDOWN. */
 const rules: Readonly<Record<string, readonly string[]>> = {

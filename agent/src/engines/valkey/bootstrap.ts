@@ -21,7 +21,8 @@ export async function bootstrap({ randomBytes }: EngineDeps, instance: Instance)
   // without them whatever MULTI and EXEC wrote would be lost.
   const rules = `user default off resetpass ~* &* +@all\nuser ${platform} on #${hash} ~* &* +@all\n`;
   await writeFile(aclFile(made), rules, { mode: 0o640, flush: true });
-  await writeFile(secretFile(made), secret, { mode: 0o600, flush: true });
+  // Of the engine's group: the component that takes snapshots signs in with it as well.
+  await writeFile(secretFile(made), secret, { mode: 0o640, flush: true });
   await rename(dataDirectory(made), directory);
   await rm(made.paths.data, { recursive: true, force: true });
   await syncPath(instance.paths.data);

@@ -1,5 +1,5 @@
-import { connectValkey, valkeyClient, valkeyVerifier } from "../../../../test/support/engine-clients.ts";
-import { createEngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { connectValkey, valkeyClient, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { conformsToEngineDriver } from "../engine-conformance.ts";
 import { createValkeyDriver } from "./driver.ts";
 

@@ -1,11 +1,15 @@
 import { listenersOf } from "../engine-addresses.ts";
 import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { command, listener } from "./command.ts";
 import { explainFailure, parseLog } from "./log.ts";
+import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { ready } from "./ready.ts";
+import { followNobody } from "./replication/follower-files.ts";
+import { createReplication } from "./replication/replication.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
 import { users } from "./users.ts";
@@ -19,7 +23,10 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
     listeners: listenersOf,
-    bootstrap: (instance) => bootstrap(deps, instance),
+    async bootstrap(instance) {
+      await bootstrap(deps, instance);
+      await followNobody(instance);
+    },
     command,
     companions: (instance) => [listener(instance)],
     ready,
@@ -29,6 +36,9 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     parseLog,
     explainFailure,
     users,
+    backup: createBackup(deps),
+    replication: createReplication(deps),
+    metrics,
   };
 }
 

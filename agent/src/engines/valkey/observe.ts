@@ -1,9 +1,15 @@
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { clientsOf } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { connectionsCheck } from "../connections-check.ts";
+import { parseInfo } from "./info.ts";
 import { endForbiddenSessions } from "./listener.ts";
+import { roleOf } from "../members.ts";
+import { lookAtReplication, readInfo } from "./replication/status.ts";
 import { probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
-import { effectiveParameters } from "../effective-parameters.ts";
+import { blockingParameter } from "./render.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
@@ -34,8 +40,14 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
 }
 
 async function look(instance: Instance, session: Session): Promise<EngineObservation> {
-  const refused = await probe(session).then(() => undefined, verdict);
-  const info = parseInfo(String(await session.call("INFO", "server", "persistence")));
+  const isReplica = roleOf(instance.spec) === "replica";
+  const refused = isReplica ? undefined : await probe(session).then(() => undefined, verdict);
+  const replication =
+    instance.spec.replication === undefined
+      ? undefined
+      : lookAtReplication(instance, await readInfo(instance, session));
+  const info = parseInfo(String(await session.call("INFO", "server", "clients", "persistence", "memory")));
+  const clients = clientsOf("valkey", planOf(instance.spec));
   const running = await runningParameters(instance, session);
   const known = parametersOf("valkey", instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]
@@ -43,15 +55,27 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
     .map(([name]) => name);
   return {
     version: info.get("valkey_version") ?? "",
-    checks: [refused ?? persistenceVerdict(info)],
+    checks: [
+      refused ?? persistenceVerdict(info),
+      ...(replication?.checks ?? []),
+      connectionsCheck(Number(info.get("connected_clients")), clients),
+    ],
     pendingRestart,
-    effectiveParameters: Object.fromEntries(running),
+    effectiveParameters: Object.fromEntries(instance.writesBlocked === true ? unblocked(instance, running) : running),
     dataBytes: Number(info.get("aof_current_size") ?? 0),
+    ...(replication && { replication: replication.told }),
+    memoryDataBytes: Number(info.get("used_memory") ?? 0),
   };
 }
 
+/** Pure: users are shown their own value of the parameter by which their writes are refused. */
+function unblocked(instance: Instance, running: ReadonlyMap<string, string>): Map<string, string> {
+  const own = effectiveParameters(instance).get(blockingParameter);
+  return own === undefined ? new Map(running) : new Map(running).set(blockingParameter, own);
+}
+
 /**
- * Pure: a write is in memory before it is in the file, and taken back by nobody when the file does not take it. The server
+ * Pure: a write is in memory before it is in the file, and undone by nobody when the file does not take it. The server
  * tries again each second and refuses further writes until then.
  */
 function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
@@ -79,9 +103,4 @@ function verdict(error: unknown): EngineCheck {
 
 function unhealthy(reason: string): EngineCheck {
   return { name: "liveness", status: "unhealthy", reason };
-}
-
-function parseInfo(text: string): Map<string, string> {
-  const lines = text.split("\r\n").filter((line) => line.includes(":"));
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));
 }

@@ -1,6 +1,6 @@
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engine-machine.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { createValkeyDriver } from "./driver.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
@@ -11,10 +11,7 @@ describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {
 
     beforeAll(async () => {
       machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version);
-      await machine.bootstrap();
-      await machine.writeConfig();
-      await machine.start();
-      await machine.driver.ready(machine.instance, machine.signal);
+      await machine.bringUp();
     });
     afterAll(() => machine?.remove());
 
@@ -24,7 +21,7 @@ describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {
         (error: Error) => error.message,
       );
 
-    it("run with what was rendered, printed as the catalogue writes it", async () => {
+    it("run with what was rendered, printed as the catalog writes it", async () => {
       const observed = await machine.driver.observe(machine.instance, machine.signal);
       expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
       expect(observed.pendingRestart).toEqual([]);

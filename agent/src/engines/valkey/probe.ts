@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Session } from "./session.ts";
 
+/** Writes are refused because we said so: it would take them. */
+function isBlocked(reason: unknown): boolean {
+  return reason instanceof Error && /NOREPLICAS/.test(reason.message);
+}
+
 /** A write that goes to disk like any other and that no user ever sees or meets: the key is new and gone in one step. */
 export async function probe(session: Session): Promise<void> {
   const key = `holdfast:probe:${randomUUID()}`;
@@ -10,7 +15,7 @@ export async function probe(session: Session): Promise<void> {
     session.call("DEL", key),
     session.call("EXEC"),
   ];
-  // One that is refused tells why; EXEC only says that one was.
+  // The refused command has the reason; the error of EXEC only says that a command was refused.
   const refused = (await Promise.allSettled(answers)).find(({ status }) => status === "rejected");
-  if (refused?.status === "rejected") throw refused.reason;
+  if (refused?.status === "rejected" && !isBlocked(refused.reason)) throw refused.reason;
 }

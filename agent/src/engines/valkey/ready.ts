@@ -1,15 +1,17 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../engine-driver.ts";
-import { usersMadeFile } from "./layout.ts";
+import { makeEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
+import { secretFile, usersMadeFile } from "./layout.ts";
 import { endForbiddenSessions } from "./listener.ts";
+import { roleOf } from "../members.ts";
+import { becomePrimary } from "./replication/become-primary.ts";
 import { probe } from "./probe.ts";
 import { type Session, withSession } from "./session.ts";
 import { putUser } from "./users.ts";
 
 /**
- * Resolves when the engine takes a write, its listener listens, and the users that it was asked to be made with are there.
+ * Resolves when the engine takes a write, or as a replica answers, its listener listens, and the users that it was asked to be made with are there.
  * They are made once: what is dropped later stays so over restarts.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
@@ -26,11 +28,18 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
 }
 
 async function settle(instance: Instance, session: Session): Promise<void> {
-  await probe(session);
+  if (roleOf(instance.spec) === "primary") {
+    await becomePrimary(instance, session);
+    await probe(session);
+  } else {
+    await session.call("PING");
+  }
+  // Data directories of before kept it to the agent; in one that was restored it is the engine's own.
+  await setEngineFileMode(secretFile(instance), 0o640).catch(() => undefined);
   if (existsSync(usersMadeFile(instance))) return;
   for (const user of instance.spec.users) await putUser(session, user);
   await session.call("ACL", "SAVE");
-  await writeFile(usersMadeFile(instance), "", { flush: true });
+  await makeEngineFile(usersMadeFile(instance));
 }
 
 /** No socket yet, nobody listens on it yet, or the data is being read. */

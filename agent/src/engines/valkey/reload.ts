@@ -1,5 +1,8 @@
-import { parametersOf } from "@holdfast/common/engine-catalogue/engine-catalogue.ts";
-import { EngineRefused, type Instance } from "../engine-driver.ts";
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Instance } from "../engine-driver.ts";
+import { EngineRefused } from "../engine-errors.ts";
+import { blockingParameter, wantedParameters } from "./render.ts";
+import { certificateSettings, liveSettings } from "./replication/peer-way.ts";
 import { applyAllowList, applyCertificate } from "./listener.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
@@ -9,9 +12,14 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   await applyAllowList(instance, signal);
   await applyCertificate(instance, signal);
   await withSession(instance, signal, async (session) => {
+    if (instance.spec.replication !== undefined)
+      await session.call("CONFIG", "SET", ...liveSettings.flat(), ...certificateSettings(instance).flat());
+    // By itself, before what the engine might refuse.
+    const wanted = wantedParameters(instance);
+    await session.call("CONFIG", "SET", blockingParameter, wanted.get(blockingParameter) ?? "0");
     const now = await runningParameters(instance, session);
     const known = parametersOf("valkey", instance.spec.version);
-    const changed = [...effectiveParameters(instance)].filter(
+    const changed = [...wanted].filter(
       ([name, value]) => known.get(name)?.needsRestart === false && now.get(name) !== value,
     );
     if (changed.length === 0) return;
@@ -23,7 +31,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   });
 }
 
-/** What the engine runs with, of the parameters in the catalogue. */
+/** What the engine runs with, of the parameters in the catalog. */
 export async function runningParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
   const names = [...effectiveParameters(instance).keys()];
   const answer = (await session.call("CONFIG", "GET", ...names)) as string[];

@@ -1,11 +1,23 @@
-import { clientsOf, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalogue/plan-parameters.ts";
+import { clientsOf, valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { aclFile, dataDirectory, engineSocket, platformDatabase } from "./layout.ts";
+import { otherMembers } from "../members.ts";
+import { replicationSettings } from "./replication/peer-way.ts";
 import { listenerConfig } from "./listener-config.ts";
 
 /** Connections that only the platform makes, past the listener. */
 const reservedClients = 32;
+
+/** More than there are refuses every write. */
+export const blockingParameter = "min-replicas-to-write";
+const moreReplicasThanAny = "2147483647";
+
+/** Pure: what the engine is to run with of the parameters in the catalog. */
+export function wantedParameters(instance: Instance): Map<string, string> {
+  const values = effectiveParameters(instance);
+  return instance.writesBlocked === true ? values.set(blockingParameter, moreReplicasThanAny) : values;
+}
 
 /** Pure: valkey.conf, the listener's configuration and its allow-list. */
 export function render(instance: Instance): ConfigFile[] {
@@ -16,13 +28,20 @@ export function render(instance: Instance): ConfigFile[] {
       content: listenerConfig(instance, clientsOf("valkey", planOf(instance.spec))),
       mode: 0o640,
     },
+    {
+      name: "members.lst",
+      content: otherMembers(instance)
+        .map(({ nodeId }) => `${nodeId}\n`)
+        .join(""),
+      mode: 0o640,
+    },
     { name: "allowed.lst", content: instance.spec.allowedCidrs.map((cidr) => `${cidr}\n`).join(""), mode: 0o640 },
   ];
 }
 
 function settings(instance: Instance): string {
   const { spec } = instance;
-  const values = effectiveParameters(instance);
+  const values = wantedParameters(instance);
   const fixed: [string, string][] = [
     // The socket is the only way in: the listener comes through it after it took TLS off and looked at the address.
     ["port", "0"],
@@ -44,14 +63,16 @@ function settings(instance: Instance): string {
     ["loglevel", "notice"],
     ["logfile", ""],
   ];
-  for (const [name, value] of fixed) values.set(name, value);
+  for (const [name, value] of [...fixed, ...replicationSettings(instance)]) values.set(name, value);
   const lines = [...values]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name} ${quote(name, value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
 
-/** `save` takes several words; everything else is one. */
+/** These take several words; everything else is one. */
 function quote(name: string, value: string): string {
-  return name === "save" ? value : `"${value.replaceAll(/[\\"]/g, "\\$&").replaceAll(/[\r\n\0]/g, " ")}"`;
+  return name === "save" || name === "replicaof"
+    ? value
+    : `"${value.replaceAll(/[\\"]/g, "\\$&").replaceAll(/[\r\n\0]/g, " ")}"`;
 }

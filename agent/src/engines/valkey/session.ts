@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { Redis } from "iovalkey";
 import type { Instance } from "../engine-driver.ts";
+import { readEngineFile } from "../../os/engine-file.ts";
 import { engineSocket, platform, platformDatabase, secretFile } from "./layout.ts";
 
 /** A connection of the platform over the Unix socket. */
@@ -18,7 +18,7 @@ export async function withSession<T>(
   const client = new Redis({
     path: engineSocket(instance),
     username: platform,
-    password: await readFile(secretFile(instance), "utf8"),
+    password: await readEngineFile(secretFile(instance)),
     db: platformDatabase,
     lazyConnect: true,
     enableReadyCheck: false,

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { defaultUser } from "@holdfast/common/engine-catalogue/default-names.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type EngineUser, EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { EngineRefused, type UsersFacet } from "../engine-driver.ts";
+import type { UsersFacet } from "../contents-facets.ts";
+import { EngineRefused } from "../engine-errors.ts";
 import { accessOf, roleProbes } from "./access.ts";
 import { isReserved } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
@@ -76,6 +77,21 @@ export async function putUser(session: Session, { username, role, verifier }: En
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
   if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
   await session.call("ACL", "SETUSER", username, ...accessOf(role, verifier));
+}
+
+/** Has a follower's users be exactly these: they do not come with the data. */
+export async function holdUsersTo(session: Session, wanted: readonly EngineUser[]): Promise<void> {
+  const names = ((await session.call("ACL", "USERS")) as string[]).filter((name) => !isReserved(name));
+  const gone = names.filter((name) => !wanted.some(({ username }) => username === name));
+  if (gone.length > 0) await session.call("ACL", "DELUSER", ...gone);
+  let changed = gone.length > 0;
+  for (const user of wanted) {
+    const state = await stateOf(session, user.username);
+    if (state?.role === user.role && state.passwords.join() === user.verifier) continue;
+    await putUser(session, user);
+    changed = true;
+  }
+  if (changed) await session.call("ACL", "SAVE");
 }
 
 async function stateOf(session: Session, username: string): Promise<{ passwords: string[]; role: string } | undefined> {

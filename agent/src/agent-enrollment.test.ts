@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Check } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
-import { ask } from "../../test/support/fixture-driver.ts";
-import { openFixtureMachine } from "../../test/support/fixture-machine.ts";
+import { ask } from "../../test/support/engines/fixture-driver.ts";
+import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
 
 const {
   controller,
@@ -43,7 +43,7 @@ test("goes to another controller when it is told to, and ends the session of bef
   await expect.poll(() => controller.openSessions).toBe(1);
 });
 
-test("an enrolment whose answer was lost, with the agent itself, is made again for the same key", async () => {
+test("an enrollment whose answer was lost, with the agent itself, is made again for the same key", async () => {
   controller.losesEnrollments = true;
   writeEnrollment();
   startKeeper();
@@ -56,15 +56,15 @@ test("an enrolment whose answer was lost, with the agent itself, is made again f
   await expect.poll(() => existsSync(file("enrolling.json"))).toBe(false);
 });
 
-test("sends the token to nobody whose authority is not the one of the enrolment", async () => {
+test("sends the token to nobody whose authority is not the one of the enrollment", async () => {
   const token = writeEnrollment(undefined, "00".repeat(32));
   startKeeper();
-  await expect.poll(() => log()).toContain("has not the authority of the enrolment");
+  await expect.poll(() => log()).toContain("has not the authority of the enrollment");
   expect(controller.tokens.has(token)).toBe(true);
   expect(controller.enrollments).toEqual([]);
 });
 
-test("uses a fresh enrolment, and the certificate of before when that is refused", async () => {
+test("uses a fresh enrollment, and the certificate of before when that is refused", async () => {
   await start();
   writeEnrollment();
   controller.cut();

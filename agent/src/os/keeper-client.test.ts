@@ -27,6 +27,7 @@ test("what ended while it was started is known to be empty, whichever word of th
     containment: slow(chooseContainment(undefined)),
     owner: undefined,
     runDir: directory,
+    logDirectory: directory,
     socketPath,
     agent: undefined,
     successorOf: () => {

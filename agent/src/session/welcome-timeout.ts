@@ -1,8 +1,8 @@
 /** How long the welcome to a session is waited for, ms, before the agent hangs up and dials again. */
-export interface Patience {
+export interface WelcomeTimeout {
   readonly ms: number;
   welcomed(): void;
-  /** An attempt without a welcome. Whoever hangs up makes a controller do a handshake in vain, so the next wait is longer. */
+  /** An attempt without a welcome. Hanging up wastes the controller's handshake, so the next wait is longer. */
   failed(): void;
   /** A session ended whose controller had agents enough to need so long to welcome them all again. */
   lost(fleetReturnMs: number): void;
@@ -13,7 +13,7 @@ const longestMs = 40_000;
 /** Agents whose controllers take connections and never answer must not wait longer than this on top. */
 const longestFleetReturnMs = 60_000;
 
-export function createPatience(): Patience {
+export function createWelcomeTimeout(): WelcomeTimeout {
   let ms = firstMs;
   return {
     get ms() {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readIfThere } from "./durable-file.ts";
+import { readIfThere } from "@holdfast/common/durable-file.ts";
 
 /** The machine's own control group, as it is seen from inside. Figures that it does not have are undefined. */
 export interface ControlGroup {

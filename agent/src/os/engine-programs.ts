@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { segmentsOf } from "../../keeper/segment-log.ts";
-import { ProgramFailed, type RunProgram } from "./run-program.ts";
+import { ProgramFailed, type RunProgram } from "./program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
 
 /** Name of the component that is no part of the engine and ends by itself. */
@@ -25,7 +25,7 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
 
   const run: RunProgram = async (argv, { input, env = {}, signal }) => {
     signal.throwIfAborted();
-    // One that an earlier agent began, and what it printed, is nobody's business any more.
+    // A program of an earlier agent may still run: it is stopped, and its output dropped.
     await keeper.order({ op: "stop", name, ...stop });
     await takeOutput();
     const over = Promise.withResolvers<ComponentStatus>();

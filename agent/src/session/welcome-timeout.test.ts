@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
-import { createPatience } from "./patience.ts";
+import { createWelcomeTimeout } from "./welcome-timeout.ts";
 
 it("doubles with each attempt in vain, up to a limit, and begins anew with a welcome", () => {
-  const patience = createPatience();
+  const welcomeTimeout = createWelcomeTimeout();
   const waits = Array.from({ length: 5 }, () => {
-    const { ms } = patience;
-    patience.failed();
+    const { ms } = welcomeTimeout;
+    welcomeTimeout.failed();
     return ms;
   });
   expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 40_000]);
-  patience.welcomed();
-  expect(patience.ms).toBe(5_000);
+  welcomeTimeout.welcomed();
+  expect(welcomeTimeout.ms).toBe(5_000);
 });
 
 it.each([
@@ -19,9 +19,9 @@ it.each([
   { fleet: "5,000 agents", fleetReturnMs: 50_000, first: 55_000, second: 55_000 },
   { fleet: "what no controller can hold", fleetReturnMs: 2 ** 32 - 1, first: 65_000, second: 65_000 },
 ])("waits for its turn among $fleet that lost their controller", ({ fleetReturnMs, first, second }) => {
-  const patience = createPatience();
-  patience.lost(fleetReturnMs);
-  expect(patience.ms).toBe(first);
-  patience.failed();
-  expect(patience.ms).toBe(second);
+  const welcomeTimeout = createWelcomeTimeout();
+  welcomeTimeout.lost(fleetReturnMs);
+  expect(welcomeTimeout.ms).toBe(first);
+  welcomeTimeout.failed();
+  expect(welcomeTimeout.ms).toBe(second);
 });

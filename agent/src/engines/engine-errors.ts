@@ -1,0 +1,29 @@
+export type RefusalCode =
+  | "engine_refused"
+  | "name_taken"
+  | "database_user_not_found"
+  | "not_possible"
+  | "queue_not_active"
+  | "payload_not_valid"
+  | "payload_too_large"
+  | "out_of_range"
+  /** The disk is full, or so nearly that writes are blocked. */
+  | "no_room"
+  /** A task of this id was asked for with another body. */
+  | "task_conflict";
+
+/** The engine said no, in words that a user can read: nothing was changed. */
+export class EngineRefused extends Error {
+  override readonly name = "EngineRefused";
+  readonly code: RefusalCode;
+
+  constructor(message: string, { code = "engine_refused", cause }: { code?: RefusalCode; cause?: unknown } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+/** The engine gave up waiting for what others hold: nothing was changed, and it may work later. */
+export class EngineBusy extends Error {
+  override readonly name = "EngineBusy";
+}

@@ -1,0 +1,63 @@
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { execFileSync } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeEngineFile, readEngineFile, setEngineFileMode } from "./engine-file.ts";
+
+const uses = [readEngineFile, makeEngineFile, (path: string) => setEngineFileMode(path, 0o666)];
+
+let directory: string;
+let own: string;
+let link: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "engine-file-"));
+  own = join(directory, "identity");
+  link = join(directory, "link");
+  writeFileSync(own, "the agent's own", { mode: 0o600 });
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+test("a file of the engine's is read, made and given a mode", async () => {
+  const path = join(directory, "file");
+  await makeEngineFile(path);
+  expect(await readEngineFile(path)).toBe("");
+  writeFileSync(path, "text");
+  await makeEngineFile(path);
+  expect(await readEngineFile(path)).toBe("text");
+  await setEngineFileMode(path, 0o600);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  await expect(readEngineFile(join(directory, "missing"))).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("a link in its place is neither read, nor changed, nor followed", async () => {
+  symlinkSync(own, link);
+  for (const use of uses) await expect(use(link)).rejects.toMatchObject({ code: "ELOOP" });
+  rmSync(link);
+  symlinkSync(join(directory, "missing"), link);
+  await expect(makeEngineFile(link)).rejects.toMatchObject({ code: "ELOOP" });
+  rmSync(link);
+  linkSync(own, link);
+  for (const use of uses) await expect(use(link)).rejects.toThrow("no file of the engine's own");
+  expect([readFileSync(own, "utf8"), statSync(own).mode & 0o777]).toEqual(["the agent's own", 0o600]);
+  expect(existsSync(join(directory, "missing"))).toBe(false);
+});
+
+test("a pipe in its place holds nobody up, and too much is not read", async () => {
+  execFileSync("mkfifo", [link]);
+  await expect(readEngineFile(link)).rejects.toThrow("no file of the engine's own");
+  chmodSync(own, 0o600);
+  writeFileSync(own, Buffer.alloc(5 << 20));
+  await expect(readEngineFile(own)).rejects.toThrow("too large");
+});

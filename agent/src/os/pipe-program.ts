@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { pipeline, Readable } from "node:stream";
+import { ProgramFailed } from "./program.ts";
+
+/** A program whose output is too much to keep: bytes go in and out as they are taken. */
+export interface PipedProgram {
+  /** Ends with the output; throws what the program failed with instead of ending. */
+  readonly output: AsyncIterable<Buffer>;
+  /** What it said on its standard error, once it ended well; rejects with ProgramFailed. */
+  readonly ended: Promise<string>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+export type PipeProgram = (
+  argv: readonly string[],
+  options: {
+    readonly input?: AsyncIterable<Uint8Array>;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+  },
+) => PipedProgram;
+
+const mostWords = 64_000;
+
+export const pipeProgram: PipeProgram = ([command = "", ...args], { input, env, signal }) => {
+  const child = spawn(command, args, {
+    cwd: "/",
+    stdio: ["pipe", "pipe", "pipe"],
+    signal,
+    killSignal: "SIGKILL",
+    ...(env !== undefined && { env: { ...process.env, ...env } }),
+  });
+  let words = "";
+  let inputFailure: Error | undefined;
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    words = (words + text).slice(-mostWords);
+  });
+  const ended = new Promise<string>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, killedBy) => {
+      if (inputFailure !== undefined) reject(inputFailure);
+      else if (code === 0) resolve(words);
+      else reject(new ProgramFailed(command, code === null ? `died of ${killedBy}` : `ended with ${code}`, words));
+    });
+  });
+  ended.catch(() => undefined);
+  if (input === undefined) child.stdin.end();
+  else {
+    pipeline(Readable.from(input), child.stdin, (error) => {
+      // A program that closed its input says why in its own words.
+      if (error == null || ("code" in error && error.code === "EPIPE")) return;
+      inputFailure = error;
+      child.kill("SIGKILL");
+    });
+  }
+
+  async function* output(): AsyncGenerator<Buffer> {
+    yield* child.stdout as AsyncIterable<Buffer>;
+    await ended;
+  }
+
+  return { output: output(), ended, signal: (name) => void child.kill(name) };
+};
