@@ -1,5 +1,6 @@
-import { chownSync, closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, write } from "node:fs";
+import { closeSync, fstatSync, readdirSync, rmSync, write } from "node:fs";
 import { basename, dirname } from "node:path";
+import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./kept-directory.ts";
 
 /** A log in numbered segments `<path>.<n>`. The numbers only grow, so that a position in it outlives rotation. */
 export interface SegmentLog {
@@ -12,19 +13,28 @@ export interface SegmentLog {
 const largestBacklogBytes = 1 << 20;
 
 export interface SegmentLogSettings {
+  /** The directory of logs is made when it is missing, the one that it is in has to be there. */
   readonly path: string;
   readonly maxBytes: number;
   readonly keep: number;
-  /** User who may read it; undefined when that is who runs this. */
+  /** User who may read it, and to whom the directory belongs; undefined when that is who runs this. */
   readonly owner: number | undefined;
 }
 
 export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSettings): SegmentLog {
-  mkdirSync(dirname(path), { recursive: true });
-  give(dirname(path));
-  let segment = segmentsOf(path).at(-1) ?? 1;
-  let file = open(segment);
-  let size = statSync(`${path}.${segment}`).size;
+  const reader: Owner | undefined = owner === undefined ? undefined : { user: owner, group: owner };
+  const directory = openLogs(dirname(path), reader);
+  const log = directory.entry(basename(path));
+  let segment: number;
+  let file: number;
+  try {
+    segment = segmentsOf(log).at(-1) ?? 1;
+    file = open(segment);
+  } catch (error) {
+    directory.close();
+    throw error;
+  }
+  let size = fstatSync(file).size;
   let backlog: Buffer[] = [];
   let backlogBytes = 0;
   let droppedBytes = 0;
@@ -45,26 +55,22 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
     writing = true;
     write(file, bytes, (error, written) => {
       writing = false;
-      size += written ?? 0;
+      const taken = error === null ? written : 0;
+      size += taken;
       // A full disk: the engine's own work matters more than its words.
-      if (error !== null) droppedBytes += bytes.byteLength;
+      droppedBytes += bytes.byteLength - taken;
       flush();
     });
   }
 
   function end(): void {
     closeSync(file);
+    directory.close();
     closed.resolve();
   }
 
   function open(number: number): number {
-    const opened = openSync(`${path}.${number}`, "a", 0o640);
-    give(`${path}.${number}`);
-    return opened;
-  }
-
-  function give(made: string): void {
-    if (owner !== undefined) chownSync(made, owner, owner);
+    return openForAppending(`${log}.${number}`, 0o640, reader);
   }
 
   function rotate(): void {
@@ -78,7 +84,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
     closeSync(before);
     segment += 1;
     size = 0;
-    for (const old of segmentsOf(path)) if (old <= segment - keep) rmSync(`${path}.${old}`, { force: true });
+    for (const old of segmentsOf(log)) if (old <= segment - keep) rmSync(`${log}.${old}`, { force: true });
   }
 
   return {
@@ -104,6 +110,15 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
       return closed.promise;
     },
   };
+}
+
+function openLogs(path: string, owner: Owner | undefined) {
+  const parent = openDirectory(dirname(path));
+  try {
+    return ensureDirectory(parent, basename(path), owner);
+  } finally {
+    parent.close();
+  }
 }
 
 /** Numbers of the segments that are there, the oldest first. */

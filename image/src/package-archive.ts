@@ -1,13 +1,10 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { access, mkdir, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { fileOf, indexOf, type Package } from "./package-set.ts";
 import type { PackageSource, ResolvedPackage } from "./package-source.ts";
-
-const run = promisify(execFile);
 
 /** Packages that images were made of, each a file named by its SHA-256: `<imagesDir>/packages/<hash>.deb`. */
 export interface PackageArchive {
@@ -66,7 +63,7 @@ export function openPackageArchive(imagesDir: string): PackageArchive {
     async unpack(packages, target, signal) {
       await requireAll(packages);
       for (const each of packages)
-        await run("dpkg-deb", ["--extract", pathOf(each), target], { ...(signal && { signal }) });
+        await runProgram("dpkg-deb", ["--extract", pathOf(each), target], { ...(signal && { signal }) });
     },
     async layOut(packages, suite, repository) {
       await requireAll(packages);

@@ -1,14 +1,10 @@
-import { execFile } from "node:child_process";
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { hostDeps } from "./host-deps.ts";
 import type { Layout } from "./layout.ts";
-import { controllerSettings, type PlatformParts } from "./platform-children.ts";
-import { UserError } from "./user-error.ts";
+import type { PlatformParts } from "./platform-parts.ts";
+import { runRecovery } from "./run-recovery.ts";
 import { withPlatform } from "./with-platform.ts";
-
-const run = promisify(execFile);
 
 export interface RestoreOptions {
   readonly dataDirectory: string;
@@ -59,16 +55,8 @@ function setAside(layout: Layout, time: string): Moved[] {
 }
 
 async function fill(parts: PlatformParts, backupId: string | undefined, signal: AbortSignal): Promise<string> {
-  const program = join(parts.checkout, "controller", "src", "recovery", "main.ts");
-  const env = { ...parts.environment, ...controllerSettings(parts) };
-  const args = [program, "restore", ...(backupId === undefined ? [] : [backupId])];
-  try {
-    const { stdout } = await run(process.execPath, args, { env, signal });
-    const { createdAt, keys, rows } = JSON.parse(stdout) as { createdAt: number; keys: number; rows: number };
-    return `restored ${keys} keys and ${rows} rows of history as of ${new Date(createdAt).toISOString()}`;
-  } catch (error) {
-    const said =
-      error instanceof Error && "stderr" in error ? String(error.stderr).trim().split("\n").at(-1) : String(error);
-    throw new UserError(`not restored: ${said}`);
-  }
+  const args = ["restore", ...(backupId === undefined ? [] : [backupId])];
+  type Restored = { readonly createdAt: number; readonly keys: number; readonly rows: number };
+  const { createdAt, keys, rows } = await runRecovery<Restored>(parts, args, "not restored", signal);
+  return `restored ${keys} keys and ${rows} rows of history as of ${new Date(createdAt).toISOString()}`;
 }

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { restoreControlPlane } from "@holdfast/local/restore-control-plane.ts";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import type { GrpcCalls } from "../support/grpc-calls.ts";
-import { asOperator } from "../support/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import type { GrpcCalls } from "../support/api/grpc-calls.ts";
+import { numbersOf, queuesOf } from "../support/api/service-queues.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("the control plane, lost and restored from its snapshot", () => {
@@ -30,10 +31,15 @@ describe("the control plane, lost and restored from its snapshot", () => {
   it("adopts its machines without an engine restart, and sweeps nothing until it is told", async () => {
     const kept = await services.createRunning("kept");
     const startedAt = await startOf(kept);
+    const queues = queuesOf(platform, kept.service.id);
+    await queues.create("ended");
     await withControl((rpcs) => rpcs.backupControlPlane({}));
     // Made after the snapshot: nothing owns its machine any more, and its data must not be lost for that.
     const forgotten = await services.createRunning("forgotten");
     const machines = platform.processes().machines.map(({ id }) => id);
+    const late = await queues.create("late", { max_attempts: 9 });
+    await queues.send("late", [8, 9]);
+    await queues.remove("ended");
 
     await platform.killControlPlane();
     rmSync(join(platform.directory, "etcd", "data"), { recursive: true, force: true });
@@ -58,5 +64,10 @@ describe("the control plane, lost and restored from its snapshot", () => {
     await withControl((rpcs) => rpcs.releaseHold({ kind: "restored" }));
     expect(await kindsHeld()).toEqual([]);
     await waitUntil("it is nobody's from then on", async () => (await swept(true))[0]?.action === "stopped");
+
+    // Of queues the data knows more than the store: what it has is adopted, and what ended there ends here.
+    expect(await queues.active("late")).toMatchObject({ id: late.id, max_attempts: 9 });
+    expect(numbersOf(await queues.claim("late", { max: 10 }))).toEqual([8, 9]);
+    await queues.gone("ended");
   });
 });

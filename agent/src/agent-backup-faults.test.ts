@@ -1,0 +1,293 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { create } from "@bufbuild/protobuf";
+import { labelsOf, partFormat } from "@holdfast/common/backup/backup-manifest.ts";
+import { type BackupReader, openBackup } from "@holdfast/common/backup/backup-reader.ts";
+import { attemptPrefix } from "@holdfast/common/backup/object-names.ts";
+import { rightMs } from "@holdfast/common/right.ts";
+import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
+import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { Client } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, onTestFinished, test } from "vitest";
+import { killQuietly } from "../keeper/kill-quietly.ts";
+import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
+import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
+import { primaryByRight, watchPace } from "../../test/support/machines/watch-pace.ts";
+import { waitUntil } from "../../test/support/wait-until.ts";
+
+const skipped = whyNoAgentMachine("postgresql", "17");
+const password = "a-password-of-the-test";
+const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
+const rows = 200_000;
+const frameBytes = 4 + 65_536 + 16;
+/** So many parts go to the store at a time. */
+const partsAtOnce = 3;
+
+/** One backup that was interrupted and begun anew, and what becomes of restores when somebody changed it in the store. */
+describe.skipIf(skipped !== undefined)(
+  `backups that are killed or tampered with${skipped === undefined ? "" : ` (skipped: ${skipped})`}`,
+  () => {
+    let store: TestStore;
+    let source: AgentMachine;
+    let target: AgentMachine;
+    /** The backup that all restores here are of: its second attempt. */
+    let whole: BackupReader;
+    let told: BackupObservation;
+    /** Another one of the same service, under the same key. */
+    let older: BackupReader;
+
+    beforeAll(async () => {
+      store = await startTestStore();
+      const users = [{ username: "app_user", role: "admin", verifier: scramVerifier(password) }];
+      const spec = { users, databases: ["defaultdb"] };
+      source = await startAgentMachine({ engine: "postgresql", version: "17", spec });
+      target = await startAgentMachine({ engine: "postgresql", version: "17", spec: { ...spec, serviceId: "s-2" } });
+      for (const each of [source, target]) each.controller.signer = store.signer;
+      expect((await source.converge()).failure).toBeUndefined();
+      // Some parts are of this table alone; nothing changes it any more.
+      await sql(
+        source,
+        `CREATE TABLE kept AS SELECT i, repeat(md5(i::text), 8) AS line FROM generate_series(1, ${rows}) i`,
+      );
+      await sql(source, "VACUUM (FREEZE) kept");
+    });
+    afterAll(async () => {
+      await Promise.all([source?.remove(), target?.remove()]);
+      await store?.remove();
+    });
+    beforeEach(() => onTestFailed(() => console.log(source.log(), target.log())));
+
+    async function sql(machine: AgentMachine, text: string): Promise<Record<string, unknown>[]> {
+      const client = await connectPostgresql(machine.endpoint, { user: "app_user", password });
+      try {
+        return (await client.query(text)).rows as Record<string, unknown>[];
+      } finally {
+        await client.end();
+      }
+    }
+
+    const placeOf = (backup: string, attempt: number) => ({ service: "s-1", backup, attempt });
+    const seen = () => source.controller.observations.at(-1)?.backup;
+
+    async function begin(backupId: string, attempt: number): Promise<void> {
+      const input = { case: "startBackup", value: { backupId, attempt, kind: "full", key } } as const;
+      const of = { ...source.header, lane: Lane.CONTROL, class: TaskClass.QUICK };
+      // The one of before may be on its way out, though it is stored.
+      await waitUntil("it may begin", async () => {
+        const { failure } = await source.controller.perform({ ...of, input });
+        if (failure?.retryable !== true) expect(failure).toBeUndefined();
+        return failure === undefined;
+      });
+    }
+
+    async function ended(backupId: string, attempt: number): Promise<BackupObservation> {
+      const isOver = () => {
+        const newest = seen();
+        const isIt = newest?.backupId === backupId && newest.attempt === attempt && newest.state !== "running";
+        return isIt ? newest : undefined;
+      };
+      return waitUntil(`attempt ${attempt} of ${backupId} is over`, isOver, { describe: () => source.log() });
+    }
+
+    function open(backup: string, attempt: number): Promise<BackupReader> {
+      const sealing = { id: key.id, secret: Buffer.from(key.secret, "base64") };
+      return openBackup({ place: placeOf(backup, attempt), key: sealing, get: store.objects.get });
+    }
+
+    async function storedBy(backup: string, attempt: number): Promise<string[]> {
+      const { objects } = await store.objects.list(attemptPrefix(placeOf(backup, attempt)), { limit: 1_000 });
+      return objects.map(({ key: name }) => name).filter((name) => /\/\d{6}$/.test(name));
+    }
+
+    /** What is in a part, whatever it is called. */
+    async function contentOf(object: string): Promise<string> {
+      const stored = await store.objects.get(object);
+      if (stored === undefined) throw new Error(`${object} is not there`);
+      const expected = { ...labelsOf(partFormat, placeOf("b-1", 0), object), keyVersion: key.id };
+      const plain = await buffer(openStream(stored, expected, () => Buffer.from(key.secret, "base64")));
+      return createHash("sha256").update(plain).digest("hex");
+    }
+
+    test("one whose component was killed takes over what is stored, and stores again what was under way at most", async () => {
+      await begin("b-1", 1);
+      await waitUntil("some of it is stored", async () => (await storedBy("b-1", 1)).length >= 3, { everyMs: 5 });
+      await store.stop();
+      for (const pid of source.pidsOfCode("backup")) killQuietly(pid, "SIGKILL");
+      expect(await ended("b-1", 1)).toMatchObject({ state: "failed", errorCode: "interrupted" });
+      await store.start();
+
+      await begin("b-1", 2);
+      told = await ended("b-1", 2);
+      expect(told).toMatchObject({ state: "stored", error: "" });
+      whole = await open("b-1", 2);
+      await whole.verify("all");
+      const [first, second] = [await storedBy("b-1", 1), await storedBy("b-1", 2)];
+      const takenOver = first.filter((name) => whole.objects.has(name));
+      expect(takenOver.length).toBeGreaterThan(0);
+      expect(second.filter((name) => !whole.objects.has(name))).toEqual([]);
+      const isNew = new Set(await Promise.all(second.map(contentOf)));
+      expect(isNew.size).toBe(second.length);
+      const again = (await Promise.all(first.map(contentOf))).filter((content) => isNew.has(content));
+      // Of those the store had, and nobody had heard so.
+      expect(again.length).toBeLessThanOrEqual(partsAtOnce);
+      // Nothing of it is left beside the data.
+      expect(await source.asEngine(["ls", join(source.directory, "data")])).not.toContain("backup.parts");
+    });
+
+    const partsOf = ({ manifest }: BackupReader) => manifest.streams.flatMap(({ parts }) => parts);
+    const fileOf = (object: string) => join(store.directory, object);
+    /** The largest part: it has many frames. */
+    function partOf(reader: BackupReader): string {
+      const [largest] = partsOf(reader).toSorted((a, b) => b.bytes - a.bytes);
+      return largest?.object ?? "";
+    }
+    const headOf = (sealed: Buffer) => 9 + sealed.readUInt32BE(5);
+    function frames(sealed: Buffer): { readonly head: Buffer; readonly at: (index: number) => Buffer } {
+      const start = headOf(sealed);
+      return {
+        head: sealed.subarray(0, start),
+        at: (index) => sealed.subarray(start + index * frameBytes, start + (index + 1) * frameBytes),
+      };
+    }
+    const without = (sealed: Buffer, count: number) => sealed.subarray(headOf(sealed) + count * frameBytes);
+
+    type Tamper = (sealed: Buffer) => Buffer | Promise<Buffer>;
+    const tampers: readonly (readonly [what: string, change: Tamper])[] = [
+      ["with a flipped bit", (sealed) => changedAt(sealed, Math.floor(sealed.length / 2))],
+      ["that is cut", (sealed) => sealed.subarray(0, Math.floor(sealed.length / 2))],
+      [
+        "whose frames have another order",
+        (sealed) => {
+          const { head, at } = frames(sealed);
+          return Buffer.concat([head, at(1), at(0), without(sealed, 2)]);
+        },
+      ],
+      [
+        "with a frame of an older backup under the same key",
+        async (sealed) => {
+          const { head, at } = frames(sealed);
+          const old = frames(await readFile(fileOf(partOf(older))));
+          return Buffer.concat([head, at(0), old.at(1), without(sealed, 2)]);
+        },
+      ],
+      ["that is another part", async () => readFile(fileOf(otherPart()))],
+      ["that is the same part of an older backup", async () => readFile(fileOf(partOf(older)))],
+      [
+        "with another header",
+        (sealed) => {
+          const start = headOf(sealed);
+          const header = JSON.parse(sealed.toString("utf8", 9, start)) as Record<string, string>;
+          const head = Buffer.from(JSON.stringify({ ...header, backup: "b-2" }));
+          const length = Buffer.alloc(4);
+          length.writeUInt32BE(head.length);
+          return Buffer.concat([sealed.subarray(0, 5), length, head, sealed.subarray(start)]);
+        },
+      ],
+    ];
+    function otherPart(): string {
+      return partsOf(whole).find(({ object }) => object !== partOf(whole))?.object ?? "";
+    }
+    function changedAt(sealed: Buffer, at: number): Buffer {
+      const changed = Buffer.from(sealed);
+      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+      return changed;
+    }
+
+    let restores = 0;
+    function sourceOf(secret = key.secret) {
+      restores += 1;
+      return create(RestoreSourceSchema, {
+        restoreId: `r-${restores}`,
+        serviceId: "s-1",
+        backup: { backupId: "b-1", attempt: 2, key: { ...key, secret }, manifestSha256: told.manifestSha256 },
+        target: { target: { case: "backupEnd", value: true } },
+      });
+    }
+
+    /** A whole restore came to nothing for good, said so, and no engine runs over what it left. */
+    async function refused(secret?: string): Promise<void> {
+      const { observations } = target.controller;
+      observations.splice(0);
+      const { failure } = await target.converge({ source: sourceOf(secret) });
+      expect(failure?.message).toContain("The restore failed: ");
+      const newest = await waitUntil("it is told", () => {
+        const restore = observations.at(-1)?.restore;
+        return restore?.state === "failed" ? restore : undefined;
+      });
+      expect(newest).toMatchObject({ restoreId: `r-${restores}`, errorCode: "damaged" });
+      expect(newest.reason).not.toBe("");
+      expect(observations.map(({ state }) => state)).not.toContain("running");
+      expect(target.pidsOf("/postgres")).toEqual([]);
+    }
+
+    test("an older backup of the same data is there", async () => {
+      await begin("b-0", 1);
+      expect(await ended("b-0", 1)).toMatchObject({ state: "stored" });
+      older = await open("b-0", 1);
+    });
+
+    test.each(tampers)("a part %s fails a whole restore", async (_, change) => {
+      const file = fileOf(partOf(whole));
+      const before = await readFile(file);
+      const after = await change(before);
+      expect(after.equals(before)).toBe(false);
+      await writeFile(file, after);
+      try {
+        await refused();
+      } finally {
+        await writeFile(file, before);
+      }
+    });
+
+    test("a wrong key fails a whole restore", () => refused(randomBytes(32).toString("base64")));
+
+    test("the same backup, untouched, restores on the machine where it failed so often", async () => {
+      expect((await target.converge({ source: sourceOf() })).failure).toBeUndefined();
+      const [row] = await sql(target, "SELECT count(*)::int AS count FROM kept");
+      expect(row).toEqual({ count: rows });
+    });
+
+    test("one whose component is killed in a restore restores as a whole the next time", async () => {
+      const next = sourceOf();
+      const converging = target.converge({ source: next });
+      const fetched = () => target.controller.observations.at(-1)?.restore;
+      await waitUntil(
+        "it is under way",
+        () => fetched()?.restoreId === next.restoreId && (fetched()?.restoredBytes ?? 0n) > 0n,
+        {
+          everyMs: 5,
+        },
+      );
+      for (const pid of target.pidsOfCode("backup")) killQuietly(pid, "SIGKILL");
+      expect((await converging).failure?.message).toContain("It ended before it was done.");
+      expect((await target.converge({ source: next })).failure).toBeUndefined();
+      const [row] = await sql(target, "SELECT count(*)::int AS count FROM kept");
+      expect(row).toEqual({ count: rows });
+      expect(await target.asEngine(["ls", join(target.directory, "data")])).not.toContain("scratch");
+    });
+
+    test("the probe and the right keep their time beside backups at full speed", async () => {
+      expect((await source.converge(primaryByRight)).failure).toBeUndefined();
+      const { port } = source.endpoint.instance.spec;
+      const owner = new Client({ host: join(source.directory, "run/engine"), port, user: "holdfast" });
+      await owner.connect();
+      onTestFinished(() => owner.end());
+      const ask = async (text: string) => (await owner.query<{ at: Date }>(text)).rows;
+      const pace = await watchPace(source, ask, async () => {
+        const until = Date.now() + 8_000;
+        for (let attempt = 1; Date.now() < until; attempt += 1) {
+          await begin("b-pace", attempt);
+          expect(await ended("b-pace", attempt)).toMatchObject({ state: "stored", error: "" });
+        }
+      });
+      for (const gaps of [pace.probes, pace.rights]) expect(gaps.length).toBeGreaterThan(4);
+      // An engine that was not seen to answer for five seconds is silent.
+      expect(Math.max(...pace.probes)).toBeLessThan(5_000);
+      expect(Math.max(...pace.rights)).toBeLessThan(rightMs - 1_000);
+    });
+  },
+);

@@ -1,0 +1,35 @@
+import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
+import { TargetNotReached } from "../engines/backup-facet.ts";
+import { StoreRefused } from "./store-client.ts";
+
+export type JobFailure =
+  | "cancelled"
+  | "source_failed"
+  | "store_failed"
+  | "no_room"
+  | "damaged"
+  | "absent"
+  | "target_not_reached"
+  | "failed";
+
+/** Why a job came to nothing. */
+export class JobFailed extends Error {
+  override readonly name = "JobFailed";
+  readonly code: JobFailure;
+
+  constructor(code: JobFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** As what it says of itself; else as the given code. */
+  static from(code: JobFailure, error: unknown): JobFailed {
+    if (error instanceof JobFailed) return error;
+    const message = error instanceof Error ? error.message : String(error);
+    if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
+    if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
+    if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
+    if (/ENOSPC|No space left on device/.test(message)) return new JobFailed("no_room", message, { cause: error });
+    return new JobFailed(code, message, { cause: error });
+  }
+}

@@ -1,0 +1,107 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type ArchiveObservation,
+  ArchiveObservationSchema,
+  ArchiveRunSchema,
+  type BackupObservation,
+  BackupObservationSchema,
+  type RestoreObservation,
+  RestoreObservationSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { Finding } from "../engines/backup-facet.ts";
+import type { Report } from "./job.ts";
+
+/** A report and when its state began. */
+export interface Told {
+  readonly report: Report;
+  readonly sinceMs: number;
+}
+
+function fieldsOf({ report, sinceMs }: Told) {
+  return {
+    text: (name: string) => String(report[name] ?? ""),
+    number: (name: string) => Number(report[name] ?? 0),
+    big: (name: string) => BigInt(Math.round(Number(report[name] ?? 0))),
+    time(name: string) {
+      const ms = report[name];
+      return typeof ms === "number" ? { [name]: timestampFromMs(ms) } : {};
+    },
+    since: timestampFromMs(sinceMs),
+  };
+}
+
+export function backupObservation(told: Told): BackupObservation {
+  const { text, number, big, time, since } = fieldsOf(told);
+  return create(BackupObservationSchema, {
+    backupId: text("backupId"),
+    attempt: number("attempt"),
+    state: text("state"),
+    since,
+    sourceBytes: big("sourceBytes"),
+    sourceTotalBytes: big("sourceTotalBytes"),
+    storedBytes: big("storedBytes"),
+    storedObjects: number("storedObjects"),
+    errorCode: text("errorCode"),
+    error: text("error"),
+    manifestSha256: text("manifestSha256"),
+    fromPosition: text("fromPosition"),
+    consistentPosition: text("consistentPosition"),
+    engineVersion: text("engineVersion"),
+    hasPageMap: text("hasPageMap") === "yes",
+    ...time("dataTime"),
+  });
+}
+
+export function restoreObservation(told: Told): RestoreObservation {
+  const { text, big, time, since } = fieldsOf(told);
+  const locked = told.report["lockedUsers"];
+  const findings = told.report["findings"];
+  return create(RestoreObservationSchema, {
+    restoreId: text("restoreId"),
+    state: text("state"),
+    reason: text("error"),
+    since,
+    restoredBytes: big("restoredBytes"),
+    totalBytes: big("totalBytes"),
+    restoredObjects: big("restoredObjects"),
+    position: text("position"),
+    errorCode: text("errorCode"),
+    lockedUsers: Array.isArray(locked) ? locked.map(String) : [],
+    findings: Array.isArray(findings) ? findings.map((finding: string) => JSON.parse(finding) as Finding) : [],
+    ...time("reachedTime"),
+  });
+}
+
+export function archiveObservation(told: Told): ArchiveObservation {
+  const { text, big, time, since } = fieldsOf(told);
+  const earlier = told.report["earlier"];
+  return create(ArchiveObservationSchema, {
+    archiveId: text("archiveId"),
+    state: text("state"),
+    reason: text("reason"),
+    since,
+    term: big("term"),
+    branch: text("branch"),
+    fromPosition: text("fromPosition"),
+    durablePosition: text("durablePosition"),
+    firstSequence: big("firstSequence"),
+    lastSequence: big("lastSequence"),
+    waitingBytes: big("waitingBytes"),
+    waitingLimitBytes: big("waitingLimitBytes"),
+    storedBytes: big("storedBytes"),
+    earlier: Array.isArray(earlier) ? earlier.map(runOf) : [],
+    ...time("durableTime"),
+    ...time("fromTime"),
+  });
+}
+
+/** A run as reports tell it: its three numbers, apart by blanks. */
+function runOf(text: unknown) {
+  const [term = "0", firstSequence = "0", lastSequence = "0"] = String(text).split(" ");
+  return create(ArchiveRunSchema, {
+    term: BigInt(term),
+    firstSequence: BigInt(firstSequence),
+    lastSequence: BigInt(lastSequence),
+  });
+}

@@ -1,0 +1,166 @@
+import { createHash } from "node:crypto";
+import {
+  type BackupManifest,
+  backupFormat,
+  incrementFormat,
+  sealManifest,
+} from "@holdfast/common/backup/backup-manifest.ts";
+import { openBackup } from "@holdfast/common/backup/backup-reader.ts";
+import { createBackupWriter } from "@holdfast/common/backup/backup-writer.ts";
+import { splitPages } from "@holdfast/common/backup/page-delta.ts";
+import { manifestObject, partsFrom } from "@holdfast/common/backup/object-names.ts";
+import type { SourceStream } from "../engines/backup-facet.ts";
+import type { BackupJob, Report, ReportFields, StoredBackup } from "./job.ts";
+import { JobFailed } from "./job-failed.ts";
+import { type PageSpool, spoolPages } from "./page-spool.ts";
+import { openPartJournal } from "./part-journal.ts";
+import { type JobSurroundings, readerOf } from "./surroundings.ts";
+
+const urlsAhead = 8;
+const checksAtATime = 4;
+/** Checks whose URLs are asked for at a time. */
+const checksAhead = 50 * checksAtATime;
+
+/**
+ * Reads the engine, seals, stores, and looks at what it stored; the manifest comes last. Whatever an earlier attempt stored of the
+ * same bytes is taken over.
+ */
+export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<Report> {
+  const { place } = job;
+  const { instance, facet, store, purse, link, now, signal } = deps;
+  const { pages } = facet;
+  const key = { id: job.key.id, secret: Buffer.from(job.key.secret, "base64") };
+  const startedAt = now();
+  let report: Report = { state: "running", backupId: place.backup, attempt: place.attempt };
+  const tell = (change: ReportFields) => link.report((report = { ...report, ...change }));
+  tell({});
+  const journal = await openPartJournal(instance.paths.data, place, (object) => store.size(object, signal));
+
+  const before = job.base && (await openBefore(job.base, deps));
+  const source = await facet.open(instance, signal).catch(async (error: unknown) => {
+    await before?.close();
+    throw JobFailed.from("source_failed", error);
+  });
+  try {
+    tell({ sourceTotalBytes: source.totalBytes });
+    const writer = createBackupWriter({
+      place,
+      key,
+      async put(object, bytes) {
+        purse.fetchAhead("PUT", partsFrom(object, urlsAhead), signal);
+        await store.put(object, bytes, signal);
+      },
+      stored: journal,
+      onProgress: ({ storedBytes, storedObjects }) => tell({ storedBytes, storedObjects }),
+    });
+    const { nodeId: member } = instance.spec;
+    let sourceBytes = 0;
+    const onRead = (count: number) => tell({ sourceBytes: (sourceBytes += count) });
+    const write = async ({ name, bytes: all }: SourceStream) => {
+      const bytes = read(all, onRead);
+      if (pages?.stream !== name || !(job.pageMap || job.base !== undefined))
+        return { stream: await writer.write({ name, member, bytes }) };
+      const split = splitPages(bytes, pages.pageBytes, before);
+      const [stream, map] = await Promise.all([
+        writer.write({ name, member, bytes: split.content }),
+        writer.write({ name: mapOf(name), member, bytes: split.map }),
+      ]);
+      return { stream, map };
+    };
+    const written = await Promise.all(source.streams.map(write));
+    const streams = written.map(({ stream }) => stream);
+    const maps = written.flatMap(({ map }) => map ?? []);
+    const end = await source.end().catch((error: unknown) => {
+      throw JobFailed.from("source_failed", error);
+    });
+    const endedAt = now();
+    const dataTime = end.dataTime?.getTime() ?? endedAt;
+    const manifest: BackupManifest = {
+      format: job.base === undefined ? backupFormat : incrementFormat,
+      ...place,
+      kind: job.base === undefined ? facet.kind : "incremental",
+      ...(job.base && { base: baseOf(job.base) }),
+      engine: instance.spec.engine,
+      version: end.version,
+      startedAt: new Date(startedAt).toISOString(),
+      endedAt: new Date(endedAt).toISOString(),
+      dataTime: new Date(dataTime).toISOString(),
+      positions: end.positions,
+      streams,
+      ...(maps.length > 0 && { maps }),
+    };
+    await checkSizes(manifest, deps);
+    const sealed = await sealManifest(manifest, key);
+    await store.put(manifestObject(place), sealed, signal);
+    const manifestSha256 = createHash("sha256").update(sealed).digest("hex");
+    const get = (object: string) => store.get(object, signal);
+    // What the store gives back is what counts, not what it said when it took it.
+    const reader = await openBackup({ place, key, get, manifestSha256 });
+    await reader.verify("sample");
+    const parts = [...streams, ...maps].flatMap((stream) => stream.parts);
+    const stored = new Map(parts.map(({ object, bytes }) => [object, bytes]));
+    await journal.forget();
+    return {
+      ...report,
+      state: "stored",
+      manifestSha256,
+      storedBytes: stored.values().reduce((sum, bytes) => sum + bytes, sealed.length),
+      storedObjects: stored.size + 1,
+      hasPageMap: maps.length > 0 ? "yes" : "no",
+      fromPosition: end.positions?.from ?? "",
+      consistentPosition: end.positions?.consistent ?? "",
+      dataTime,
+      engineVersion: end.version,
+    };
+  } finally {
+    await Promise.all([source.close(), journal.close(), before?.close()]);
+  }
+}
+
+const mapOf = (stream: string) => `${stream}.map`;
+
+function baseOf({ place, manifestSha256 }: StoredBackup): NonNullable<BackupManifest["base"]> {
+  return { backup: place.backup, attempt: place.attempt, manifestSha256 };
+}
+
+/** The pages that the base had; throws BackupDamaged when its map is not as it was written. */
+async function openBefore(base: StoredBackup, deps: JobSurroundings): Promise<PageSpool> {
+  const { pages } = deps.facet;
+  const reader = await openBackup(readerOf(base, deps));
+  const map = reader.manifest.maps?.find(({ name }) => name === mapOf(pages?.stream ?? ""));
+  if (pages === undefined || map === undefined)
+    throw new JobFailed("failed", "no increment can be taken since the base");
+  return spoolPages(deps.instance.paths.data, reader.read(map), pages.pageBytes);
+}
+
+async function* read(bytes: AsyncIterable<Uint8Array>, onRead: (count: number) => void): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of bytes) {
+      onRead(chunk.byteLength);
+      yield chunk;
+    }
+  } catch (error) {
+    throw JobFailed.from("source_failed", error);
+  }
+}
+
+/** A store that lies, or lost what it took, is found out before anything counts on it. */
+async function checkSizes(
+  { streams, maps = [] }: BackupManifest,
+  { store, purse, signal }: JobSurroundings,
+): Promise<void> {
+  const parts = [...streams, ...maps].flatMap((stream) => stream.parts);
+  for (let at = 0; at < parts.length; at += checksAtATime) {
+    if (at % checksAhead === 0) {
+      const next = parts.slice(at, at + checksAhead).map(({ object }) => object);
+      purse.fetchAhead("HEAD", next, signal);
+    }
+    await Promise.all(
+      parts.slice(at, at + checksAtATime).map(async ({ object, bytes }) => {
+        const size = await store.size(object, signal);
+        if (size !== bytes)
+          throw new JobFailed("store_failed", `${object} has ${size ?? "no"} bytes instead of ${bytes}`);
+      }),
+    );
+  }
+}

@@ -1,0 +1,103 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { openChain } from "@holdfast/common/backup/backup-chain.ts";
+import type { BackupStream } from "@holdfast/common/backup/backup-manifest.ts";
+import { readDelta } from "@holdfast/common/backup/page-delta.ts";
+import type { RecoveryTarget } from "../engines/backup-facet.ts";
+import { patchFiles } from "../os/patch-files.ts";
+import { createArchiveReader } from "./archive-reader.ts";
+import type { Report, ReportFields, RestoreJob } from "./job.ts";
+import { readMarker, restoreMarker, writeMarker } from "./restore-marker.ts";
+import { type JobSurroundings, readerOf } from "./surroundings.ts";
+
+/** Empties the machine's data, brings the backup's, recovers it to the target; the marker tells how far that is. */
+export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promise<Report> {
+  const { restoreId, place } = job;
+  const { instance, facet, link, signal } = deps;
+  const { data } = instance.paths;
+  let report: Report = { state: "fetching", restoreId };
+  const tell = (change: ReportFields) => link.report((report = { ...report, ...change }));
+  const marker = await readMarker(data);
+  if (marker?.restoreId === restoreId && marker.finished)
+    return { ...report, state: "finished", findings: marker.findings ?? [] };
+  tell({});
+  const chain = await openChain([...job.earlier, job].map((stored) => readerOf(stored, deps)));
+  const streams = chain.flatMap((reader) => reader.manifest.streams.map((stream) => ({ reader, stream })));
+  for (const { manifest } of chain)
+    if (manifest.engine !== instance.spec.engine) throw new Error(`the backup is one of ${manifest.engine}`);
+  const totalBytes = streams.reduce((sum, { stream }) => sum + stream.bytes, 0);
+  // From here on the machine's own data is gone, and says so.
+  await writeMarker(data, {
+    restoreId,
+    service: place.service,
+    backup: place.backup,
+    target: job.target,
+    finished: false,
+  });
+  await empty(data);
+  let restoredBytes = 0;
+  for (const { reader, stream } of streams) {
+    async function* counted() {
+      for await (const chunk of reader.read(stream)) {
+        restoredBytes += chunk.length;
+        tell({ restoredBytes, totalBytes });
+        yield chunk;
+      }
+    }
+    if (reader.manifest.base === undefined) await facet.restore.place(instance, stream.name, counted(), signal);
+    else await patch(deps, stream, counted());
+  }
+  let restoredObjects = 0;
+  const log = createArchiveReader(job, deps, () => tell({ restoredObjects: (restoredObjects += 1) }));
+  const end = await facet.restore.finish(
+    instance,
+    {
+      target: targetOf(job),
+      isSameService: place.service === instance.spec.serviceId,
+      log,
+      scratch: join(data, "restore.scratch"),
+      report: ({ step, position, reachedTime }) =>
+        tell({ state: step, position, ...(reachedTime && { reachedTime: reachedTime.getTime() }) }),
+    },
+    signal,
+  );
+  let findings: readonly string[] = [];
+  if (job.examine) {
+    tell({ state: "examining" });
+    const work = { target: targetOf(job), scratch: join(data, "restore.scratch") };
+    findings = (await facet.examine(instance, work, signal)).map((finding) => JSON.stringify(finding));
+  }
+  await writeMarker(data, {
+    restoreId,
+    service: place.service,
+    backup: place.backup,
+    target: job.target,
+    finished: true,
+    findings,
+  });
+  return {
+    ...report,
+    state: "finished",
+    position: end.position,
+    ...(end.reachedTime && { reachedTime: end.reachedTime.getTime() }),
+    lockedUsers: end.lockedUsers,
+    findings,
+  };
+}
+
+/** An increment's stream changes in their place the files that the backup before it brought. */
+async function patch({ instance, facet }: JobSurroundings, { name }: BackupStream, bytes: AsyncIterable<Uint8Array>) {
+  if (facet.pages?.stream !== name) throw new Error(`there are no increments of ${name}`);
+  await patchFiles(facet.pages.root(instance), readDelta(bytes));
+}
+
+function targetOf({ target }: RestoreJob): RecoveryTarget {
+  return target.kind === "time" ? { kind: "time", time: new Date(target.timeMs) } : { kind: target.kind };
+}
+
+async function empty(data: string): Promise<void> {
+  for (const name of await readdir(data)) {
+    if (name === restoreMarker || name === "lost+found") continue;
+    await rm(join(data, name), { recursive: true, force: true });
+  }
+}

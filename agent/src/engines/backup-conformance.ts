@@ -1,0 +1,181 @@
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EngineMachine } from "../../../test/support/engines/engine-machine.ts";
+import type { BackupFacet, RecoveryPlan, SourceEnd } from "./backup-facet.ts";
+import type { ConformanceClient, ConformanceSubject } from "./conformance-subject.ts";
+
+/** A backup as a facet gives it: whole streams by name. */
+interface Taken {
+  readonly streams: ReadonlyMap<string, Buffer>;
+  readonly totalBytes: number;
+  readonly end: SourceEnd;
+}
+
+/** The suite that the backups of every driver pass: data leave a running engine, and come back in an empty machine. */
+export function conformsToBackupFacet(
+  { machine: make, connect, skip, name }: ConformanceSubject,
+  userOf: (username: string, role: string, password: string) => EngineUser,
+): void {
+  describe.skipIf(skip !== undefined)(`backups of ${name}${skip === undefined ? "" : `: ${skip}`}`, () => {
+    let source: EngineMachine;
+    let copy: EngineMachine;
+    let taken: Taken;
+
+    beforeAll(async () => {
+      const machineOf = (password: string) =>
+        make({ users: [userOf(defaultUser, "admin", password)], allowedCidrs: ["127.0.0.0/8"] });
+      source = await machineOf("of the source");
+      copy = await machineOf("of the copy");
+      for (const each of [source, copy]) await each.writeConfig();
+      await source.bootstrap();
+      await source.start();
+      await source.driver.ready(source.instance, source.signal);
+      await written(source, "of the source", "before", "here");
+    });
+    afterAll(async () => {
+      await Promise.all([source?.remove(), copy?.remove()]);
+    });
+
+    function facetOf({ driver }: EngineMachine): BackupFacet {
+      if (driver.backup === undefined) throw new Error("the driver has no backups");
+      return driver.backup;
+    }
+
+    async function within<T>(
+      machine: EngineMachine,
+      password: string,
+      work: (client: ConformanceClient) => Promise<T>,
+    ): Promise<T> {
+      const client = await connect(machine, { user: defaultUser, password });
+      try {
+        return await work(client);
+      } finally {
+        await client.close();
+      }
+    }
+    const written = (machine: EngineMachine, password: string, key: string, value: string) =>
+      within(machine, password, (client) => client.write(key, value));
+
+    async function take(): Promise<Taken> {
+      const opened = await facetOf(source).open(source.instance, source.signal);
+      try {
+        const streams = await Promise.all(
+          opened.streams.map(async ({ name: stream, bytes }) => [stream, await buffer(bytes)] as const),
+        );
+        return { streams: new Map(streams), totalBytes: opened.totalBytes, end: await opened.end() };
+      } finally {
+        await opened.close();
+      }
+    }
+
+    const plan = (change: Partial<RecoveryPlan> = {}): RecoveryPlan => ({
+      target: { kind: "backup_end" },
+      isSameService: false,
+      log: undefined,
+      scratch: join(copy.instance.paths.data, "scratch"),
+      report: () => undefined,
+      ...change,
+    });
+
+    async function placed(streams: Taken["streams"]): Promise<void> {
+      const { data } = copy.instance.paths;
+      for (const entry of await readdir(data)) await rm(join(data, entry), { recursive: true });
+      for (const [stream, bytes] of streams)
+        await copy.asComponent(() => facetOf(copy).restore.place(copy.instance, stream, chunks(bytes), copy.signal));
+    }
+
+    it("are streams that have names for objects, with what an engine with a log needs to be consistent", async () => {
+      const facet = facetOf(source);
+      taken = await take();
+      expect(taken.streams.size).toBeGreaterThan(0);
+      for (const [stream, bytes] of taken.streams) {
+        expect(stream).toMatch(/^[a-z0-9][a-z0-9._-]{0,99}$/);
+        expect(bytes.length).toBeGreaterThan(0);
+      }
+      expect(taken.totalBytes).toBeGreaterThanOrEqual(0);
+      expect(taken.end.version).not.toBe("");
+      if (facet.log === undefined) expect(taken.end).toMatchObject({ positions: null, dataTime: expect.any(Date) });
+      else {
+        const { from, consistent } = taken.end.positions ?? { from: "", consistent: "" };
+        expect(facet.log.distance(from, consistent)).toBeGreaterThan(0);
+      }
+      await written(source, "of the source", "after", "too late");
+    });
+
+    it("are given up with their signal, and the engine goes on as before", async () => {
+      const end = new AbortController();
+      const opened = await facetOf(source).open(source.instance, end.signal);
+      const reading = Promise.all(
+        opened.streams.map(async ({ bytes }) => {
+          for await (const _ of bytes) end.abort(new Error("given up"));
+        }),
+      ).then(() => opened.end());
+      // A stream that was complete when the signal came may end well: the engine keeps nothing of it either way.
+      await reading.catch(() => undefined);
+      await opened.close();
+      await written(source, "of the source", "given-up", "no");
+      expect((await take()).streams.size).toBe(taken.streams.size);
+    });
+
+    it("are placed by their own names only", async () => {
+      const place = copy.asComponent(() =>
+        facetOf(copy).restore.place(copy.instance, "foreign", chunks(Buffer.from("x")), copy.signal),
+      );
+      await expect(place).rejects.toThrow("foreign");
+    });
+
+    it("throw what the store fails with, and are placed again from the beginning", async () => {
+      const [[stream, bytes]] = taken.streams as unknown as [[string, Buffer]];
+      async function* cut(): AsyncGenerator<Buffer> {
+        yield bytes.subarray(0, Math.floor(bytes.length / 2));
+        throw new Error("the store is gone");
+      }
+      const place = copy.asComponent(() => facetOf(copy).restore.place(copy.instance, stream, cut(), copy.signal));
+      await expect(place).rejects.toThrow("the store is gone");
+      await placed(taken.streams);
+    });
+
+    it("refuse a target that no log leads to, and leave no engine behind", async () => {
+      const target = { kind: "time", time: new Date(Date.now() + 3_600_000) } as const;
+      const finish = copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan({ target }), copy.signal));
+      await expect(finish).rejects.toThrow();
+      await placed(taken.streams);
+    });
+
+    it("come back with the data of their moment, for the users of the settings", async () => {
+      const steps = new Set<string>();
+      const report: RecoveryPlan["report"] = ({ step }) => void steps.add(step);
+      await copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan({ report }), copy.signal));
+      expect([...steps]).toContain("recovering");
+      const findings = await copy.asComponent(() =>
+        facetOf(copy).examine(copy.instance, { target: plan().target, scratch: plan().scratch }, copy.signal),
+      );
+      expect(findings.length).toBeGreaterThan(0);
+      expect(findings.filter(({ passed }) => !passed)).toEqual([]);
+      expect(existsSync(plan().scratch)).toBe(false);
+      await copy.bootstrap();
+      await copy.start();
+      await copy.driver.ready(copy.instance, copy.signal).catch((error: unknown) => {
+        throw new Error(copy.output(), { cause: error });
+      });
+      const values = await within(copy, "of the copy", async (client) => [
+        await client.read("before"),
+        await client.read("after"),
+      ]);
+      expect(values).toEqual(["here", undefined]);
+      await expect(within(copy, "of the source", (client) => client.read("before"))).rejects.toThrow();
+      // The source is only ever read.
+      expect(await within(source, "of the source", (client) => client.read("after"))).toBe("too late");
+    });
+  });
+}
+
+async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  const size = 64 << 10;
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}

@@ -1,0 +1,63 @@
+import { mkdir, rm } from "node:fs/promises";
+import { ProgramFailed } from "../../../os/program.ts";
+import type { Examination, Finding, RecoveryTarget } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../instance.ts";
+import { platform, program } from "../layout.ts";
+import { type PrivateServer, startPrivateServer } from "./private-server.ts";
+
+/** The platform commits every 5 s. */
+const heartbeatWithinMs = 6_000;
+
+/** Has `pg_amcheck` read all tables and indexes, and finds out how near to its target recovery came. */
+export async function examine(
+  deps: EngineDeps,
+  instance: Instance,
+  { target, scratch }: Examination,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+  const server = await startPrivateServer(deps, instance, { scratch, recovery: {} }, signal);
+  try {
+    // Also waits until it is up.
+    const heartbeat = await lastHeartbeat(server);
+    const structure = await amcheck(deps, instance, server, signal);
+    await server.stop();
+    return [structure, ...heartbeatFinding(heartbeat, target)];
+  } finally {
+    await server.kill();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function lastHeartbeat(server: PrivateServer): Promise<Date | undefined> {
+  const [row] = await server.rows<{ at: Date }>(`SELECT at FROM ${platform}.heartbeat`);
+  return row?.at;
+}
+
+async function amcheck(
+  { run }: EngineDeps,
+  instance: Instance,
+  { socket }: PrivateServer,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const where = [`--host=${socket}`, `--port=${instance.spec.port}`, `--username=${platform}`];
+  const what = ["--all", `--maintenance-db=${platform}`, "--install-missing"];
+  try {
+    await run([program(instance, "pg_amcheck"), ...where, ...what], { env: { LC_ALL: "C" }, signal });
+    return { name: "structure", passed: true, detail: "pg_amcheck found nothing wrong." };
+  } catch (error) {
+    if (!(error instanceof ProgramFailed)) throw error;
+    return { name: "structure", passed: false, detail: error.message };
+  }
+}
+
+function heartbeatFinding(last: Date | undefined, target: RecoveryTarget): Finding[] {
+  if (target.kind !== "time") return [];
+  const ageMs = last === undefined ? Number.POSITIVE_INFINITY : target.time.getTime() - last.getTime();
+  const passed = ageMs >= 0 && ageMs <= heartbeatWithinMs;
+  const detail =
+    last === undefined ? "There is no commit of the platform." : `The last one is of ${last.toISOString()}.`;
+  return [{ name: "heartbeat", passed, detail }];
+}

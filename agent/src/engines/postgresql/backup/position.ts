@@ -1,0 +1,31 @@
+/** A position in the log as PostgreSQL writes it: X/Y, both hexadecimal. */
+export function parsePosition(text: string): bigint {
+  const found = /^([0-9A-Fa-f]{1,8})\/([0-9A-Fa-f]{1,8})$/.exec(text);
+  if (found === null) throw new Error(`${text} is no position in the log`);
+  return (BigInt(`0x${found[1]}`) << 32n) | BigInt(`0x${found[2]}`);
+}
+
+export function positionText(position: bigint): string {
+  const hex = (value: bigint) => value.toString(16).toUpperCase();
+  return `${hex(position >> 32n)}/${hex(position & 0xffff_ffffn)}`;
+}
+
+/** Of all our data directories: initdb's own. */
+export const segmentBytes = 16n << 20n;
+
+/** Name of the segment that has a position. */
+export function segmentName(timeline: number, position: bigint): string {
+  const perFile = 0x1_0000_0000n / segmentBytes;
+  const number = position / segmentBytes;
+  const hex = (value: bigint | number) => value.toString(16).toUpperCase().padStart(8, "0");
+  return `${hex(timeline)}${hex(number / perFile)}${hex(number % perFile)}`;
+}
+
+/** First position of a segment; undefined for names of other files, such as histories of timelines. */
+export function segmentStart(name: string): { readonly timeline: number; readonly position: bigint } | undefined {
+  const found = /^([0-9A-F]{8})([0-9A-F]{8})([0-9A-F]{8})$/.exec(name);
+  if (found === null) return undefined;
+  const perFile = 0x1_0000_0000n / segmentBytes;
+  const number = BigInt(`0x${found[2]}`) * perFile + BigInt(`0x${found[3]}`);
+  return { timeline: Number.parseInt(found[1] ?? "", 16), position: number * segmentBytes };
+}

@@ -1,0 +1,154 @@
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { syncPath } from "@holdfast/common/sync-path.ts";
+import { ProgramFailed } from "../../../os/program.ts";
+import {
+  type RecoveryEnd,
+  type RecoveryPlan,
+  type RecoveryTarget,
+  type RestoreFacet,
+  TargetNotReached,
+} from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { dataDirectory } from "../layout.ts";
+import { createLogStaging } from "./log-staging.ts";
+import { type PrivateServer, startPrivateServer } from "./private-server.ts";
+import { resume, sever } from "./sever.ts";
+import { baseStream } from "./source.ts";
+
+const lookEveryMs = 100;
+
+export function createRestore(deps: EngineDeps): RestoreFacet {
+  return {
+    place: (instance, stream, bytes, signal) => place(deps, instance, stream, bytes, signal),
+    finish: (instance, plan, signal) => finish(deps, instance, plan, signal),
+  };
+}
+
+async function place(
+  { pipe }: EngineDeps,
+  instance: Instance,
+  stream: string,
+  bytes: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (stream !== baseStream) throw new Error(`a backup of PostgreSQL has no ${stream}`);
+  const directory = dataDirectory(instance);
+  await mkdir(directory, { recursive: true, mode: 0o750 });
+  const tar = pipe(["tar", "--extract", "--file=-", `--directory=${directory}`, "--no-same-owner"], {
+    input: bytes,
+    signal,
+  });
+  for await (const _ of tar.output);
+  await tar.ended;
+}
+
+async function finish(
+  deps: EngineDeps,
+  instance: Instance,
+  plan: RecoveryPlan,
+  signal: AbortSignal,
+): Promise<RecoveryEnd> {
+  const { target, scratch } = plan;
+  const data = dataDirectory(instance);
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+  // What a user could have written there is not to be in force in an engine of ours; it is data that users see, so it stays.
+  await appendFile(join(data, "postgresql.auto.conf"), "");
+  const staging = await createLogStaging(join(scratch, "log"), plan.log);
+  await writeFile(join(data, "recovery.signal"), "");
+  const serving = new AbortController();
+  const until = AbortSignal.any([signal, serving.signal]);
+  const served = staging.serve(until);
+  const unreadable = served.then(() => new Promise<never>(() => undefined));
+  unreadable.catch(() => undefined);
+  const recovery = { restore_command: staging.command, ...targetSettings(target, staging.timeline) };
+  const server = await startPrivateServer(deps, instance, { scratch, recovery }, signal);
+  try {
+    const reached = await Promise.race([recover(server, plan, signal), unreadable]);
+    plan.report({ ...reached, step: "severing" });
+    const lockedUsers = plan.isSameService ? await resume(server, instance) : await sever(server, instance);
+    await server.stop();
+    await syncPath(data);
+    return { ...reached, lockedUsers };
+  } catch (error) {
+    await server.kill();
+    // Why the log could not be read says more than how the engine ended.
+    await Promise.race([unreadable, sleep(0)]);
+    throw judged(error, target);
+  } finally {
+    serving.abort();
+    await served.catch(() => undefined);
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function targetSettings(target: RecoveryTarget, ends: string | undefined): Record<string, string> {
+  const timeline = { recovery_target_timeline: ends ?? "current" };
+  switch (target.kind) {
+    case "backup_end":
+      return { ...timeline, recovery_target: "immediate", recovery_target_action: "pause" };
+    case "time":
+      return {
+        ...timeline,
+        // Without a zone it would be read in the server's.
+        recovery_target_time: target.time.toISOString().replace("T", " ").replace("Z", "+00"),
+        recovery_target_inclusive: "on",
+        recovery_target_action: "pause",
+      };
+    case "log_end":
+      return timeline;
+  }
+}
+
+interface Reached {
+  readonly position: string;
+  readonly reachedTime: Date | undefined;
+}
+
+/** Resolves with the engine out of recovery, at the target and not a transaction further. */
+async function recover(server: PrivateServer, { target, report }: RecoveryPlan, signal: AbortSignal): Promise<Reached> {
+  let last: Reached = { position: "", reachedTime: undefined };
+  for (;;) {
+    const [row] = await server.rows<{ recovering: boolean; paused: string; position: string; time: Date | null }>(
+      `SELECT pg_is_in_recovery() AS recovering,
+         CASE WHEN pg_is_in_recovery() THEN pg_get_wal_replay_pause_state() ELSE '' END AS paused,
+         coalesce(pg_last_wal_replay_lsn()::text, '') AS position, pg_last_xact_replay_timestamp() AS time`,
+    );
+    if (row === undefined) throw new Error("a SELECT without FROM gave no row");
+    last = { position: row.position, reachedTime: row.time ?? last.reachedTime };
+    report({ step: "recovering", ...last });
+    if (!row.recovering) {
+      if (target.kind === "time") throw new TargetNotReached("recovery ended before the target");
+      return last;
+    }
+    if (row.paused === "paused") {
+      if (target.kind === "time" && row.time !== null && row.time > target.time) {
+        throw new TargetNotReached(`recovery went on to ${row.time.toISOString()}, behind the target`);
+      }
+      break;
+    }
+    await sleep(lookEveryMs, undefined, { signal });
+  }
+  await server.rows("SELECT pg_wal_replay_resume()");
+  for (;;) {
+    const [row] = await server.rows<{ recovering: boolean }>("SELECT pg_is_in_recovery() AS recovering");
+    if (row?.recovering === false) return last;
+    await sleep(lookEveryMs, undefined, { signal });
+  }
+}
+
+/** An engine that ends recovery by itself says in its last words whether it could have reached the target at all. */
+function judged(error: unknown, target: RecoveryTarget): unknown {
+  if (!(error instanceof ProgramFailed)) return error;
+  if (/recovery ended before configured recovery target was reached/.test(error.output)) {
+    const until = target.kind === "time" ? ` ${target.time.toISOString()}` : "";
+    return new TargetNotReached(`The log ends before the target${until}.`, { cause: error });
+  }
+  if (/requested recovery stop point is before consistent recovery point/.test(error.output)) {
+    return new TargetNotReached("The target is before the end of the backup.", { cause: error });
+  }
+  return error;
+}

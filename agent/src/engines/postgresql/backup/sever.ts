@@ -1,0 +1,58 @@
+import type { Instance } from "../../engine-driver.ts";
+import { platform } from "../layout.ts";
+import { putUserSql } from "../put-user.ts";
+import { identifier } from "../session.ts";
+import type { PrivateServer } from "./private-server.ts";
+
+/** Gives the users of the settings their passwords, which may be newer than the data; all else stays. */
+export async function resume(server: PrivateServer, { spec }: Instance): Promise<string[]> {
+  const roles = await server.rows<{ name: string }>("SELECT rolname AS name FROM pg_authid");
+  const known = new Set(roles.map(({ name }) => name));
+  const statements = spec.users.map((user) => putUserSql(user, known.has(user.username), spec.version));
+  if (statements.length > 0) await server.rows(["BEGIN", ...statements, "COMMIT"].join("; "));
+  return [];
+}
+
+/**
+ * Cuts the copy off from its source: the users of the settings get their passwords, every other role that can log in loses its
+ * own; subscriptions stop and let go of their slots; user mappings of foreign servers forget passwords. Answers the roles that
+ * were left without one. Slots are never part of a base backup.
+ */
+export async function sever(server: PrivateServer, { spec }: Instance): Promise<string[]> {
+  const named = spec.users.map(({ username }) => username);
+  const roles = await server.rows<{ name: string; login: boolean; password: boolean }>(
+    `SELECT rolname AS name, rolcanlogin AS login, rolpassword IS NOT NULL AS password FROM pg_authid
+     WHERE rolname <> '${platform}' AND rolname !~ '^pg_' ORDER BY rolname`,
+  );
+  const known = new Set(roles.map(({ name }) => name));
+  const others = roles.filter(({ name, password }) => password && !named.includes(name));
+  const statements = [
+    ...others.map(({ name }) => `ALTER ROLE ${identifier(name)} PASSWORD NULL`),
+    ...spec.users.map((user) => putUserSql(user, known.has(user.username), spec.version)),
+  ];
+  if (statements.length > 0) await server.rows(["BEGIN", ...statements, "COMMIT"].join("; "));
+  const databases = await server.rows<{ name: string }>("SELECT datname AS name FROM pg_database WHERE datallowconn");
+  for (const { name } of databases) {
+    await server.inDatabase(name, async (session) => {
+      const subscriptions = await session.rows<{ name: string }>(
+        "SELECT subname AS name FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())",
+      );
+      for (const each of subscriptions) {
+        const subscription = identifier(each.name);
+        await session.rows(`ALTER SUBSCRIPTION ${subscription} DISABLE`);
+        await session.rows(`ALTER SUBSCRIPTION ${subscription} SET (slot_name = NONE)`);
+      }
+      const mappings = await session.rows<{ server: string; username: string | null; option: string }>(
+        `SELECT m.srvname AS server, nullif(m.usename, 'public') AS username, split_part(o.option, '=', 1) AS option
+         FROM pg_user_mappings m, unnest(m.umoptions) AS o(option) WHERE split_part(o.option, '=', 1) ~ 'passw|passcode|secret'`,
+      );
+      for (const { server: foreign, username, option } of mappings) {
+        const whose = username === null ? "PUBLIC" : identifier(username);
+        await session.rows(
+          `ALTER USER MAPPING FOR ${whose} SERVER ${identifier(foreign)} OPTIONS (DROP ${identifier(option)})`,
+        );
+      }
+    });
+  }
+  return others.filter(({ login }) => login).map(({ name }) => name);
+}

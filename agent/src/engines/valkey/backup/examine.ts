@@ -1,0 +1,91 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "iovalkey";
+import type { Examination, Finding } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import type { Instance } from "../../instance.ts";
+import { platformDatabase } from "../layout.ts";
+import { appendDirectory, baseFile } from "./restore.ts";
+
+const lookEveryMs = 100;
+
+/** Loads the snapshot in an engine of its own, and counts whether all its keys are there. */
+export async function examine(
+  { run, pipe }: EngineDeps,
+  instance: Instance,
+  { scratch }: Examination,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> {
+  const { software } = instance.paths;
+  const directory = appendDirectory(instance);
+  const printed = await run([join(software, "bin/valkey-check-rdb"), join(directory, baseFile)], { signal });
+  const count = (what: string) => Number(new RegExp(`(\\d+) ${what}$`, "m").exec(printed)?.[1] ?? Number.NaN);
+  const [keys, expiring] = [count("keys read"), count("expires")];
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { recursive: true, mode: 0o700 });
+  const socket = join(scratch, "valkey.sock");
+  const over = new AbortController();
+  // It reads the snapshot and nothing else, and writes nothing.
+  const settings = {
+    port: "0",
+    unixsocket: socket,
+    unixsocketperm: "700",
+    dir: directory,
+    dbfilename: baseFile,
+    appendonly: "no",
+    save: "",
+    databases: String(platformDatabase + 1),
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const server = pipe([join(software, "bin/valkey-server"), ...flags], {
+    signal: AbortSignal.any([signal, over.signal]),
+  });
+  const ended = drain(server.output);
+  try {
+    const loaded = await Promise.race([
+      countKeys(socket, AbortSignal.any([signal, over.signal])),
+      ended.then(() => Number.NaN),
+    ]);
+    // Keys whose time is over meanwhile are not loaded.
+    const passed = loaded <= keys && loaded >= keys - expiring;
+    const times = expiring === 0 ? "" : `, ${expiring} of them with an end`;
+    return [{ name: "contents", passed, detail: `${loaded} keys were loaded of ${keys}${times}.` }];
+  } finally {
+    over.abort();
+    await ended.catch(() => undefined);
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function drain(output: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of output);
+}
+
+/** Keys of all databases, once everything is loaded. */
+async function countKeys(socket: string, signal: AbortSignal): Promise<number> {
+  for (;;) {
+    const client = new Redis({
+      path: socket,
+      lazyConnect: true,
+      enableReadyCheck: false,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+    });
+    client.on("error", () => undefined);
+    try {
+      await client.connect();
+      const info = await client.info();
+      if (/^loading:0/m.test(info)) {
+        const counts = [...info.matchAll(/^db\d+:keys=(\d+)/gm)].map(([, keys]) => Number(keys));
+        return counts.reduce((sum, keys) => sum + keys, 0);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof Error)) throw error;
+    } finally {
+      client.disconnect();
+    }
+    await sleep(lookEveryMs, undefined, { signal });
+  }
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createBackupWriter } from "./backup-writer.ts";
+
+const place = { service: "s-1", backup: "b-1", attempt: 1 };
+const key = { id: "k1", secret: randomBytes(32) };
+const [partBytes, chunkBytes, streamBytes] = [100_000, 10_000, 2_000_000];
+const names = ["base.tar", "base.tar.map", "dump-1", "dump-2", "dump-3"];
+
+test("a store that takes nothing holds the sources back: so many parts are in memory, over all streams", async () => {
+  let read = 0;
+  async function* source() {
+    for (let at = 0; at < streamBytes; at += chunkBytes) {
+      read += chunkBytes;
+      yield randomBytes(chunkBytes);
+    }
+  }
+  const opened = Promise.withResolvers<void>();
+  const writer = createBackupWriter({ place, key, partBytes, put: () => opened.promise });
+  const writing = Promise.all(names.map((name) => writer.write({ name, member: "n-1", bytes: source() })));
+  let before = -1;
+  while (read > before) {
+    before = read;
+    await sleep(200);
+  }
+  // Three that are sealed, three that are read or compressed, and of each stream what comes next.
+  expect(read).toBeLessThanOrEqual(6 * partBytes + names.length * chunkBytes);
+  expect(read).toBeGreaterThanOrEqual(3 * partBytes);
+  opened.resolve();
+  expect((await writing).map(({ bytes }) => bytes)).toEqual(names.map(() => streamBytes));
+});
+
+test("a put that fails ends the stream with what it failed with", async () => {
+  let read = 0;
+  async function* endless() {
+    for (;;) {
+      read += chunkBytes;
+      yield randomBytes(chunkBytes);
+      await sleep(1);
+    }
+  }
+  const put = async (object: string) => {
+    if (object.endsWith("000003")) throw new Error("the store is full");
+  };
+  const writer = createBackupWriter({ place, key, partBytes, put });
+  await expect(writer.write({ name: "dump", member: "n-1", bytes: endless() })).rejects.toThrow("the store is full");
+  expect(read).toBeLessThan(12 * partBytes);
+});

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import {
+  attemptPrefix,
+  backupPrefix,
+  logObject,
+  logPrefix,
+  manifestObject,
+  partNumber,
+  partObject,
+  partsFrom,
+  servicePrefix,
+} from "./object-names.ts";
+
+const place = { service: "s-1", backup: "b-1", attempt: 2 };
+
+test("names are below their service, and sort as they follow each other", () => {
+  expect(servicePrefix("s-1")).toBe("services/s-1/");
+  expect(backupPrefix("s-1", "b-1")).toBe("services/s-1/backups/b-1/");
+  expect(attemptPrefix(place)).toBe("services/s-1/backups/b-1/2/");
+  expect(manifestObject(place)).toBe("services/s-1/backups/b-1/2/manifest");
+  expect(partObject(place, "base.tar", 7)).toBe("services/s-1/backups/b-1/2/base.tar/000007");
+  expect(logPrefix({ service: "s-1", term: 3 })).toBe("services/s-1/log/0000000003/");
+  expect(logObject({ service: "s-1", term: 3 }, 42)).toBe("services/s-1/log/0000000003/000000000042");
+  const names = [1, 9, 10, 99, 100].map((sequence) => logObject({ service: "s-1", term: 3 }, sequence));
+  expect(names.toSorted()).toEqual(names);
+});
+
+test("parts of a stream are counted, and told with those behind them", () => {
+  const part = partObject(place, "base.tar", 9);
+  expect(partNumber(part)).toBe(9);
+  expect(partNumber(manifestObject(place))).toBeUndefined();
+  expect(partNumber(logObject({ service: "s-1", term: 3 }, 42))).toBeUndefined();
+  expect(partsFrom(part, 3)).toEqual([9, 10, 11].map((number) => partObject(place, "base.tar", number)));
+});

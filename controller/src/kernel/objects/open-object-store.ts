@@ -1,0 +1,115 @@
+import { lookup } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { directoryKey, storeBucket, storeName } from "@holdfast/common/objects/signed-url.ts";
+import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import { createS3Store } from "./s3-store.ts";
+import { createUrlSigner, type UrlSigner } from "./url-signer.ts";
+
+/** The installation's object store, and how others get at single objects of it. */
+export interface OpenedObjectStore {
+  readonly objects: ObjectStore;
+  /** Undefined where machines have no way to it: then there are no backups. */
+  readonly signer: UrlSigner | undefined;
+}
+
+/** Settings of a controller; see config.ts. */
+export interface ObjectStoreSettings {
+  readonly objects: string;
+  readonly objectsKeyFile: string;
+  readonly objectsEndpoint: string;
+  readonly objectsCa: string;
+  readonly objectsEncryption: string;
+}
+
+export interface ObjectStoreDeps {
+  /** Of the installation's authority: the process that serves a directory has its certificate from there. */
+  readonly trustBundle: () => string;
+  readonly now: () => number;
+}
+
+/** Throws NOT_CONFIGURED for a URL that is neither `file:` nor `s3:`, and for an S3 store without its endpoint or credential. */
+export async function openObjectStore(
+  settings: ObjectStoreSettings,
+  deps: ObjectStoreDeps,
+): Promise<OpenedObjectStore> {
+  const url = new URL(settings.objects);
+  switch (url.protocol) {
+    case "file:":
+      return openDirectory(decodeURIComponent(url.pathname), settings, deps);
+    case "s3:":
+      return openS3(url, settings, deps);
+    default:
+      throw new HoldfastError("NOT_CONFIGURED", `There is no object store for ${url.protocol} here.`);
+  }
+}
+
+async function openDirectory(
+  directory: string,
+  { objectsKeyFile, objectsEndpoint }: ObjectStoreSettings,
+  { trustBundle, now }: ObjectStoreDeps,
+): Promise<OpenedObjectStore> {
+  const objects = createDirectoryStore(directory);
+  if (objectsKeyFile === "" || objectsEndpoint === "") return { objects, signer: undefined };
+  const key = directoryKey((await readFile(objectsKeyFile, "utf8")).trim());
+  const { host, port } = endpointOf(objectsEndpoint);
+  const signer = createUrlSigner({
+    base: `https://${storeName}:${port}/${storeBucket}`,
+    key,
+    endpoint: { addresses: () => addressesOf(host), port, trustBundle },
+    serverSideEncryption: false,
+    now,
+  });
+  return { objects, signer };
+}
+
+async function openS3(url: URL, settings: ObjectStoreSettings, { now }: ObjectStoreDeps): Promise<OpenedObjectStore> {
+  const bucket = url.hostname;
+  const endpoint = url.searchParams.get("endpoint") ?? "";
+  const region = url.searchParams.get("region") ?? "us-east-1";
+  if (bucket === "" || !URL.canParse(endpoint)) {
+    throw new HoldfastError(
+      "NOT_CONFIGURED",
+      "An S3 store is written as s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION.",
+    );
+  }
+  const path = decodeURIComponent(url.pathname).replaceAll(/^\/+|\/+$/g, "");
+  const prefix = path === "" ? "" : `${path}/`;
+  const key = { ...(await readCredential(settings.objectsKeyFile)), region };
+  const ca = settings.objectsCa === "" ? undefined : await readFile(settings.objectsCa, "utf8");
+  const { origin, hostname, port, protocol } = new URL(endpoint);
+  const bucketUrl = `${origin}/${bucket}`;
+  const serverSideEncryption = settings.objectsEncryption === "AES256";
+  return {
+    objects: createS3Store({ bucketUrl, prefix, key, ca, serverSideEncryption, now }),
+    signer: createUrlSigner({
+      base: `${bucketUrl}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`}`,
+      key,
+      endpoint: {
+        addresses: () => addressesOf(hostname),
+        port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
+        trustBundle: () => ca ?? "",
+      },
+      serverSideEncryption,
+      now,
+    }),
+  };
+}
+
+/** `{"id": ..., "secret": ...}`. */
+async function readCredential(file: string): Promise<{ readonly id: string; readonly secret: string }> {
+  if (file === "") throw new HoldfastError("NOT_CONFIGURED", "An S3 store needs HOLDFAST_OBJECTS_KEY_FILE.");
+  const { id, secret } = JSON.parse(await readFile(file, "utf8")) as { id?: unknown; secret?: unknown };
+  if (typeof id === "string" && typeof secret === "string") return { id, secret };
+  throw new HoldfastError("NOT_CONFIGURED", `${file} has no id and secret.`);
+}
+
+/** Machines resolve no foreign names: it is done for them, each time that URLs are signed. */
+async function addressesOf(host: string): Promise<readonly string[]> {
+  const bare = host.replaceAll(/^\[|\]$/g, "");
+  if (isIP(bare) !== 0) return [bare];
+  return (await lookup(bare, { all: true })).map(({ address }) => address);
+}

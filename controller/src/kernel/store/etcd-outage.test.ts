@@ -1,0 +1,216 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type LogFields, silentLog } from "@holdfast/common/log.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTcpProxy } from "../../../../test/support/network/tcp-proxy.ts";
+import { until } from "../../../../test/support/wait-until.ts";
+import { createEtcdStore } from "./etcd-store.ts";
+import { outboxKeyOf } from "./outbox-entry.ts";
+import type { Store } from "./store.ts";
+import { storeAnswers } from "./store-answers.ts";
+
+let etcd: TestEtcd;
+let store: Store;
+
+beforeEach(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+});
+afterEach(async () => {
+  await store?.close();
+  await etcd?.stop();
+});
+
+function put(key: string, value: string) {
+  return store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
+}
+
+/** Follows a prefix and keeps what it is told. */
+function follow(prefix: string, through = store) {
+  const state = new Map<string, string>();
+  const seen = { state, resets: 0 };
+  through.watch(prefix, {
+    reset() {
+      seen.resets += 1;
+      state.clear();
+    },
+    put: ({ key, value }) => state.set(key, value),
+    delete: (key) => state.delete(key),
+    synced() {},
+  });
+  return seen;
+}
+
+test("while etcd is away calls fail within the deadline; then reads, writes and watches go on", async () => {
+  await put("/o/1", "before");
+  const seen = follow("/o/");
+  await until(() => seen.state.has("/o/1"));
+  await etcd.kill();
+  const begun = Date.now();
+  await expect(store.get("/o/1")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  await expect(put("/o/2", "lost")).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  expect(Date.now() - begun).toBeLessThan(60_000);
+  await delay(2_000);
+  await etcd.start();
+  expect((await put("/o/3", "after")).committed).toBe(true);
+  await until(() => seen.state.get("/o/3") === "after");
+  expect(seen.resets).toBe(0);
+});
+
+test("a call that began during a short restart of etcd is answered", async () => {
+  await put("/o/1", "before");
+  for (;;) {
+    await etcd.kill();
+    const asked = store.get("/o/1").catch((error: unknown) => error);
+    const began = performance.now();
+    await etcd.start();
+    // On a busy machine it may take as long as a call waits; that was no short one.
+    if (performance.now() - began > 1_000) continue;
+    expect(await asked).toMatchObject({ value: "before" });
+    return;
+  }
+});
+
+test("who begins while etcd is away waits until it answers", async () => {
+  await etcd.kill();
+  const late = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const waiting = storeAnswers(late, silentLog, new AbortController().signal);
+  const gaveUp = new AbortController();
+  const impatient = storeAnswers(late, silentLog, gaveUp.signal);
+  await expect(Promise.race([waiting, late.revision()])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  gaveUp.abort(new Error("enough"));
+  await expect(impatient).rejects.toThrow("enough");
+  await etcd.start();
+  await waiting;
+  await late.close();
+});
+
+test("a watch that missed compacted changes lists all again", async () => {
+  const proxy = await startTcpProxy(etcd.port);
+  const cutOff = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  await put("/k/1", "old");
+  await put("/k/2", "goes");
+  const seen = follow("/k/", cutOff);
+  await until(() => seen.state.size === 2);
+  proxy.cut();
+  await store.commit({ conditions: [], puts: [{ key: "/k/1", value: "new" }], deletes: ["/k/2"] });
+  await put("/elsewhere", "x");
+  await etcd.compact(await store.revision());
+  proxy.heal();
+  await until(() => seen.state.get("/k/1") === "new" && !seen.state.has("/k/2"));
+  expect(seen.resets).toBe(1);
+  await cutOff.close();
+  proxy.close();
+});
+
+test("a watch whose connection went dumb resumes on another", async () => {
+  const proxy = await startTcpProxy(etcd.port);
+  const stalled = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const seen = follow("/s/", stalled);
+  await put("/s/1", "one");
+  await until(() => seen.state.has("/s/1"));
+  proxy.stall();
+  await put("/s/2", "two");
+  await until(() => seen.state.has("/s/2"));
+  expect(seen.resets).toBe(0);
+  await stalled.close();
+  proxy.close();
+});
+
+test("a watch leaves a member of etcd that has no leader", async () => {
+  const errors: unknown[] = [];
+  const log = { ...silentLog, warn: (_message: string, fields?: LogFields) => errors.push(fields?.["error"]) };
+  const watching = createEtcdStore({ hosts: [etcd.url], log });
+  const seen = follow("/n/", watching);
+  await put("/n/1", "one");
+  await until(() => seen.state.has("/n/1"));
+  // A second member that never comes: the first one alone is not the majority any more.
+  const body = JSON.stringify({ peerURLs: ["http://127.0.0.1:1"] });
+  expect((await fetch(`${etcd.url}/v3/cluster/member/add`, { method: "POST", body })).status).toBe(200);
+  await until(() => errors.some((error) => /no leader/.test(String(error))));
+  await watching.close();
+});
+
+test("a change whose answer was lost is told as done, not as a conflict with itself", async () => {
+  const proxy = await startTcpProxy(etcd.port);
+  const deaf = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  await deaf.revision();
+  proxy.loseAnswers();
+  const change = deaf.commit({
+    conditions: [{ key: "/x/1", modRevision: 0n }],
+    puts: [
+      { key: "/x/1", value: "mine" },
+      { key: "/x/outbox", value: "moved on since" },
+    ],
+    deletes: [],
+  });
+  await until(async () => (await store.get("/x/1")) !== undefined);
+  await store.commit({ conditions: [], puts: [], deletes: ["/x/outbox"] });
+  proxy.cut();
+  proxy.heal();
+  const revision = (await store.get("/x/1"))?.modRevision;
+  expect(await change).toEqual({ committed: true, revision });
+  await deaf.close();
+  proxy.close();
+});
+
+test("a removal whose answer was lost is told as done, though its entry of the outbox has gone on", async () => {
+  const proxy = await startTcpProxy(etcd.port);
+  const deaf = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  for (const key of ["/x/1", "/x/2"]) await put(key, "there");
+  const there = await deaf.get("/x/1");
+  const entry = outboxKeyOf("entry");
+  proxy.loseAnswers();
+  const removal = deaf.commit({
+    conditions: [{ key: "/x/1", modRevision: there?.modRevision ?? 0n }],
+    puts: [{ key: entry, value: "gone" }],
+    deletes: ["/x/1"],
+  });
+  await until(async () => (await store.get(entry)) !== undefined);
+  await store.commit({ conditions: [], puts: [], deletes: [entry] });
+  proxy.cut();
+  proxy.heal();
+  expect((await removal).committed).toBe(true);
+  // What is still there was removed by nobody.
+  const stale = { conditions: [{ key: "/x/2", modRevision: 1n }], puts: [], deletes: ["/x/2"] };
+  expect(await deaf.commit(stale)).toEqual({ committed: false });
+  await deaf.close();
+  proxy.close();
+});
+
+test("an etcd without space is a store that cannot store now", async () => {
+  const small = await startTestEtcd(["--quota-backend-bytes=1000000"]);
+  const full = createEtcdStore({ hosts: [small.url], log: silentLog });
+  const fill = async () => {
+    for (let i = 0; i < 200; i += 1) {
+      const puts = [{ key: `/fill/${i}`, value: "x".repeat(100_000) }];
+      await full.commit({ conditions: [], puts, deletes: [] });
+    }
+  };
+  await expect(fill()).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
+  expect(await full.get("/fill/0")).toBeDefined();
+  await full.close();
+  await small.stop();
+});
+
+test("a watch of an etcd that lost its data starts over", async () => {
+  for (let i = 0; i < 10; i += 1) await put(`/d/${i}`, "x");
+  const seen = follow("/d/");
+  await until(() => seen.state.size === 10);
+  await etcd.kill();
+  await etcd.start({ empty: true });
+  await put("/d/new", "y");
+  await until(() => seen.state.size === 1 && seen.state.has("/d/new"));
+  expect(seen.resets).toBeGreaterThan(0);
+});
+
+test("a lease says that it is over before etcd gives its keys to another", async () => {
+  const lease = await store.lease(2);
+  await store.commit({ conditions: [], puts: [{ key: "/l/1", value: "mine", lease }], deletes: [] });
+  etcd.signal("SIGSTOP");
+  // Both are timers of this process, so a busy machine makes both late.
+  const given = delay(2_050, "given to another");
+  expect(await Promise.race([lease.lost.then(() => "said"), given])).toBe("said");
+  expect(lease.live).toBe(false);
+  etcd.signal("SIGCONT");
+});

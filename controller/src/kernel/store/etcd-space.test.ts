@@ -1,0 +1,145 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { until } from "../../../../test/support/wait-until.ts";
+import { createEtcdSpace, type EtcdSpace } from "./etcd-space.ts";
+import { createEtcdStore } from "./etcd-store.ts";
+import { stateOfSpace } from "../space/store-space.ts";
+import type { Store } from "./store.ts";
+
+const quotaBytes = 32 * 1024 * 1024;
+let etcd: TestEtcd;
+let store: Store;
+let space: EtcdSpace;
+
+beforeAll(async () => {
+  etcd = await startTestEtcd([`--quota-backend-bytes=${quotaBytes}`]);
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  space = createEtcdSpace({ hosts: [etcd.url], quotaBytes, log: silentLog });
+});
+afterAll(async () => {
+  space?.close();
+  await store?.close();
+  await etcd?.stop();
+});
+
+const key = (n: number) => `/fill/${n}`;
+const put = (n: number) =>
+  store.commit({ conditions: [], puts: [{ key: key(n), value: "x".repeat(256 * 1024) }], deletes: [] });
+const refuses = () => {
+  try {
+    space.admitGrowth();
+    return false;
+  } catch {
+    return true;
+  }
+};
+const idle = () => AbortSignal.timeout(60_000);
+
+test("growth is refused while etcd can still write, and admitted again when room was made", async () => {
+  let filled = 0;
+  // Looked at before anything is added, so that a round that breaks off is not followed by one beyond the quota.
+  await until(async () => {
+    await space.tidy(idle());
+    if (refuses()) return true;
+    for (let n = 0; n < 8; n += 1) await put((filled += 1));
+    return false;
+  });
+  expect(space.used).toBeGreaterThanOrEqual(0.8);
+  // What the platform needs, and deletes, go on.
+  await put((filled += 1));
+  for (let n = 1; n <= filled; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
+  // On a busy disk etcd tells only later that what was deleted is free: the next round makes the room.
+  await until(async () => {
+    await space.tidy(idle());
+    return !refuses() && space.used < 0.2;
+  });
+  await put(1);
+});
+
+test("etcd that has stopped to write does so again once there is room", async () => {
+  const stopped = async () => {
+    try {
+      for (let n = 0; n < 200; n += 1) await put(n);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  await until(stopped);
+  for (let n = 0; n < 200; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
+  await until(async () => {
+    await space.tidy(idle());
+    return put(1).then(
+      () => true,
+      () => false,
+    );
+  });
+});
+
+test("an operator sees that etcd has stopped and frees it, though the next round would wait for more room", async () => {
+  const size = 256 * 1024;
+  for (let n = 0; n < 200; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
+  await until(async () => {
+    await space.free(idle());
+    return space.used < 0.2;
+  });
+  let filled = 0;
+  const fills = () =>
+    put((filled += 1)).then(
+      () => false,
+      () => true,
+    );
+  await until(fills);
+  await until(async () => {
+    const [stopped] = await space.stores();
+    return stopped !== undefined && stateOfSpace(stopped).state === "no-space";
+  });
+  const [stopped] = await space.stores();
+  expect(stopped).toMatchObject({ name: `etcd ${etcd.url}`, quotaBytes });
+  expect(stopped && stateOfSpace(stopped).reason).toContain("holdfast admin free-etcd");
+  // More than 80% stays in use, so that `tidy` leaves the alarm.
+  const kept = Math.floor((quotaBytes * 0.85) / size);
+  for (let n = 1; n <= filled - kept; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
+  await until(async () => {
+    await space.free(idle());
+    return put(filled).then(
+      () => true,
+      () => false,
+    );
+  });
+  // It writes, and users may only delete: etcd tells what is in use as of its last commit to disk.
+  await until(async () => {
+    const [freed] = await space.stores();
+    return freed !== undefined && stateOfSpace(freed).state === "full";
+  });
+  await until(async () => {
+    await space.tidy(idle());
+    return refuses();
+  });
+});
+
+test("members are defragmented one after another, and none while the one before does not answer", async () => {
+  const members = await Promise.all([1, 2, 3].map(() => startTestEtcd([`--quota-backend-bytes=${quotaBytes}`])));
+  const hosts = members.map(({ url }) => url);
+  const stores = hosts.map((url) => createEtcdStore({ hosts: [url], log: silentLog }));
+  const told: unknown[] = [];
+  const log = { ...silentLog, info: (_: string, fields?: object) => void told.push(fields) };
+  const several = createEtcdSpace({ hosts, quotaBytes, log });
+  try {
+    for (const each of stores) {
+      for (let n = 0; n < 40; n += 1)
+        await each.commit({ conditions: [], puts: [{ key: key(n), value: "x".repeat(256 * 1024) }], deletes: [] });
+      for (let n = 0; n < 40; n += 1) await each.commit({ conditions: [], puts: [], deletes: [key(n)] });
+    }
+    // The second does not answer: the third is not touched while nobody knows how that one is.
+    await members[1]?.stop();
+    await expect(several.free(idle())).rejects.toThrow();
+    expect(told).toEqual([expect.objectContaining({ member: hosts[0] })]);
+  } finally {
+    several.close();
+    await Promise.all(stores.map((each) => each.close()));
+    await members[0]?.stop();
+    await members[2]?.stop();
+  }
+});

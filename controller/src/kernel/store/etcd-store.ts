@@ -1,0 +1,79 @@
+import assert from "node:assert";
+import { createBootClock } from "@holdfast/common/boot-clock.ts";
+import { type Clock, systemClock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { GRPCOutOfRangeError } from "etcd3";
+import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
+import { behind, endOf, storedOf } from "./etcd-codec.ts";
+import { createEtcdCommits } from "./etcd-commits.ts";
+import { grantEtcdLease } from "./etcd-lease.ts";
+import { pageKeysMax } from "./etcd-limits.ts";
+import { watchEtcd } from "./etcd-watch.ts";
+import { RevisionGone, type Store } from "./store.ts";
+
+export interface EtcdStoreOptions extends EtcdOptions {
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** The clock of leases: milliseconds that run on through suspend. */
+  readonly bootMs?: () => number;
+}
+
+/** The store on etcd 3.4 or newer. It connects when first used and recovers by itself when etcd comes back. */
+export function createEtcdStore(options: EtcdStoreOptions): Store {
+  const { log, clock = systemClock, bootMs = createBootClock() } = options;
+  const client = createEtcdClient(options);
+  const { kv } = client.raw;
+  const commits = createEtcdCommits(client, clock.monotonicMs);
+  const closing = new Set<() => void>();
+
+  const store: Store = {
+    async get(key, signal) {
+      const found = await client.call((call) => kv.range({ key: Buffer.from(key) }, call), signal);
+      const entry = found.kvs[0];
+      return entry && storedOf(entry);
+    },
+    async list(prefix, { after, limit, revision }, signal) {
+      assert(limit >= 1 && limit <= pageKeysMax, `a page has 1 to ${pageKeysMax} keys`);
+      const range = {
+        key: after === undefined ? Buffer.from(prefix) : behind(after),
+        range_end: endOf(prefix),
+        limit,
+        ...(revision !== undefined && { revision: revision.toString() }),
+      };
+      try {
+        const found = await client.call((call) => kv.range(range, call), signal);
+        return {
+          values: found.kvs.map(storedOf),
+          revision: revision ?? BigInt(found.header.revision),
+          more: found.more,
+        };
+      } catch (error) {
+        if (error instanceof GRPCOutOfRangeError) throw new RevisionGone(`revision ${revision}`, { cause: error });
+        throw error;
+      }
+    },
+    commit: commits.commit,
+    async revision(signal) {
+      const key = Buffer.from("/");
+      const found = await client.call((call) => kv.range({ key, count_only: true }, call), signal);
+      return BigInt(found.header.revision);
+    },
+    watch(prefix, handler) {
+      const watch = watchEtcd({ client, list: store.list, log, clock }, prefix, handler);
+      closing.add(watch.close);
+      return watch;
+    },
+    async lease(ttlS) {
+      const lease = await grantEtcdLease({ client, log, bootMs }, ttlS);
+      closing.add(lease.abandon);
+      void lease.lost.then(() => closing.delete(lease.abandon));
+      return lease;
+    },
+    async close() {
+      for (const close of closing) close();
+      closing.clear();
+      client.raw.close();
+    },
+  };
+  return store;
+}

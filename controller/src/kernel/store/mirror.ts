@@ -1,0 +1,46 @@
+import { idOf } from "./resource.ts";
+import type { Store, StoredValue, StoreWatch } from "./store.ts";
+
+/** Values below a prefix, kept in memory by a watch; during a new listing it shows the former values. */
+export interface Mirror<T> {
+  get(id: string): T | undefined;
+  has(id: string): boolean;
+  values(): IterableIterator<T>;
+  /** The revision up to which it is current; 0n before the first listing is in. */
+  readonly revision: bigint;
+  close(): void;
+}
+
+/** `onChange` is called after each batch of changes. Ids are the last part of their keys. */
+export function createMirror<T>(
+  store: Store,
+  prefix: string,
+  read: (value: StoredValue) => T,
+  onChange: () => void,
+): Mirror<T> {
+  let current = new Map<string, T>();
+  let listing: Map<string, T> | undefined;
+  let revision = 0n;
+  const watch: StoreWatch = store.watch(prefix, {
+    reset() {
+      listing = new Map();
+    },
+    put: (value) => void (listing ?? current).set(idOf(value.key), read(value)),
+    delete: (key) => void current.delete(idOf(key)),
+    synced(to) {
+      current = listing ?? current;
+      listing = undefined;
+      revision = to;
+      onChange();
+    },
+  });
+  return {
+    get: (id) => current.get(id),
+    has: (id) => current.has(id),
+    values: () => current.values(),
+    get revision() {
+      return revision;
+    },
+    close: watch.close,
+  };
+}

@@ -1,0 +1,118 @@
+import { createZstdDecompress } from "node:zlib";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { type Hold, holdPrefix } from "#kernel/clock/holds.ts";
+import type { History } from "#kernel/history/history.ts";
+import { type HistoryRow, loadHistory, resumeSequence } from "#kernel/history/history-dump.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import type { Keyring } from "#kernel/secrets/sealer.ts";
+import type { AnyKind } from "#kernel/store/kind.ts";
+import { prefixOf, root } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
+import { snapshotKeyOf } from "./snapshot.ts";
+import { bytesToLines, type SnapshotLine, snapshotFormat } from "./snapshot-line.ts";
+import { through } from "@holdfast/common/sealed/through.ts";
+
+export interface RestoreDeps {
+  readonly store: Store;
+  readonly history: Pick<History, "database" | "ready">;
+  readonly objects: ObjectStore;
+  readonly keyring: Keyring;
+  /** Kinds whose objects are not put back as they were. */
+  readonly kinds: readonly AnyKind[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Restored {
+  readonly installationId: string;
+  /** When the snapshot was taken. */
+  readonly createdAt: number;
+  readonly keys: number;
+  readonly rows: number;
+}
+
+const batchKeys = 100;
+const batchBytes = 500_000;
+const batchRows = 500;
+
+/**
+ * Puts a snapshot back into an etcd that has nothing of ours, with controllers stopped. Before the first key it sets the hold
+ * "restored", so that nothing is swept or expires until an operator has looked; terms are raised above all that agents can
+ * have seen since. The whole snapshot is opened and counted before anything is written. A restore that broke off is
+ * begun again by the same call.
+ */
+export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: AbortSignal): Promise<Restored> {
+  const { store, history, clock, log } = deps;
+  await requireEmpty(store, signal);
+  let facts: Restored | undefined;
+  for await (const line of linesOf(deps, id)) facts = counted(facts, line);
+  if (facts === undefined) throw new Error("the snapshot has no beginning");
+
+  const since = clock.now();
+  await setHold(store, { kind: "restored", reason: unfinishedReason, since, until: null }, signal);
+  await history.ready;
+  let puts: { key: string; value: string }[] = [];
+  let bytes = 0;
+  let rows: HistoryRow[] = [];
+  const flush = async () => {
+    if (puts.length > 0) await store.commit({ conditions: [], puts, deletes: [] }, signal);
+    if (rows.length > 0) await loadHistory(history.database, rows);
+    [puts, rows, bytes] = [[], [], 0];
+  };
+  for await (const line of linesOf(deps, id)) {
+    signal?.throwIfAborted();
+    if (line.line === "row") rows.push(line);
+    if (line.line === "key" && line.key !== restoredKey) {
+      const put = { key: line.key, value: restoredValue(deps.kinds, line) };
+      if (bytes + put.value.length > batchBytes) await flush();
+      puts.push(put);
+      bytes += put.value.length;
+    }
+    if (puts.length >= batchKeys || rows.length >= batchRows) await flush();
+  }
+  await flush();
+  await resumeSequence(history.database);
+  const reason = `The control plane was restored to ${new Date(facts.createdAt).toISOString()}. Compare machines and services, then release this hold.`;
+  await setHold(store, { kind: "restored", reason, since, until: null }, signal);
+  log.info("control plane restored", { snapshot: id, keys: facts.keys, rows: facts.rows });
+  return facts;
+}
+
+const unfinishedReason = "A restore of the control plane has not finished. Run it again.";
+const restoredKey = `${holdPrefix}restored`;
+
+async function requireEmpty(store: Store, signal: AbortSignal | undefined): Promise<void> {
+  const hold = await store.get(restoredKey, signal);
+  if (hold !== undefined && (JSON.parse(hold.value) as Hold).reason === unfinishedReason) return;
+  const { values } = await store.list(`${root}/`, { limit: 500 }, signal);
+  const kept = values.find(({ leased }) => !leased);
+  if (kept !== undefined) throw new Error(`the store is not empty: it has ${kept.key}`);
+}
+
+function setHold(store: Store, hold: Hold, signal: AbortSignal | undefined) {
+  return store.commit(
+    { conditions: [], puts: [{ key: restoredKey, value: JSON.stringify(hold) }], deletes: [] },
+    signal,
+  );
+}
+
+async function* linesOf({ objects, keyring }: RestoreDeps, id: string): AsyncGenerator<SnapshotLine> {
+  const sealed = await objects.get(id);
+  if (sealed === undefined) throw new Error(`there is no snapshot ${id}`);
+  const opened = openStream(sealed, { format: snapshotFormat }, snapshotKeyOf(keyring));
+  yield* bytesToLines(through(opened, createZstdDecompress()));
+}
+
+function counted(facts: Restored | undefined, line: SnapshotLine): Restored | undefined {
+  if (line.line === "begin") {
+    return { installationId: line.installationId, createdAt: line.createdAt, keys: 0, rows: 0 };
+  }
+  return line.line === "end" && facts !== undefined ? { ...facts, keys: line.keys, rows: line.rows } : facts;
+}
+
+function restoredValue(kinds: readonly AnyKind[], { key, value }: { key: string; value: string }): string {
+  const kind = kinds.find((each) => key.startsWith(prefixOf(each)));
+  return kind?.afterRestore === undefined ? value : JSON.stringify(kind.afterRestore(JSON.parse(value)));
+}

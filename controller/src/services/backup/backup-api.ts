@@ -1,0 +1,200 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type BackupKey, BackupKeySchema, BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
+import { auditOf, commitAndSee } from "#access/caller.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
+import { serviceSubject } from "../service/managed-service.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { createBackupAccess } from "./backup-access.ts";
+import { type BackupDeskDeps, createBackupDesk } from "./backup-desk.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import { backupKeyKind, type BackupKeyObject, currentVersion, keyLifeMs, newBackupKey, rotated } from "./backup-key.ts";
+import { backupMessage, typeOf } from "./backup-message.ts";
+import { refuseBackup, refuseMore, requireCompleted } from "./backup-requests.ts";
+import { backupKind, type BackupObject, hasEnded, isShown } from "./backup.ts";
+import { createCopyHandlers, type CopyDeps } from "./copy-api.ts";
+import { createDrillHandlers, type DrillApiDeps } from "./drill/drill-api.ts";
+import { createSettingsHandlers } from "./settings-api.ts";
+import { settingsOf } from "./archive.ts";
+
+export interface BackupApiDeps extends BackupDeskDeps, CopyDeps, DrillApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly backups: Collection<BackupObject>;
+  readonly index: BackupIndex;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  readonly cursors: Cursors;
+}
+
+/** The RPCs of backups. What a machine must do for them is the reconcilers' work. */
+export function createBackupApi(deps: BackupApiDeps): ServedService {
+  const { archives, backups, backupKeys, operations, index, clock } = deps;
+  const access = createBackupAccess(deps);
+  const desk = createBackupDesk(deps);
+
+  const message = (backup: BackupObject) => {
+    const { serviceId } = backup.spec;
+    const others = index.of(serviceId).map(({ object }) => object);
+    return backupMessage(backup, others, settingsOf(serviceId, archives.get(serviceId)?.object), clock.now());
+  };
+  const commit = (call: Call, unit: UnitOfWork) => commitAndSee(call, unit, [archives, backups, operations]);
+
+  const handlers: Handlers<typeof BackupService> = {
+    listBackups: async (request, call) => {
+      const { serviceId, status } = request;
+      access.owner(serviceId, call);
+      const type = typeOf(request.type);
+      const state = status?.toLowerCase();
+      const page = deps.cursors.open(call, "backups", [serviceId, type, state], request);
+      const newest = index
+        .of(serviceId)
+        .map(({ object }) => object)
+        .filter(
+          (backup) =>
+            isShown(backup) &&
+            (type === undefined || backup.spec.backupType === type) &&
+            (state === undefined || backup.status.state === state) &&
+            (page.after === undefined || backup.metadata.id < page.after),
+        )
+        .toReversed();
+      const items = newest.slice(0, page.limit);
+      const next = newest.length > items.length ? items.at(-1)?.metadata.id : undefined;
+      return { backups: items.map(message), ...page.next(next) };
+    },
+
+    createBackup: ({ serviceId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { object: service } = deps.access.require(serviceId, call);
+        const unit = deps.begin();
+        const { backup, operation } = desk.add(unit, service, { backupType: "manual", trigger: "request" });
+        refuseBackup(service);
+        // What others asked for must be counted: each of them changed the archive.
+        await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
+        refuseMore(index.of(serviceId).map(({ object }) => object));
+        unit.audit(auditOf(call, "backup.create", "backup", backup.metadata.id));
+        const answer = message(backup);
+        unit.answer(call, answer);
+        await commit(call, unit);
+        deps.log.info("backup asked for", {
+          service: serviceId,
+          backup: backup.metadata.id,
+          operation: operation.metadata.id,
+        });
+        return answer;
+      }),
+
+    getBackup: async ({ serviceId, backupId }, call) => message(access.backup(serviceId, backupId, call).backup.object),
+
+    deleteBackup: ({ serviceId, backupId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { backup } = access.backup(serviceId, backupId, call);
+        const { object } = backup;
+        if (object.spec.backupType === "automated")
+          throw new HoldfastError("WRONG_STATE", "Automated backups are deleted by their retention.");
+        if (!hasEnded(object))
+          throw new HoldfastError("WRONG_STATE", `The backup is ${object.status.state}; cancel it first.`);
+        refuseInUse(object);
+        const now = clock.now();
+        const unit = deps.begin();
+        unit.update(backupKind, backup, {
+          ...object,
+          metadata: { ...object.metadata, deletionRequestedAt: now, updatedAt: now },
+        });
+        unit.audit(auditOf(call, "backup.delete", "backup", backupId));
+        const answer = create(EmptySchema);
+        unit.answer(call, answer);
+        await commit(call, unit);
+        return answer;
+      }),
+
+    verifyBackup: ({ serviceId, backupId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { backup } = access.backup(serviceId, backupId, call);
+        const { object } = backup;
+        requireCompleted(object);
+        // A verification under way reads the same bytes: it answers this request too.
+        if (object.spec.verification !== null) return message(object);
+        const { organizationId } = object.metadata;
+        const of = { id: deps.newId(), subject: serviceSubject(serviceId), organizationId, now: clock.now() };
+        const operation = newOperation({ ...of, type: "verify_backup" });
+        const after = withSpec(object, { verification: operation.metadata.id }, clock.now());
+        const unit = deps.begin();
+        unit.create(operationKind, operation);
+        unit.update(backupKind, backup, after);
+        unit.audit(auditOf(call, "backup.verify", "backup", backupId));
+        const answer = message(after);
+        unit.answer(call, answer);
+        await commit(call, unit);
+        return answer;
+      }),
+
+    cancelBackup: ({ serviceId, backupId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { backup } = access.backup(serviceId, backupId, call);
+        const { object } = backup;
+        if (hasEnded(object)) throw new HoldfastError("WRONG_STATE", `The backup is ${object.status.state} already.`);
+        if (object.spec.cancelRequested) return message(object);
+        const after = withSpec(object, { cancelRequested: true }, clock.now());
+        const unit = deps.begin();
+        unit.update(backupKind, backup, after);
+        unit.audit(auditOf(call, "backup.cancel", "backup", backupId));
+        const answer = message(after);
+        unit.answer(call, answer);
+        await commit(call, unit);
+        return answer;
+      }),
+
+    rotateBackupKey: ({ serviceId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { object: service } = deps.access.require(serviceId, call);
+        const now = clock.now();
+        const key = backupKeys.get(serviceId);
+        const unit = deps.begin();
+        const after =
+          key === undefined
+            ? newBackupKey(serviceId, service.metadata.organizationId, deps.sealer, now)
+            : rotated(key.object, deps.sealer, now);
+        if (key === undefined) unit.create(backupKeyKind, after);
+        else unit.update(backupKeyKind, key, after);
+        unit.audit(auditOf(call, "backup-key.rotate", "backup-key", serviceId));
+        const answer = keyMessage(after);
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [backupKeys]);
+        return answer;
+      }),
+
+    ...createSettingsHandlers(deps),
+    ...createDrillHandlers({ ...deps, owners: access }),
+    ...createCopyHandlers({ ...deps, owners: access }),
+  };
+
+  /** A service that is restored from the backup reads it until the restore ends. */
+  function refuseInUse({ metadata }: BackupObject): void {
+    const reader = deps.readersOf(metadata.id)[0];
+    if (reader !== undefined)
+      throw new HoldfastError("WRONG_STATE", `The backup is being read by ${reader}, which is restored from it.`);
+  }
+
+  return serve(BackupService, handlers);
+}
+
+function keyMessage(key: BackupKeyObject): BackupKey {
+  const { version, createdAt } = currentVersion(key);
+  return create(BackupKeySchema, {
+    serviceId: key.metadata.id,
+    keyVersion: version,
+    createdAt: timestampFromMs(createdAt),
+    rotatesAt: timestampFromMs(createdAt + keyLifeMs),
+  });
+}
+
+function withSpec(backup: BackupObject, change: Partial<BackupObject["spec"]>, now: number): BackupObject {
+  return { ...backup, metadata: nextMetadata(backup.metadata, now), spec: { ...backup.spec, ...change } };
+}

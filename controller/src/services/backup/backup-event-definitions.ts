@@ -1,0 +1,57 @@
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
+
+const backupData = {
+  service_id: { type: "uuid", meaning: "the service" },
+  backup_id: { type: "uuid", meaning: "the backup" },
+  backup_type: { type: "string", meaning: "`automated` or `manual`" },
+  duration_seconds: { type: "number", meaning: "how long it took" },
+} as const satisfies EventDefinition["data"];
+
+const backupExample = {
+  service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+  backup_id: "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42",
+  backup_type: "automated",
+  duration_seconds: 41.5,
+};
+
+/** The events of backups and of the archive of a log. */
+export const backupEventDefinitions = {
+  "backup.completed": {
+    when: "an automated or manual backup is complete: stored, and read again",
+    data: { ...backupData, size_bytes: { type: "number", meaning: "its size in the object store" } },
+    example: { ...backupExample, size_bytes: 52_428_800 },
+  },
+  "backup.failed": {
+    when: "a backup failed; one that was cancelled has failed too",
+    data: { ...backupData, error_message: { type: "string", meaning: "what went wrong" } },
+    example: { ...backupExample, error_message: "The object store did not answer." },
+  },
+  "backup.gap": {
+    when: "the log of a service's changes has a gap; a new base backup follows",
+    data: {
+      service_id: { type: "uuid", meaning: "the service" },
+      since: { type: "time", meaning: "the last moment before the gap" },
+    },
+    example: { service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10", since: "2026-11-22T10:00:00.000Z" },
+  },
+  "backup.drill_failed": {
+    when: "a drill of a service's backups failed: what was restored is not as it should be, or could not be restored",
+    data: {
+      service_id: { type: "uuid", meaning: "the service" },
+      drill_id: { type: "uuid", meaning: "the drill" },
+      backup_id: { type: "uuid", meaning: "the newest backup of then" },
+      code: {
+        type: "string",
+        meaning: "`check_failed`, `damaged`, `absent`, `target_not_reached`, `machine_failed`, `timed_out`...",
+      },
+      error_message: { type: "string", meaning: "what went wrong" },
+    },
+    example: {
+      service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+      drill_id: "0198f2a4-8d31-7c02-9d4e-6a1b7c3d5e81",
+      backup_id: backupExample.backup_id,
+      code: "check_failed",
+      error_message: "structure of the backup: pg_amcheck ended with 2",
+    },
+  },
+} as const satisfies Readonly<Record<`backup.${"completed" | "failed" | "gap" | "drill_failed"}`, EventDefinition>>;

@@ -1,0 +1,21 @@
+import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
+
+/**
+ * The life of a backup. A machine that restarted, moved or failed over while it took one begins anew, up to three times. Why
+ * one failed is beside its state; one that was cancelled has failed too.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+export const backupLifecycle = defineMachine("backup", [
+  // from        event           to           effect
+  ["pending",   "begun",        "running",   "none"],
+  ["pending",   "failed",       "failed",    "announceFailed"],
+  ["running",   "sourceLost",   "pending",   "none"],
+  ["running",   "stored",       "verifying", "none"],
+  ["running",   "failed",       "failed",    "announceFailed"],
+  ["verifying", "verified",     "completed", "announceCompleted"],
+  ["verifying", "failed",       "failed",    "announceFailed"],
+]);
+
+export type BackupState = StateOf<typeof backupLifecycle>;
+export type BackupEvent = EventOf<typeof backupLifecycle>;
+export type BackupEffect = EffectOf<typeof backupLifecycle>;

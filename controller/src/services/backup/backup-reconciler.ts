@@ -1,0 +1,325 @@
+import { create } from "@bufbuild/protobuf";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
+import { backupPrefix } from "@holdfast/common/backup/object-names.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import {
+  type ArchiveObservation,
+  CancelBackupSchema,
+  StartBackupSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { TaskInput } from "#fleet/task/task.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { completed, failed, operationKind, type OperationObject } from "#operation/operation.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ArchiveObject } from "./archive.ts";
+import { createBackgroundChecks } from "./background-checks.ts";
+import { chainOf, isBase } from "./backup-chain.ts";
+import { belongingTo, checkBackup } from "./backup-check.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import type { BackupKeyObject } from "./backup-key.ts";
+import { dataKeyMessage, sourceBackup } from "./source-backup.ts";
+import { type ObservedBackup, planBackup } from "./backup-plan.ts";
+import { advanceBackup } from "./backup-steps.ts";
+import { backupKind, type BackupObject, hasEnded, isClear } from "./backup.ts";
+import { isLogAwaited } from "./log-archive.ts";
+import { deleteBelow } from "./stored-prefix.ts";
+import { storeKeys } from "./stored-key.ts";
+
+export interface BackupWorkDeps {
+  readonly backups: Collection<BackupObject>;
+  readonly index: BackupIndex;
+  readonly archives: Pick<Collection<ArchiveObject>, "get">;
+  readonly backupKeys: Collection<BackupKeyObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly operations: Collection<OperationObject>;
+  readonly fleet: Pick<Fleet, "run" | "session" | "observation" | "subscribe">;
+  readonly objects: ObjectStore;
+  readonly sealer: Sealer;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const atOnceOnHost = 2;
+const taskWithinMs = 10_000;
+const lookAgainMs = 15_000;
+const soonMs = 1_000;
+/** A log that was not begun by then, such as of a held installation, is not waited for. */
+const logBeginsWithinMs = 30_000;
+/** URLs that a machine was given are good for so long: whatever an attempt that was given up still stores is there by then. */
+const urlsEndAfterMs = 3 * 3_600_000;
+
+/** Brings one backup to its end, reads it when asked to, and clears away what it leaves. Key: backup id. */
+export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
+  const { backups, index, backupKeys, services, operations, fleet, objects, clock, log } = deps;
+  /** What machines said of a task that they have no use for, by backup. */
+  const refusals = new Map<string, { readonly code: string; readonly message: string }>();
+  const woken = new Set<(id: string) => void>();
+  const checks = createBackgroundChecks((id) => {
+    for (const wake of woken) wake(id.slice(id.indexOf("/") + 1));
+  });
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const backup = backups.get(id);
+    if (backup === undefined) return settled;
+    if (backup.object.metadata.deletionRequestedAt !== undefined) return remove(backup, signal);
+    if (!hasEnded(backup.object)) return move(backup, signal);
+    if (backup.object.spec.verification !== null) return verify(backup, backup.object.spec.verification, signal);
+    return clear(backup, signal);
+  }
+
+  async function move(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+    const { object: backup } = stored;
+    const now = clock.now();
+    const observed = await observe(backup, signal);
+    const step = planBackup(backup, observed, now);
+    const operation = await findOperation(operations, backup.spec.operationId, signal);
+    const after = advanceBackup(backup, operation?.object, step, now);
+    if (step.kind === "fail" && backup.status.state === "running") await tellCancelled(backup, signal);
+    const changed = after.backup !== backup;
+    const operationChanged = operation !== undefined && after.operation !== operation.object;
+    if (changed || operationChanged) {
+      const unit = deps.begin();
+      if (changed) unit.update(backupKind, stored, after.backup);
+      if (operationChanged && after.operation !== undefined) unit.update(operationKind, operation, after.operation);
+      for (const event of after.events) unit.event(event);
+      await backups.reached(await unit.commit(signal), 1_000);
+      if (after.backup.status.state !== backup.status.state) logMove(backup, after.backup);
+    }
+    if (step.kind === "requeue") refusals.delete(backup.metadata.id);
+    if (step.kind === "start") await start(backup, signal);
+    if (step.kind === "check")
+      checks.begin(`check/${backup.metadata.id}`, () =>
+        checkBackup(wholeOf(backup), keyOfBackup(backup), "sample", deps),
+      );
+    if (step.kind === "begin" || step.kind === "requeue" || step.kind === "stored") return again(0, step.kind);
+    if (hasEnded(after.backup)) {
+      refusals.delete(backup.metadata.id);
+      return again(0, "ended");
+    }
+    if (step.kind === "wait" && step.step === "FollowLog") return again(soonMs, step.step);
+    return again(step.kind === "start" ? soonMs * 2 : lookAgainMs, step.kind);
+  }
+
+  async function observe(backup: BackupObject, signal: AbortSignal): Promise<ObservedBackup> {
+    const { serviceId } = backup.spec;
+    const service = (services.get(serviceId) ?? (await services.fresh(serviceId, signal)))?.object;
+    const machineId = service === undefined ? undefined : primaryOf(service).id;
+    const session = machineId === undefined ? undefined : fleet.session(machineId);
+    const observation = machineId === undefined ? undefined : fleet.observation(machineId);
+    const isCurrent = session !== undefined && observation?.bootId === session.bootId;
+    const told = isCurrent ? observation?.instance?.backup : undefined;
+    const isThis = told?.backupId === backup.metadata.id && told.attempt === backup.status.attempt;
+    const base = get(backup.spec.baseId);
+    const waitsForData = service?.spec.origin?.finishedAt === null;
+    return {
+      service,
+      machineId,
+      isUp: isCurrent && observation?.instance?.state === "running" && !waitsForData,
+      isNext: isNext(backup),
+      hasRoom: hasRoom(machineId),
+      isLogAwaited: isLogAwaitedBy(backup, observation?.instance.archive),
+      hasBase: base !== undefined && service !== undefined && isBase(base, service, get),
+      told: isThis ? told : undefined,
+      refusal: refusals.get(backup.metadata.id),
+      check: backup.status.state === "verifying" ? checks.look(`check/${backup.metadata.id}`) : undefined,
+    };
+  }
+
+  /** Only before the first backup that is due by itself: that one is not made before the log is there. */
+  function isLogAwaitedBy({ metadata, spec }: BackupObject, told: ArchiveObservation | undefined): boolean {
+    if (spec.trigger !== "request" || engineOf(spec.databaseType)?.backups?.restorePoints !== "any_second")
+      return false;
+    const archive = deps.archives.get(spec.serviceId)?.object;
+    if (archive === undefined || archive.status.lastAutomatedAt !== null) return false;
+    const now = clock.now();
+    return archive.spec.log === null ? now - metadata.createdAt < logBeginsWithinMs : isLogAwaited(archive, told, now);
+  }
+
+  const get = (id: string | undefined) => (id === undefined ? undefined : index.get(id)?.object);
+
+  /** One at a time, a deletion's before others, else as they were asked for. */
+  function isNext(backup: BackupObject): boolean {
+    const open = index.of(backup.spec.serviceId).flatMap(({ object }) => (hasEnded(object) ? [] : [object]));
+    if (open.some(({ metadata, status }) => metadata.id !== backup.metadata.id && status.state !== "pending"))
+      return false;
+    const first = open.find(({ spec }) => spec.trigger === "final") ?? open[0];
+    return first === undefined || first.metadata.id === backup.metadata.id;
+  }
+
+  function hasRoom(machineId: string | undefined): boolean {
+    const hostOf = (id: string | null | undefined) => deps.machines.get(id ?? "")?.object.spec.hostId ?? null;
+    const host = hostOf(machineId);
+    const running = index.open().filter(({ object }) => object.status.state === "running");
+    return running.filter(({ object }) => hostOf(object.status.machineId) === host).length < atOnceOnHost;
+  }
+
+  /** With what it goes on from. */
+  function wholeOf(backup: BackupObject): readonly BackupObject[] {
+    const chain = chainOf(backup, get);
+    if (chain === undefined) throw new BackupDamaged("what the backup goes on from is not there");
+    return chain;
+  }
+
+  function keyOfBackup({ spec }: BackupObject): BackupKeyObject {
+    const key = backupKeys.get(spec.serviceId);
+    if (key === undefined) throw new Error(`the backup key of ${spec.serviceId} is not there`);
+    return key.object;
+  }
+
+  /** The keys are in the store before a machine has them: whatever it stores can be opened. */
+  async function start(backup: BackupObject, signal: AbortSignal): Promise<void> {
+    const { id } = backup.metadata;
+    const { kind, backupType, trigger } = backup.spec;
+    const key = keyOfBackup(backup);
+    await storeKeys(objects, backup, key);
+    const base = get(backup.spec.baseId);
+    // It leaves the engine most of the machine; and a later one goes on from it, as nobody deletes it.
+    const isDaily = backupType === "automated" && trigger !== "final";
+    const value = create(StartBackupSchema, {
+      backupId: id,
+      attempt: backup.status.attempt,
+      kind,
+      key: dataKeyMessage(key, { id, ...backup.spec }, deps.sealer),
+      background: isDaily,
+      ...(base && { base: sourceBackup(base, key, deps.sealer) }),
+      pageMap: isDaily,
+    });
+    await run(backup, { case: "startBackup", value }, signal);
+  }
+
+  async function tellCancelled(backup: BackupObject, signal: AbortSignal): Promise<void> {
+    const value = create(CancelBackupSchema, { backupId: backup.metadata.id });
+    await run(backup, { case: "cancelBackup", value }, signal);
+  }
+
+  /** A machine that does not answer is asked again as long as that matters. */
+  async function run(backup: BackupObject, input: TaskInput, signal: AbortSignal): Promise<void> {
+    const service = services.get(backup.spec.serviceId)?.object;
+    const { machineId } = backup.status;
+    if (service === undefined || machineId === null) return;
+    const { metadata, spec, status } = service;
+    const of = {
+      ownerId: metadata.id,
+      generation: spec.instanceGeneration,
+      term: status.term,
+      lane: "control",
+    } as const;
+    try {
+      const result = await fleet.run(machineId, { ...of, input, deadlineMs: taskWithinMs }, taskWithinMs, signal);
+      if (result.failure === undefined) return;
+      const { code, message } = result.failure;
+      if (code === "not_supported") refusals.set(backup.metadata.id, { code, message });
+      log.info("backup task refused", { backup: backup.metadata.id, task: input.case, code, reason: message });
+    } catch (error) {
+      signal.throwIfAborted();
+      log.info("backup task not answered", { backup: backup.metadata.id, task: input.case, error: String(error) });
+    }
+  }
+
+  /** Every byte of it, as somebody asked. */
+  async function verify(stored: Stored<BackupObject>, operationId: string, signal: AbortSignal): Promise<Outcome> {
+    const { object: backup } = stored;
+    const id = `verify/${backup.metadata.id}`;
+    const operation = await findOperation(operations, operationId, signal);
+    const state = checks.look(id);
+    if (state === undefined)
+      checks.begin(id, (onProgress) => checkBackup(wholeOf(backup), keyOfBackup(backup), "all", deps, onProgress));
+    if (state === undefined || state.kind === "running") return again(lookAgainMs, "it is read");
+    const now = clock.now();
+    const unit = deps.begin();
+    const isGood = state.kind === "passed";
+    const message = isGood ? "" : state.error.message;
+    if (operation !== undefined && operation.object.status.finishedAt === null) {
+      const code = isGood || state.error.name === "BackupDamaged" ? "damaged" : "store_failed";
+      const ended = isGood ? completed(operation.object, now) : failed(operation.object, { code, message }, now);
+      unit.update(operationKind, operation, ended);
+    }
+    const status = isGood ? { ...backup.status, verifiedAt: now } : { ...backup.status, damage: message };
+    unit.update(backupKind, stored, { ...backup, spec: { ...backup.spec, verification: null }, status });
+    await backups.reached(await unit.commit(signal), 1_000);
+    log.info("backup read again", { backup: backup.metadata.id, isGood, reason: message });
+    return again(0, "verified");
+  }
+
+  /** Once nothing can come any more, what is not of the backup goes. */
+  async function clear(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+    const { object: backup } = stored;
+    const { metadata, spec, status } = backup;
+    if (isClear(backup)) return settled;
+    const prefix = backupPrefix(spec.serviceId, metadata.id);
+    const isGood = status.state === "completed";
+    const belongs = isGood ? await belongingTo(backup, keyOfBackup(backup), deps) : () => false;
+    await deleteBelow(objects, prefix, signal, belongs);
+    const leftMs = (status.finishedAt ?? 0) + urlsEndAfterMs - clock.now();
+    if (leftMs > 0) return again(leftMs, "an attempt may still store something");
+    const unit = deps.begin();
+    unit.update(backupKind, stored, { ...backup, status: { ...status, isClear: true } });
+    await backups.reached(await unit.commit(signal), 1_000);
+    return settled;
+  }
+
+  async function remove(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+    const { metadata, spec } = stored.object;
+    await deleteBelow(objects, backupPrefix(spec.serviceId, metadata.id), signal);
+    const unit = deps.begin();
+    unit.remove(backupKind, stored);
+    await backups.reached(await unit.commit(signal), 1_000);
+    log.info("backup removed", { service: spec.serviceId, backup: metadata.id });
+    return settled;
+  }
+
+  function logMove(before: BackupObject, { metadata, spec, status }: BackupObject): void {
+    const { serviceId: service } = spec;
+    const { state: to, attempt, error } = status;
+    const reason = error === null ? {} : { code: error.code, reason: error.message };
+    log.info("backup moved", { service, backup: metadata.id, from: before.status.state, to, attempt, ...reason });
+  }
+
+  return {
+    reconciler: { name: "backup", reconcile },
+    *keys() {
+      for (const { object } of backups.values()) yield object.metadata.id;
+    },
+    inputs: (id) => backups.get(id)?.modRevision ?? 0n,
+    subscribe(onChange) {
+      woken.add(onChange);
+      const wakeOf = (serviceId: string) => {
+        for (const { object } of index.of(serviceId)) if (!hasEnded(object)) onChange(object.metadata.id);
+      };
+      const watches = [
+        backups.subscribe((id) => {
+          onChange(id);
+          // The end of a backup lets the next one of the service begin.
+          const serviceId = backups.get(id)?.object.spec.serviceId;
+          if (serviceId !== undefined) wakeOf(serviceId);
+        }),
+        services.subscribe(wakeOf),
+        fleet.subscribe((machineId) => {
+          for (const { object } of index.open()) {
+            const service = services.get(object.spec.serviceId)?.object;
+            if (service?.status.primaryNodeId === machineId) onChange(object.metadata.id);
+          }
+        }),
+      ];
+      return {
+        close() {
+          woken.delete(onChange);
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { next } from "@holdfast/common/machine.ts";
+import type { BackupObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { completed, failed, type OperationObject, progressed } from "#operation/operation.ts";
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import { type BackupEffect, type BackupEvent, backupLifecycle } from "./backup-lifecycle.ts";
+import type { BackupStep } from "./backup-plan.ts";
+import type { BackupObject, BackupStatus } from "./backup.ts";
+
+/** A backup after a step, with what else that writes. */
+export interface Advanced {
+  readonly backup: BackupObject;
+  readonly operation: OperationObject | undefined;
+  readonly events: readonly NewEvent[];
+}
+
+/** Pure: what a step makes of a backup and its operation; the same objects when it changes nothing. */
+export function advanceBackup(
+  backup: BackupObject,
+  operation: OperationObject | undefined,
+  step: BackupStep,
+  now: number,
+): Advanced {
+  const { status } = backup;
+  const fresh = { mark: "", progressedAt: now, progressPct: 0 };
+  switch (step.kind) {
+    case "begin": {
+      const { machineId, term } = step;
+      const began = { attempt: status.attempt + 1, machineId, term, startedAt: status.startedAt ?? now };
+      return moved(step.isWhole ? whole(backup) : backup, operation, "begun", { ...fresh, ...began }, now);
+    }
+    case "follow":
+      return followed(backup, operation, step.told, now);
+    case "requeue":
+      return moved(backup, operation, "sourceLost", { ...fresh, machineId: null }, now);
+    case "stored":
+      return moved(backup, operation, "stored", { ...storedFacts(step.told, now), progressedAt: now }, now);
+    case "complete":
+      return moved(backup, operation, "verified", { progressPct: 100, finishedAt: now }, now);
+    case "fail": {
+      const error = { code: step.code, message: step.message };
+      return moved(backup, operation, "failed", { error, finishedAt: now }, now);
+    }
+    case "wait":
+      return { backup, operation: withStep(operation, step.step, status.progressPct, now), events: [] };
+    default:
+      return { backup, operation, events: [] };
+  }
+}
+
+/** The same as one that goes on from nothing. */
+function whole(backup: BackupObject): BackupObject {
+  const { baseId: _, ...spec } = backup.spec;
+  const { kind = "full" } = engineOf(spec.databaseType)?.backups ?? {};
+  return spec.kind === "incremental" ? { ...backup, spec: { ...spec, kind } } : backup;
+}
+
+function moved(
+  backup: BackupObject,
+  operation: OperationObject | undefined,
+  event: BackupEvent,
+  change: Partial<BackupStatus>,
+  now: number,
+): Advanced {
+  const row = next(backupLifecycle, backup.status.state, event);
+  if (row === undefined) return { backup, operation, events: [] };
+  const [, , state, effect] = row;
+  const after = withStatus(backup, { ...change, state }, now);
+  const step = state === "running" ? "TakeBackup" : state === "verifying" ? "VerifyBackup" : "WaitForTurn";
+  return {
+    backup: after,
+    operation: ended(operation, after, now) ?? withStep(operation, step, after.status.progressPct, now),
+    events: eventsOf(effect, after, now),
+  };
+}
+
+function followed(
+  backup: BackupObject,
+  operation: OperationObject | undefined,
+  told: BackupObservation,
+  now: number,
+): Advanced {
+  const { status } = backup;
+  const mark = `${told.sourceBytes} ${told.storedBytes} ${told.storedObjects}`;
+  const total = Number(told.sourceTotalBytes);
+  // The last percents are the check's.
+  const progressPct = total === 0 ? 0 : Math.min(95, Math.floor((95 * Number(told.sourceBytes)) / total));
+  if (mark === status.mark) return { backup, operation, events: [] };
+  const change = { mark, progressedAt: now, progressPct, sourceBytes: Math.max(total, Number(told.sourceBytes)) };
+  const after = withStatus(backup, change, now);
+  return { backup: after, operation: withStep(operation, "TakeBackup", progressPct, now, mark), events: [] };
+}
+
+function storedFacts(told: BackupObservation, now: number): Partial<BackupStatus> {
+  return {
+    progressPct: 95,
+    sourceBytes: Number(told.sourceBytes),
+    sizeBytes: Number(told.storedBytes),
+    manifestSha256: told.manifestSha256,
+    ...(told.hasPageMap && { hasPageMap: true }),
+    restoresTo: told.dataTime === undefined ? now : timestampMs(told.dataTime),
+  };
+}
+
+function ended(operation: OperationObject | undefined, { status }: BackupObject, now: number) {
+  if (operation === undefined || operation.status.finishedAt !== null) return operation;
+  if (status.state === "completed") return completed(operation, now);
+  if (status.state === "failed" && status.error !== null) return failed(operation, status.error, now);
+  return undefined;
+}
+
+function withStep(
+  operation: OperationObject | undefined,
+  step: string,
+  progressPct: number,
+  now: number,
+  mark = step,
+): OperationObject | undefined {
+  if (operation === undefined || operation.status.finishedAt !== null) return operation;
+  const { status } = operation;
+  if (status.step === step && status.mark === mark && status.progressPct >= progressPct) return operation;
+  return progressed(operation, { step, progressPct, mark, waits: true }, now);
+}
+
+function withStatus(backup: BackupObject, change: Partial<BackupStatus>, now: number): BackupObject {
+  return { ...backup, metadata: { ...backup.metadata, updatedAt: now }, status: { ...backup.status, ...change } };
+}
+
+function eventsOf(effect: BackupEffect, { metadata, spec, status }: BackupObject, now: number): NewEvent[] {
+  if (effect === "none") return [];
+  const data = {
+    service_id: spec.serviceId,
+    backup_id: metadata.id,
+    backup_type: spec.backupType,
+    duration_seconds: (now - (status.startedAt ?? now)) / 1_000,
+  };
+  const of = { organizationId: metadata.organizationId, objectKind: "backup", objectId: metadata.id } as const;
+  return effect === "announceCompleted"
+    ? [{ ...of, type: "backup.completed", data: { ...data, size_bytes: status.sizeBytes ?? 0 } }]
+    : [{ ...of, type: "backup.failed", data: { ...data, error_message: status.error?.message ?? "" } }];
+}

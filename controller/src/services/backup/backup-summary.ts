@@ -1,0 +1,87 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { BackupsSummary } from "../service/managed-service-message.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ArchiveObject } from "./archive.ts";
+import { nextAutomatedAt } from "./archive-plan.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import { type BackupKeyObject, currentVersion } from "./backup-key.ts";
+import { isShown } from "./backup.ts";
+import type { DrillIndex } from "./drill/drill-index.ts";
+import { type DrillObject, isOver } from "./drill/drill.ts";
+import { restorableOf, type TimeSpan } from "./restorable.ts";
+import { hasBackups } from "./service-backups.ts";
+
+export interface BackupSummaryDeps {
+  readonly archives: Pick<Collection<ArchiveObject>, "get">;
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly backupKeys: Pick<Collection<BackupKeyObject>, "get">;
+  readonly index: BackupIndex;
+  readonly drillIndex: Pick<DrillIndex, "of">;
+}
+
+const shownGaps = 20;
+
+/**
+ * Tells what can be restored of a service, in short; the very same object as long as that is the same. Undefined for an engine
+ * without backups.
+ */
+export function createBackupSummaries(
+  deps: BackupSummaryDeps,
+): (service: ManagedServiceObject) => BackupsSummary | undefined {
+  const known = new WeakMap<ManagedServiceObject, { readonly of: string; readonly summary: BackupsSummary }>();
+  return (service) => {
+    if (!hasBackups(service)) return undefined;
+    const { id } = service.metadata;
+    const stored = deps.index.of(id);
+    const revisions = [deps.archives.get(id), deps.backupKeys.get(id), ...stored].map(
+      (each) => each?.modRevision ?? 0n,
+    );
+    const drill = lastDrillOf(id, deps);
+    const of = `${drill?.metadata.id ?? ""} ${revisions.join(" ")} ${deps.liveArchive(id)?.status.log.at(-1)?.toTime ?? 0}`;
+    const before = known.get(service);
+    if (before?.of === of) return before.summary;
+    const summary = summaryOf(service, deps);
+    known.set(service, { of, summary });
+    return summary;
+  };
+}
+
+function summaryOf({ metadata, spec }: ManagedServiceObject, deps: BackupSummaryDeps): BackupsSummary {
+  const { liveArchive, backupKeys, index } = deps;
+  const { id } = metadata;
+  const archive = liveArchive(id);
+  const key = backupKeys.get(id)?.object;
+  const shown = index.of(id).flatMap(({ object }) => (isShown(object) ? [object] : []));
+  const completed = shown.filter(({ status }) => status.state === "completed");
+  const { span, gaps } = restorableOf(spec.databaseType, archive, completed);
+  const drill = lastDrillOf(id, deps);
+  const last = completed.at(-1)?.status.finishedAt ?? null;
+  return {
+    gaps: gaps.slice(-shownGaps).map(rangeMessage),
+    ...(span && { restorable: rangeMessage(span) }),
+    ...(last === null ? {} : { lastCompletedAt: timestampFromMs(last) }),
+    ...(archive && { nextAt: timestampFromMs(nextAutomatedAt(archive, shown)) }),
+    ...(key && { keyVersion: currentVersion(key).version }),
+    ...(drill && { lastDrill: drillInShort(drill) }),
+  };
+}
+
+/** The last one that has ended. */
+function lastDrillOf(serviceId: string, { drillIndex }: BackupSummaryDeps): DrillObject | undefined {
+  return drillIndex.of(serviceId).findLast(isOver);
+}
+
+function drillInShort({ metadata, status }: DrillObject) {
+  const { state, error, finishedAt } = status;
+  return {
+    id: metadata.id,
+    passed: state === "completed",
+    finishedAt: timestampFromMs(finishedAt ?? metadata.updatedAt),
+    ...(error && { error: error.message }),
+  };
+}
+
+function rangeMessage({ from, to }: TimeSpan) {
+  return { from: timestampFromMs(from), to: timestampFromMs(to) };
+}

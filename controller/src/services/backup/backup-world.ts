@@ -1,0 +1,86 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { unfinishedOrigin } from "../service/service-origin.ts";
+import type { DeletedServices } from "../service/deleted-services.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ArchiveObject } from "./archive.ts";
+import { basesOf } from "./backup-chain.ts";
+import { type BackupIndex, createBackupIndex } from "./backup-index.ts";
+import type { BackupKeyObject } from "./backup-key.ts";
+import { createDrillIndex, type DrillIndex } from "./drill/drill-index.ts";
+import type { DrillObject } from "./drill/drill.ts";
+import { rangesWith } from "./log-archive.ts";
+import { createBackupSummaries } from "./backup-summary.ts";
+import type { BackupObject } from "./backup.ts";
+import { createServiceBackups } from "./service-backups.ts";
+
+export interface BackupWorldDeps {
+  readonly services: Collection<ManagedServiceObject>;
+  readonly backups: Collection<BackupObject>;
+  readonly archives: Collection<ArchiveObject>;
+  readonly backupKeys: Collection<BackupKeyObject>;
+  readonly drills: Collection<DrillObject>;
+  readonly idleLogAfterMs: number;
+  readonly finalBackupWithinMs: number;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** What a machine told last. */
+  readonly observation: Fleet["observation"];
+}
+
+/** What others know of backups. */
+export interface BackupWorld {
+  readonly index: BackupIndex;
+  /** With what the service's machine told last. */
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly serviceBackups: ReturnType<typeof createServiceBackups>;
+  readonly drillIndex: DrillIndex;
+  readonly deleted: DeletedServices;
+  /** Services that are being restored from a backup or an increment since it, and drills of it, by id. */
+  readonly readersOf: (backupId: string) => readonly string[];
+  readonly backupsOf: ReturnType<typeof createBackupSummaries>;
+}
+
+export function createBackupWorld(deps: BackupWorldDeps): BackupWorld {
+  const { services, archives } = deps;
+  const index = createBackupIndex(deps.backups);
+  const drillIndex = createDrillIndex(deps.drills);
+  function liveArchive(serviceId: string): ArchiveObject | undefined {
+    const archive = archives.get(serviceId)?.object;
+    const machineId = services.get(serviceId)?.object.status.primaryNodeId;
+    if (archive === undefined || machineId === undefined) return archive;
+    const log = rangesWith(archive, deps.observation(machineId)?.instance.archive);
+    return log === archive.status.log ? archive : { ...archive, status: { ...archive.status, log } };
+  }
+  /** Increments that go on from it. */
+  function sinceOf(backupId: string): string[] {
+    const serviceId = index.get(backupId)?.object.spec.serviceId;
+    const backups = serviceId === undefined ? [] : index.of(serviceId).map(({ object }) => object);
+    const after = backups.filter((backup) => basesOf([backup], (id) => index.get(id)?.object).has(backupId));
+    return after.map(({ metadata }) => metadata.id);
+  }
+
+  return {
+    index,
+    drillIndex,
+    liveArchive,
+    serviceBackups: createServiceBackups({ ...deps, index, liveArchive }),
+    backupsOf: createBackupSummaries({ ...deps, index, drillIndex, liveArchive }),
+    readersOf(backupId) {
+      const reads = new Set([backupId, ...sinceOf(backupId)]);
+      const readers: string[] = [];
+      for (const { object } of services.values())
+        if (reads.has(unfinishedOrigin(object.spec)?.backupId ?? "")) readers.push(object.metadata.id);
+      return [...readers, ...[...reads].flatMap((id) => drillIndex.readersOf(id))];
+    },
+    deleted: {
+      page(accepts, page) {
+        const isDeleted = ({ status }: ArchiveObject) => status.deleted !== null && accepts(status.deleted.service);
+        const { items, next } = archives.page(isDeleted, page);
+        return { items: items.flatMap(({ object }) => object.status.deleted ?? []), next };
+      },
+    },
+  };
+}

@@ -1,0 +1,225 @@
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
+import type { ManagedService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { type DatabaseUserObject, serviceOfUser } from "../contents/user/database-user.ts";
+import { newUser } from "../contents/user/new-user.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { NewServiceContext } from "../service/new-service.ts";
+import { operationMembers } from "../service/operation-members.ts";
+import type { ServiceCreation, ServiceDesign } from "../service/service-creation.ts";
+import type { ServiceOrigin } from "../service/service-origin.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import {
+  archiveKind,
+  type ArchiveObject,
+  type ArchiveStatus,
+  type BackupSource,
+  type DeletedService,
+  sourceOf,
+} from "./archive.ts";
+import type { BackupAccess, BackupOwner } from "./backup-access.ts";
+import { chainOf } from "./backup-chain.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import { requireCompleted } from "./backup-requests.ts";
+import { serviceIn, sourceIn } from "./backup-version.ts";
+import { backupKind, type BackupObject, isShown } from "./backup.ts";
+import { type CopyChoice, copyOf } from "./copy-request.ts";
+import { choosePoint } from "./restore-point.ts";
+import { undeleted, undeletedOnDisk } from "./revived-service.ts";
+
+export interface CopyDeps {
+  readonly creation: ServiceCreation;
+  readonly index: BackupIndex;
+  readonly archives: Collection<ArchiveObject>;
+  /** With what the service's machine told last. */
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly users: Pick<Collection<DatabaseUserObject>, "by">;
+  /** Services that are being restored from a backup, by id. */
+  readonly readersOf: (backupId: string) => readonly string[];
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type CopyHandlers = Pick<
+  Handlers<typeof BackupService>,
+  "restoreToPoint" | "restoreBackup" | "forkManagedService" | "undeleteManagedService"
+>;
+
+/** The RPCs that make services out of backups. The source is only ever read. */
+export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAccess }): CopyHandlers {
+  const { owners, creation, index, archives, sealer } = deps;
+
+  async function copy(
+    call: Call,
+    action: string,
+    nameField: string,
+    choice: CopyChoice,
+    choose: () => { owner: BackupOwner; origin: Omit<ServiceOrigin, "restoreId" | "finishedAt"> },
+  ): Promise<ManagedService> {
+    const { message } = await creation.create(call, action, (context, unit) => {
+      const { owner, origin } = choose();
+      const { version } = keepBackup(unit, origin.backupId).spec;
+      const made = copyOf(sourceIn(version, requireSource(owner)), choice, origin, context, nameField);
+      return { ...made, users: usersFor(made.service, origin.serviceId, context) };
+    });
+    return message;
+  }
+
+  /** A backup that is read from is not deleted in the same moment, and neither is what it goes on from. */
+  function keepBackup(unit: UnitOfWork, backupId: string): BackupObject {
+    const get = (id: string) => index.get(id)?.object;
+    const backup = get(backupId);
+    const chain = backup && chainOf(backup, get);
+    if (backup === undefined || chain === undefined) throw new HoldfastError("BACKUP_NOT_FOUND", "The backup is gone.");
+    for (const { metadata } of chain)
+      unit.onlyWhile({ key: keyOf(backupKind, metadata.id), modRevision: index.get(metadata.id)?.modRevision ?? 0n });
+    return backup;
+  }
+
+  /** Users with passwords of their own: those of the source open nothing here. */
+  function usersFor(service: ManagedServiceObject, sourceId: string, { now }: NewServiceContext): DatabaseUserObject[] {
+    const { id: serviceId, organizationId } = service.metadata;
+    const engine = service.spec.databaseType;
+    const of = { serviceId, organizationId, engine, sealer, now };
+    const others = engineOf(engine)?.hasDatabases === true ? [] : managedUsers(sourceId);
+    return [{ username: defaultUser, role: "admin" as const }, ...others].map(
+      ({ username, role }) => newUser({ ...of, username, role }).user,
+    );
+  }
+
+  /** Of an engine whose users are not in its data: all of them come with the service. */
+  function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
+    const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
+    return users.filter(({ username }) => username !== defaultUser);
+  }
+
+  return {
+    restoreBackup: ({ serviceId, backupId, targetServiceName: name, ...choice }, call) =>
+      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+        const owner = owners.backup(serviceId, backupId, call);
+        requireCompleted(owner.backup.object);
+        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime: null } };
+      }),
+
+    restoreToPoint: ({ serviceId, restorePoint, targetServiceName: name, ...choice }, call) =>
+      copy(call, "backup.restore", "target_service_name", { name, ...choice }, () => {
+        const owner = owners.owner(serviceId, call);
+        const point = restorePoint === undefined ? 0 : timestampMs(restorePoint);
+        const { databaseType } = requireSource(owner);
+        const backups = shownBackups(serviceId);
+        const { backupId, targetTime } = choosePoint(
+          point,
+          databaseType,
+          deps.liveArchive(serviceId),
+          backups,
+          deps.clock.now(),
+        );
+        return { owner, origin: { kind: "restore", serviceId, backupId, targetTime } };
+      }),
+
+    forkManagedService: ({ serviceId, backupId, name }, call) =>
+      copy(call, "managed-service.fork", "name", { name }, () => {
+        const owner = owners.owner(serviceId, call);
+        const service = requireRunning(owner);
+        if (engineOf(service.spec.databaseType)?.backups?.fork !== true)
+          throw new HoldfastError("NOT_SUPPORTED", `${service.spec.databaseType} cannot be forked.`);
+        const backup =
+          backupId === undefined ? newestOf(serviceId) : owners.backup(serviceId, backupId, call).backup.object;
+        requireCompleted(backup);
+        return { owner, origin: { kind: "fork", serviceId, backupId: backup.metadata.id, targetTime: null } };
+      }),
+
+    undeleteManagedService: async ({ serviceId, name }, call) => {
+      const { message } = await creation.create(call, "managed-service.undelete", (context, unit): ServiceDesign => {
+        const archive = requireDeleted(owners.owner(serviceId, call));
+        const { deleted } = archive.object.status;
+        if (deleted === null || deleted.until <= context.now) throw nothingLeft();
+        const machines = keptMachines(deleted, deps.machines);
+        if (machines !== undefined) {
+          for (const { object, modRevision } of machines)
+            unit.onlyWhile({ key: keyOf(machineKind, object.metadata.id), modRevision });
+          // The data are the same, and so its log goes on.
+          const { status } = archive.object;
+          unit.update(archiveKind, archive, { ...archive.object, status: beginning(status, context.now) });
+          return undeletedOnDisk(
+            deleted,
+            name,
+            machines.map(({ object }) => object),
+            context,
+          );
+        }
+        if (deleted.backupId === null) throw nothingLeft();
+        const { version } = keepBackup(unit, deleted.backupId).spec;
+        // Its archive begins anew: nothing says that the backups that are there go on.
+        const spec = { ...archive.object.spec, log: null };
+        const status = beginning(archive.object.status, context.now);
+        unit.update(archiveKind, archive, { ...archive.object, spec, status });
+        return undeleted({ ...deleted, service: serviceIn(version, deleted.service) }, name, context);
+      });
+      return message;
+    },
+  };
+
+  function newestOf(serviceId: string): BackupObject {
+    const newest = shownBackups(serviceId).findLast(({ status }) => status.state === "completed");
+    if (newest === undefined) throw new HoldfastError("WRONG_STATE", "The service has no completed backup yet.");
+    return newest;
+  }
+
+  function shownBackups(serviceId: string): BackupObject[] {
+    return index.of(serviceId).flatMap(({ object }) => (isShown(object) ? [object] : []));
+  }
+
+  function requireDeleted({ service, id }: BackupOwner): Stored<ArchiveObject> {
+    const archive = archives.get(id);
+    if (service === undefined && archive !== undefined) return archive;
+    throw new HoldfastError("WRONG_STATE", "The service is not deleted.");
+  }
+}
+
+/** A base is due as soon as the service runs, whatever became of the last one. */
+function beginning(status: ArchiveStatus, now: number): ArchiveStatus {
+  return { ...status, deleted: null, lastAutomatedAt: null, firstDueAt: now };
+}
+
+function nothingLeft(): HoldfastError {
+  return new HoldfastError("WRONG_STATE", "Nothing is left that the service could come back out of.");
+}
+
+/** All machines that a deleted service has left; undefined when one of them is gone, or going. */
+function keptMachines(
+  { keptNodes = [] }: DeletedService,
+  machines: Pick<Collection<MachineObject>, "get">,
+): Stored<MachineObject>[] | undefined {
+  const found = keptNodes.flatMap((id) => machines.get(id) ?? []);
+  const isWhole = found.every(({ object }) => object.metadata.deletionRequestedAt === undefined);
+  return found.length > 0 && found.length === keptNodes.length && isWhole ? found : undefined;
+}
+
+function requireSource({ service, archive }: BackupOwner): BackupSource {
+  if (service !== undefined) return sourceOf(service.object);
+  if (archive !== undefined) return archive.object.spec.source;
+  throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
+}
+
+/** Throws SERVICE_NOT_FOUND for one that is gone, and WRONG_STATE unless it is Running. */
+function requireRunning({ service }: BackupOwner): ManagedServiceObject {
+  if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service is gone; restore its backup.");
+  const { object } = service;
+  if (object.status.state === "Running" && object.metadata.deletionRequestedAt === undefined) return object;
+  throw new HoldfastError("WRONG_STATE", `The source must be Running; it is ${object.status.state}.`, {
+    members: operationMembers(object, undefined),
+  });
+}

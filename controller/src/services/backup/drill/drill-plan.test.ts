@@ -1,0 +1,112 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
+import { runningService } from "../../../../../test/support/controller/service-object.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { newOperation } from "#operation/operation.ts";
+import { serviceSubject } from "../../service/managed-service.ts";
+import { sourceOf } from "../archive.ts";
+import { pointWithin } from "./drill-desk.ts";
+import { type ObservedDrill, planDrill } from "./drill-plan.ts";
+import { nextDrillAt } from "./drill-schedule.ts";
+import { advanceDrill } from "./drill-steps.ts";
+import { type DrillObject, newDrill } from "./drill.ts";
+
+const minuteMs = 60_000;
+const restores = [
+  { restoreId: "r-1", backupId: "b-1", targetTime: null },
+  { restoreId: "r-2", backupId: "b-0", targetTime: 5_000 },
+];
+const spec = { serviceId: "service-1", trigger: "request", operationId: "op-1", restores } as const;
+const fresh = newDrill("d-1", "org", { ...spec, source: sourceOf(runningService()) }, 0);
+const operation = newOperation({
+  id: "op-1",
+  subject: serviceSubject("service-1"),
+  organizationId: "org",
+  type: "drill",
+  now: 0,
+});
+const machine = runningMachine("m-1", { owner: { kind: "drill", id: "d-1" } });
+const wellSeen: ObservedDrill = { machine, connected: true, instance: undefined, isWanted: true, hasRoom: true };
+
+/** What an agent tells of a restore that is finished, with what its examination found. */
+function told(restoreId: string, generation: bigint, state = "running", findings: readonly boolean[] = [true]) {
+  return create(InstanceObservationSchema, {
+    state,
+    generation,
+    restore: {
+      restoreId,
+      state: "finished",
+      findings: findings.map((passed) => ({ name: "structure", passed, detail: "words" })),
+    },
+  });
+}
+
+/** The drill after these looks, one a second. */
+function looks(...observed: readonly Partial<ObservedDrill>[]) {
+  let drill: DrillObject = fresh;
+  let current = operation;
+  const steps: string[] = [];
+  const events: string[] = [];
+  for (const [index, change] of observed.entries()) {
+    const now = (index + 1) * 1_000;
+    const step = planDrill(drill, { ...wellSeen, ...change }, now);
+    const after = advanceDrill(drill, current, step, now, "m-1");
+    steps.push(step.kind);
+    events.push(...after.events.map(({ type }) => type));
+    drill = after.drill;
+    current = after.operation ?? current;
+  }
+  return { drill, operation: current, steps, events };
+}
+
+test("both restores are made and examined one after the other, then the machine goes", () => {
+  const done = looks(
+    { machine: undefined },
+    {},
+    { instance: told("r-1", 1n) },
+    { instance: told("r-1", 1n) },
+    { instance: told("r-2", 2n) },
+    {},
+    { machine: undefined },
+  );
+  expect(done.steps).toEqual(["begin", "deliver", "examined", "deliver", "examined", "deleteMachine", "rest"]);
+  expect(done.drill.status).toMatchObject({ state: "completed", machineId: "m-1", error: null });
+  expect(done.drill.status.checks.map(({ of }) => of)).toEqual(["backup", "backup", "target", "target"]);
+  expect([done.operation.status.state, done.events]).toEqual(["completed", []]);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[string, Partial<ObservedDrill>, string]>([
+  ["a finding that is bad",            { instance: told("r-1", 1n, "running", [true, false]) },                               "check_failed"],
+  ["a machine that cannot be made",    { machine: { ...machine, status: { ...machine.status, state: "failed" } } as MachineObject }, "machine_failed"],
+  ["a machine that is gone",           { machine: undefined },                                                              "machine_lost"],
+  ["a service that is gone",           { isWanted: false },                                                                 "service_deleted"],
+])("%s ends it, is told, and its machine goes", (_what, observed, code) => {
+  const { drill, operation: ended, events } = looks({ machine: undefined }, observed);
+  expect(drill.status).toMatchObject({ state: "failed", error: { code } });
+  expect(ended.status).toMatchObject({ state: "failed", error: { code } });
+  expect(events).toEqual(["backup.drill_failed"]);
+  expect(planDrill(drill, wellSeen, 3_000).kind).toBe("deleteMachine");
+});
+
+test("a drill that does not move ends, whatever it waits for", () => {
+  for (const status of [fresh.status, { ...fresh.status, state: "running", machineId: "m-1" } as const]) {
+    const late = planDrill({ ...fresh, status }, { ...wellSeen, hasRoom: false, connected: false }, 31 * minuteMs);
+    expect(late).toMatchObject({ kind: "fail", code: "timed_out" });
+  }
+});
+
+test("the moment is one at which the engine ran, behind the last gap", () => {
+  const span = { from: 0, to: 100_000 };
+  expect(pointWithin(span, [], 20_000, 0)).toBe(30_000);
+  expect(pointWithin(span, [{ from: 40_000, to: 60_000 }], 20_000, 0.5)).toBe(80_000);
+  expect(pointWithin(span, [], undefined, 0.5)).toBe(100_000);
+  expect(pointWithin(span, [], 95_000, 0.5)).toBe(100_000);
+});
+
+test("the next one is a week after the last one", () => {
+  expect(nextDrillAt("service-1", [fresh], [])).toBe(7 * 24 * 60 * minuteMs);
+  expect(nextDrillAt("service-1", [], [])).toBeUndefined();
+});

@@ -1,0 +1,160 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { RestoreSource } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { isUp, machineKind, type MachineObject } from "#fleet/machine/machine.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { InstanceDelivery } from "../../service/instance-delivery.ts";
+import type { ManagedServiceObject } from "../../service/managed-service.ts";
+import type { ServiceOrigin } from "../../service/service-origin.ts";
+import type { DrillIndex } from "./drill-index.ts";
+import { instanceOf, machineOf } from "./drill-machine.ts";
+import { type ObservedDrill, planDrill } from "./drill-plan.ts";
+import { advanceDrill } from "./drill-steps.ts";
+import { drillKind, type DrillObject, isOver, originOf } from "./drill.ts";
+
+export interface DrillWorkDeps {
+  readonly drills: Collection<DrillObject>;
+  readonly drillIndex: DrillIndex;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly machines: Collection<MachineObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly fleet: Pick<Fleet, "session" | "observation" | "subscribe">;
+  readonly delivery: InstanceDelivery;
+  /** With its keys, what a machine restores from. */
+  readonly restoreSource: (origin: ServiceOrigin) => RestoreSource;
+  readonly catalog: CatalogData;
+  readonly begin: () => UnitOfWork;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** In the whole installation: each takes as much of a host as its service does. */
+const atOnce = 2;
+/** Of one service, with those that go on. */
+const keptOfService = 20;
+const lookAgainMs = 15_000;
+const soonMs = 1_000;
+
+/** Brings one drill to its end, and takes its machine away again. Key: drill id. */
+export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
+  const { drills, drillIndex, services, machines, operations, fleet, clock, log } = deps;
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const stored = drills.get(id);
+    if (stored === undefined) return settled;
+    const { object: drill } = stored;
+    const now = clock.now();
+    await machines.reached(stored.modRevision, 1_000);
+    const step = planDrill(drill, await observe(drill, signal), now);
+    if (step.kind === "deleteMachine") return deleteMachine(drill, now, signal);
+    if (step.kind === "rest") return isOver(drill) ? forgetOld(stored, signal) : settled;
+    const operation = await findOperation(operations, drill.spec.operationId, signal);
+    const machineId = deps.newId();
+    const after = advanceDrill(drill, operation?.object, step, now, machineId);
+    if (after.drill !== drill || after.operation !== operation?.object) {
+      const unit = deps.begin();
+      if (after.drill !== drill) unit.update(drillKind, stored, after.drill);
+      if (operation !== undefined && after.operation !== undefined && after.operation !== operation.object)
+        unit.update(operationKind, operation, after.operation);
+      if (step.kind === "begin") unit.create(machineKind, machineOf(after.drill, machineId, deps.catalog, now));
+      for (const event of after.events) unit.event(event);
+      await drills.reached(await unit.commit(signal), 1_000);
+      logMove(drill, after.drill);
+      if (after.drill.status.state !== drill.status.state || step.kind === "examined") return again(0, step.kind);
+    }
+    if (step.kind === "deliver") deliver(drill);
+    return again(step.kind === "deliver" ? soonMs : lookAgainMs, step.kind);
+  }
+
+  async function observe(drill: DrillObject, signal: AbortSignal): Promise<ObservedDrill> {
+    const { serviceId } = drill.spec;
+    const service = (services.get(serviceId) ?? (await services.fresh(serviceId, signal)))?.object;
+    const { machineId } = drill.status;
+    const machine = machineId === null ? undefined : machines.get(machineId)?.object;
+    const session = machineId === null ? undefined : fleet.session(machineId);
+    const told = machineId === null ? undefined : fleet.observation(machineId);
+    const isCurrent = session !== undefined && told?.bootId === session.bootId;
+    return {
+      machine,
+      connected: machine !== undefined && isUp(machine) && session !== undefined,
+      instance: isCurrent ? told.instance : undefined,
+      isWanted: service !== undefined && service.metadata.deletionRequestedAt === undefined,
+      hasRoom: drillIndex.running() < atOnce,
+    };
+  }
+
+  function deliver(drill: DrillObject): void {
+    const { machineId } = drill.status;
+    const machine = machineId === null ? undefined : machines.get(machineId)?.object;
+    const origin = originOf(drill);
+    if (machine === undefined || origin === undefined) return;
+    deps.delivery.deliver(machine.metadata.id, instanceOf(drill, machine, deps.restoreSource(origin), deps.catalog));
+  }
+
+  async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<Outcome> {
+    const machine = machines.get(drill.status.machineId ?? "");
+    if (machine === undefined) return again(soonMs, "memory is behind");
+    const unit = deps.begin();
+    const metadata = { ...machine.object.metadata, deletionRequestedAt: now, updatedAt: now };
+    unit.update(machineKind, machine, { ...machine.object, metadata });
+    await machines.reached(await unit.commit(signal), 1_000);
+    return again(lookAgainMs, "its machine goes");
+  }
+
+  /** Without its machine it is history, of which the newest are kept, and none of a service that is gone. */
+  async function forgetOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
+    const { machineId } = drill.status;
+    if (machineId !== null && (await machines.fresh(machineId, signal)) !== undefined)
+      return again(lookAgainMs, "its machine goes");
+    const { serviceId } = drill.spec;
+    const all = drillIndex.of(serviceId);
+    const isGone = services.get(serviceId) === undefined && (await services.fresh(serviceId, signal)) === undefined;
+    const isOld = all.length - all.findIndex(({ metadata }) => metadata.id === drill.metadata.id) > keptOfService;
+    const stored = drills.get(drill.metadata.id);
+    if (stored === undefined || (!isGone && !isOld)) return settled;
+    const unit = deps.begin();
+    unit.remove(drillKind, stored);
+    await drills.reached(await unit.commit(signal), 1_000);
+    return settled;
+  }
+
+  function logMove(before: DrillObject, { metadata, spec, status }: DrillObject): void {
+    if (before.status.state === status.state) return;
+    const reason = status.error === null ? {} : { code: status.error.code, reason: status.error.message };
+    const { serviceId: service } = spec;
+    log.info("drill moved", { service, drill: metadata.id, from: before.status.state, to: status.state, ...reason });
+  }
+
+  return {
+    reconciler: { name: "drill", reconcile },
+    *keys() {
+      for (const { object } of drills.values()) yield object.metadata.id;
+    },
+    inputs(id) {
+      const drill = drills.get(id);
+      const service = drill && services.get(drill.object.spec.serviceId);
+      return `${drill?.modRevision ?? 0} ${service?.modRevision ?? 0} ${drillIndex.of(drill?.object.spec.serviceId ?? "").length}`;
+    },
+    subscribe(onChange) {
+      const ofMachine = (machineId: string) => {
+        const owner = machines.get(machineId)?.object.spec.owner;
+        if (owner?.kind === "drill") onChange(owner.id);
+      };
+      const watches = [drills.subscribe(onChange), machines.subscribe(ofMachine), fleet.subscribe(ofMachine)];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

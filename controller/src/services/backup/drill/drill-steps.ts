@@ -1,0 +1,106 @@
+import { next } from "@holdfast/common/machine.ts";
+import { completed, failed, type OperationObject, progressed } from "#operation/operation.ts";
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { DrillEvent } from "./drill-lifecycle.ts";
+import { drillLifecycle } from "./drill-lifecycle.ts";
+import type { DrillStep } from "./drill-plan.ts";
+import type { DrillObject, DrillStatus } from "./drill.ts";
+
+/** A drill after a step, with what else that writes. */
+export interface AdvancedDrill {
+  readonly drill: DrillObject;
+  readonly operation: OperationObject | undefined;
+  readonly events: readonly NewEvent[];
+}
+
+/** Pure: what a step makes of a drill and its operation; the same objects when it changes nothing. */
+export function advanceDrill(
+  drill: DrillObject,
+  operation: OperationObject | undefined,
+  step: DrillStep,
+  now: number,
+  newMachineId: string,
+): AdvancedDrill {
+  const { status, spec } = drill;
+  switch (step.kind) {
+    case "begin": {
+      const began = { machineId: newMachineId, startedAt: now, mark: "begun", progressedAt: now };
+      return moved(drill, operation, "begun", began, now);
+    }
+    case "follow": {
+      if (step.mark === status.mark) return { drill, operation, events: [] };
+      const after = withStatus(drill, { mark: step.mark, progressedAt: now }, now);
+      return { drill: after, operation: withStep(operation, step.step, after, now), events: [] };
+    }
+    case "examined": {
+      const examined = status.examined + 1;
+      const change = { examined, checks: [...status.checks, ...step.checks], mark: "examined", progressedAt: now };
+      if (examined === spec.restores.length) return moved(drill, operation, "passed", change, now);
+      const after = withStatus(drill, change, now);
+      return { drill: after, operation: withStep(operation, "Restore", after, now), events: [] };
+    }
+    case "fail": {
+      const error = { code: step.code, message: step.message };
+      return moved(drill, operation, "failed", { error, checks: [...status.checks, ...(step.checks ?? [])] }, now);
+    }
+    case "wait":
+      return { drill, operation: withStep(operation, step.step, drill, now), events: [] };
+    default:
+      return { drill, operation, events: [] };
+  }
+}
+
+function moved(
+  drill: DrillObject,
+  operation: OperationObject | undefined,
+  event: DrillEvent,
+  change: Partial<DrillStatus>,
+  now: number,
+): AdvancedDrill {
+  const row = next(drillLifecycle, drill.status.state, event);
+  if (row === undefined) return { drill, operation, events: [] };
+  const [, , state, effect] = row;
+  const finishedAt = state === "running" ? null : now;
+  const after = withStatus(drill, { ...change, state, finishedAt }, now);
+  return {
+    drill: after,
+    operation: ended(operation, after, now) ?? withStep(operation, "WaitForMachine", after, now),
+    events: effect === "announceFailed" ? [failedEvent(after)] : [],
+  };
+}
+
+function ended(operation: OperationObject | undefined, { status }: DrillObject, now: number) {
+  if (operation === undefined || operation.status.finishedAt !== null) return operation;
+  if (status.state === "completed") return completed(operation, now);
+  if (status.state === "failed" && status.error !== null) return failed(operation, status.error, now);
+  return undefined;
+}
+
+/** A drill has a time limit of its own. */
+function withStep(operation: OperationObject | undefined, step: string, { spec, status }: DrillObject, now: number) {
+  if (operation === undefined || operation.status.finishedAt !== null) return operation;
+  const progressPct = Math.floor((100 * status.examined) / spec.restores.length);
+  const mark = `${step} ${status.examined} ${status.mark}`;
+  if (operation.status.mark === mark) return operation;
+  return progressed(operation, { step, progressPct, mark, waits: true }, now);
+}
+
+function withStatus(drill: DrillObject, change: Partial<DrillStatus>, now: number): DrillObject {
+  return { ...drill, metadata: { ...drill.metadata, updatedAt: now }, status: { ...drill.status, ...change } };
+}
+
+function failedEvent({ metadata, spec, status }: DrillObject): NewEvent {
+  return {
+    type: "backup.drill_failed",
+    organizationId: metadata.organizationId,
+    objectKind: "managed-service",
+    objectId: spec.serviceId,
+    data: {
+      service_id: spec.serviceId,
+      drill_id: metadata.id,
+      backup_id: spec.restores[0]?.backupId ?? "",
+      code: status.error?.code ?? "",
+      error_message: status.error?.message ?? "",
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import { archiveKind, type ArchiveObject, settingsOf } from "./archive.ts";
+import { backupKeyKind, currentVersion, keyLifeMs, rotated, withoutUnused } from "./backup-key.ts";
+import { expired, expiresAtOf } from "./backup-retention.ts";
+import { backupKind, type BackupObject, isShown } from "./backup.ts";
+import { type ArchiveWorkDeps, heldMs } from "./archive-deps.ts";
+
+/** Ends backups whose time is over, and renews keys. */
+export interface Expiry {
+  /** Ends what retention ends now; answers in how many milliseconds there is more. */
+  expire(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<number | null>;
+  /** Deletes these unless they are being read: their objects go first, then they do. */
+  endAll(archive: Stored<ArchiveObject>, over: readonly BackupObject[], signal: AbortSignal): Promise<Outcome>;
+  /** Renews the key of a service when its time has come; answers in how many milliseconds that is. */
+  renewKey(id: string, signal: AbortSignal): Promise<number | null>;
+}
+
+/** Is a service being restored from it? */
+export function isRead({ metadata }: BackupObject, { readersOf }: Pick<ArchiveWorkDeps, "readersOf">): boolean {
+  return readersOf(metadata.id).length > 0;
+}
+
+export function createExpiry(deps: ArchiveWorkDeps): Expiry {
+  const { archives, backups, backupKeys, index, clock, log } = deps;
+  const all = (id: string) => index.of(id).map(({ object }) => object);
+
+  async function expire(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<number | null> {
+    const { id } = archive.object.metadata;
+    const settings = settingsOf(id, archive.object);
+    const now = clock.now();
+    const over = expired(archive.object, all(id), settings, now).filter((each) => !isRead(each, deps));
+    if (over.length > 0 && deps.held()) return heldMs;
+    await endAll(archive, over, signal);
+    const times = all(id).flatMap((backup) => expiresAtOf(backup, settings) ?? []);
+    const future = times.filter((at) => at > now);
+    return future.length === 0 ? null : Math.min(...future) - now;
+  }
+
+  async function endAll(
+    { object: archive, modRevision }: Stored<ArchiveObject>,
+    over: readonly BackupObject[],
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const now = clock.now();
+    // What others go on from comes behind them.
+    for (const { metadata } of over.toReversed().filter((backup) => isShown(backup) && !isRead(backup, deps))) {
+      const stored = backups.get(metadata.id);
+      if (stored === undefined) continue;
+      const { object } = stored;
+      const unit = deps.begin();
+      unit.onlyWhile({ key: keyOf(archiveKind, archive.metadata.id), modRevision });
+      unit.update(backupKind, stored, { ...object, metadata: { ...object.metadata, deletionRequestedAt: now } });
+      await unit.commit(signal);
+      log.info("backup expired", { service: object.spec.serviceId, backup: metadata.id });
+    }
+    return settled;
+  }
+
+  async function renewKey(id: string, signal: AbortSignal): Promise<number | null> {
+    const key = backupKeys.get(id);
+    if (key === undefined) return null;
+    const now = clock.now();
+    const leftMs = currentVersion(key.object).createdAt + keyLifeMs - now;
+    if (leftMs <= 0 && deps.held()) return heldMs;
+    const needed = new Set(all(id).map(({ spec }) => spec.keyVersion));
+    const { log: current } = archives.get(id)?.object.spec ?? { log: null };
+    if (current !== null)
+      for (const { keyVersion } of [current, ...(current.earlierKeys ?? [])]) needed.add(keyVersion);
+    for (const { keys } of archives.get(id)?.object.status.log ?? [])
+      for (const { keyVersion } of keys) needed.add(keyVersion);
+    const after = withoutUnused(leftMs <= 0 ? rotated(key.object, deps.sealer, now) : key.object, needed);
+    if (after === key.object) return leftMs;
+    const unit = deps.begin();
+    unit.update(backupKeyKind, key, after);
+    await backupKeys.reached(await unit.commit(signal), 1_000);
+    log.info("backup key changed", { service: id, version: currentVersion(after).version });
+    return keyLifeMs;
+  }
+
+  return { expire, endAll, renewKey };
+}

@@ -1,0 +1,111 @@
+import { attemptPrefix, logPrefix, logsPrefix } from "@holdfast/common/backup/object-names.ts";
+import type { MintObjectUrlsRequest, ObjectUse } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/service-origin.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ArchiveObject } from "./archive.ts";
+import { chainOf } from "./backup-chain.ts";
+import type { BackupObject } from "./backup.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import type { DrillIndex } from "./drill/drill-index.ts";
+import { originOf } from "./drill/drill.ts";
+import { logAfter } from "./restorable.ts";
+
+export interface ObjectGrantsDeps {
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly archives: Pick<Collection<ArchiveObject>, "get">;
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly index: Pick<BackupIndex, "get">;
+  readonly drillIndex: Pick<DrillIndex, "get">;
+}
+
+/** Objects that a machine may use now, and how. */
+interface ObjectGrant {
+  readonly prefix: string;
+  readonly methods: ReadonlySet<string>;
+}
+
+type Scope = MintObjectUrlsRequest["scope"];
+
+const writing: ReadonlySet<string> = new Set(["PUT", "HEAD", "GET"]);
+const reading: ReadonlySet<string> = new Set(["HEAD", "GET"]);
+const nothing: readonly ObjectGrant[] = [];
+
+/**
+ * What a machine may use for its purpose: of a service that it is the primary of, and of the backup that this, or the drill that it
+ * is of, is restored from.
+ */
+export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps): readonly ObjectGrant[] {
+  const owner = deps.machines.get(machineId)?.object.spec.owner;
+  if (owner?.kind === "drill") return grantsOfDrill(machineId, owner.id, scope, deps);
+  const service = owner?.kind === "managed-service" ? deps.services.get(owner.id)?.object : undefined;
+  if (service?.status.primaryNodeId !== machineId) return nothing;
+  const { id } = service.metadata;
+  switch (scope.case) {
+    case "backupId": {
+      const backup = deps.index.get(scope.value)?.object;
+      const isIts = backup?.spec.serviceId === id && backup.status.machineId === machineId;
+      if (!isIts || backup.status.state !== "running") return nothing;
+      const base = backup.spec.baseId === undefined ? undefined : deps.index.get(backup.spec.baseId)?.object;
+      // What it takes over of attempts before, it looks for.
+      const own = attemptsOf(id, backup).map(({ attempt, prefix }) => ({
+        prefix,
+        methods: attempt === backup.status.attempt ? writing : reading,
+      }));
+      return base === undefined ? own : [...own, ...attemptsOf(id, base).map(readable)];
+    }
+    case "archiveId": {
+      const log = deps.archives.get(id)?.object.spec.log ?? null;
+      if (log?.archiveId !== scope.value) return nothing;
+      // Where it goes on, what primaries of before have stored says.
+      const earlier = readable({ prefix: logsPrefix(id) });
+      return [{ prefix: logPrefix({ service: id, term: service.status.term }), methods: writing }, earlier];
+    }
+    case "restoreId": {
+      const origin = unfinishedOrigin(service.spec);
+      return origin?.restoreId === scope.value ? sourcesOf(origin, deps) : nothing;
+    }
+    default:
+      return nothing;
+  }
+}
+
+function grantsOfDrill(
+  machineId: string,
+  drillId: string,
+  scope: Scope,
+  deps: ObjectGrantsDeps,
+): readonly ObjectGrant[] {
+  const drill = deps.drillIndex.get(drillId);
+  const origin = drill?.status.machineId === machineId ? originOf(drill) : undefined;
+  if (origin === undefined || scope.case !== "restoreId" || scope.value !== origin.restoreId) return nothing;
+  return sourcesOf(origin, deps);
+}
+
+/** The first use that no grant covers; undefined when they cover all. */
+export function excess(grants: readonly ObjectGrant[], uses: readonly ObjectUse[]): ObjectUse | undefined {
+  return uses.find(
+    ({ method, key }) => !grants.some(({ prefix, methods }) => methods.has(method) && key.startsWith(prefix)),
+  );
+}
+
+function sourcesOf(origin: ServiceOrigin, { liveArchive, index }: ObjectGrantsDeps): ObjectGrant[] {
+  const { serviceId, backupId } = origin;
+  const backup = index.get(backupId)?.object;
+  if (backup === undefined) return [];
+  const backups = chainOf(backup, (id) => index.get(id)?.object) ?? [backup];
+  const chain = readsLog(origin) ? logAfter(backup, liveArchive(serviceId)?.status.log ?? []) : undefined;
+  const logs = (chain ?? []).map(({ term }) => ({ prefix: logPrefix({ service: serviceId, term }) }));
+  return [...backups.flatMap((each) => attemptsOf(serviceId, each)), ...logs].map(readable);
+}
+
+const readable = ({ prefix }: { readonly prefix: string }): ObjectGrant => ({ prefix, methods: reading });
+
+/** All that there were: the last one may have taken over what those before it stored. */
+function attemptsOf(service: string, { metadata, status }: BackupObject) {
+  const place = { service, backup: metadata.id };
+  const attempts = Array.from({ length: status.attempt }, (_, index) => index + 1);
+  return attempts.map((attempt) => ({ attempt, prefix: attemptPrefix({ ...place, attempt }) }));
+}

@@ -1,0 +1,85 @@
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { ArchiveObject, LogRange } from "./archive.ts";
+import type { BackupObject } from "./backup.ts";
+
+/** Moments from one to another, in milliseconds since 1970; both included. */
+export interface TimeSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What can be restored to. Moments in a gap cannot, though they are within the span. */
+export interface Restorable {
+  readonly span: TimeSpan | undefined;
+  readonly gaps: readonly TimeSpan[];
+}
+
+/** Pure: what these completed backups, oldest first, and the log bring back. */
+export function restorableOf(
+  databaseType: string,
+  archive: ArchiveObject | undefined,
+  completed: readonly BackupObject[],
+): Restorable {
+  const moments = completed.flatMap(({ status }) => status.restoresTo ?? []);
+  const first = moments[0];
+  const last = moments.at(-1);
+  if (first === undefined || last === undefined) return { span: undefined, gaps: [] };
+  if (engineOf(databaseType)?.backups?.restorePoints !== "any_second")
+    return { span: { from: first, to: last }, gaps: [] };
+  const covered = spansOf(completed, archive?.status.log ?? []);
+  const from = covered[0]?.from;
+  const to = covered.at(-1)?.to;
+  if (from === undefined || to === undefined) return { span: undefined, gaps: [] };
+  const gaps = covered.flatMap((span, index) => {
+    const next = covered[index + 1];
+    return next === undefined || next.from <= span.to ? [] : [{ from: span.to, to: next.from }];
+  });
+  return { span: { from, to }, gaps };
+}
+
+/** Log without a gap, through the terms of one archive: each range goes on where the one before it ends. */
+type LogChain = readonly [LogRange, ...LogRange[]];
+
+/** The log that goes on from this base, from the range on that has its beginning; undefined while none does. */
+export function logAfter(base: BackupObject, log: readonly LogRange[]): LogChain | undefined {
+  const { startedAt, restoresTo } = base.status;
+  if (startedAt === null || restoresTo === null) return undefined;
+  // What an abandoned range has led to nothing but its own end.
+  const own = log.findLast(({ fromTime }) => fromTime <= startedAt);
+  const chains = own?.isAbandoned === true ? [[own] as const] : chainsOf(log);
+  for (const chain of chains) {
+    const first = chain.findLastIndex(({ fromTime }) => fromTime <= startedAt);
+    const [from, ...rest] = chain.slice(Math.max(first, 0));
+    if (first >= 0 && from !== undefined && endOf([from, ...rest]) >= restoresTo) return [from, ...rest];
+  }
+  return undefined;
+}
+
+function chainsOf(log: readonly LogRange[]): LogChain[] {
+  const chains: [LogRange, ...LogRange[]][] = [];
+  for (const range of log) {
+    const before =
+      range.continues === true && range.isAbandoned !== true
+        ? chains.findLast((chain) => chain.at(-1)?.archiveId === range.archiveId && chain.at(-1)?.isAbandoned !== true)
+        : undefined;
+    if (before === undefined) chains.push([range]);
+    else before.push(range);
+  }
+  return chains;
+}
+
+function endOf(chain: LogChain): number {
+  return (chain.at(-1) ?? chain[0]).toTime;
+}
+
+/** What each chain brings back, from its first base on, oldest first. */
+function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): TimeSpan[] {
+  const spans = new Map<LogRange, TimeSpan>();
+  for (const base of completed) {
+    const last = logAfter(base, log)?.at(-1);
+    const from = base.status.restoresTo;
+    if (last === undefined || from === null || spans.has(last)) continue;
+    spans.set(last, { from, to: last.toTime });
+  }
+  return [...spans.values()].toSorted((a, b) => a.from - b.from);
+}

@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
+import { type BackupObject, newBackup } from "./backup.ts";
+import { logAfter } from "./restorable.ts";
+import { choosePoint } from "./restore-point.ts";
+
+const now = 1_000_000;
+
+function base(id: string, restoresTo: number): BackupObject {
+  const made = newBackup(
+    id,
+    "org",
+    {
+      serviceId: "service-1",
+      databaseType: "postgresql",
+      version: "17",
+      backupType: "automated",
+      kind: "full",
+      trigger: "schedule",
+      operationId: "op",
+      keyVersion: 1,
+      wrappedKey: "",
+    },
+    restoresTo - 10,
+  );
+  return { ...made, status: { ...made.status, state: "completed", startedAt: restoresTo - 10, restoresTo } };
+}
+
+function archive(...ranges: readonly (readonly [from: number, to: number])[]): ArchiveObject {
+  const made = newArchive(runningService(), 0, 0);
+  const log = ranges.map(([fromTime, toTime], at): LogRange => {
+    const of = { archiveId: `a-${at}`, term: 1, firstSequence: 1, lastSequence: 9, keys: [], checkpoints: [] };
+    return { ...of, fromTime, toTime };
+  });
+  return { ...made, status: { ...made.status, log } };
+}
+
+const chosen = (type: string, point: number, kept: ArchiveObject, backups: readonly BackupObject[]) => {
+  try {
+    return choosePoint(point, type, kept, backups, now);
+  } catch (error) {
+    const { key, members } = error as { key: string; members: Record<string, unknown> };
+    return { key, ...members };
+  }
+};
+const at = (ms: number) => new Date(ms).toISOString();
+
+describe("through terms", () => {
+  const backups = [base("b-1", 1_000), base("b-2", 5_000)];
+  const range = (term: number, fromTime: number, toTime: number, over: Partial<LogRange> = {}): LogRange => ({
+    archiveId: "a-1",
+    term,
+    fromTime,
+    toTime,
+    firstSequence: 1,
+    lastSequence: 9,
+    keys: [],
+    checkpoints: [],
+    ...over,
+  });
+  const of = (...log: readonly LogRange[]): ArchiveObject => {
+    const made = archive();
+    return { ...made, status: { ...made.status, log } };
+  };
+  const chain = of(
+    range(1, 500, 2_000),
+    range(2, 2_500, 3_000, { continues: true }),
+    range(4, 4_000, 8_000, { continues: true }),
+  );
+
+  test.each([1_500, 2_200, 2_800, 3_500, 4_500])("%d goes on from the base of the first term", (point) => {
+    expect(chosen("postgresql", point, chain, backups)).toEqual({ backupId: "b-1", targetTime: point });
+  });
+  test("a base is followed from the range on that it began in", () => {
+    const [first, second] = backups;
+    const terms = (backup: BackupObject | undefined) =>
+      backup && logAfter(backup, chain.status.log)?.map(({ term }) => term);
+    expect([terms(first), terms(second)]).toEqual([[1, 2, 4], [4]]);
+  });
+  test("a base of an abandoned term is followed to that term's end alone", () => {
+    const kept = of(
+      range(1, 500, 2_000),
+      range(2, 2_500, 5_500, { continues: true, isAbandoned: true }),
+      range(3, 6_000, 8_000, { continues: true }),
+    );
+    const terms = backups.map((backup) => logAfter(backup, kept.status.log)?.map(({ term }) => term));
+    expect(terms).toEqual([[1, 3], [2]]);
+  });
+  test("log that does not go on from the term before leaves a gap", () => {
+    const apart = of(range(1, 500, 2_000), range(2, 4_000, 8_000, { archiveId: "a-2" }));
+    expect(chosen("postgresql", 3_000, apart, backups)).toEqual({
+      key: "RESTORE_POINT_UNAVAILABLE",
+      earliest: at(1_000),
+      latest: at(8_000),
+      gaps: [{ from: at(2_000), to: at(5_000) }],
+    });
+  });
+});
+
+describe("with a log", () => {
+  const backups = [base("b-1", 1_000), base("b-2", 3_000), base("b-3", 6_000)];
+  const kept = archive([500, 4_000], [5_000, 9_000]);
+  const refused = {
+    key: "RESTORE_POINT_UNAVAILABLE",
+    earliest: at(1_000),
+    latest: at(9_000),
+    gaps: [{ from: at(4_000), to: at(6_000) }],
+  };
+  test.each([
+    ["the earliest moment is that of the first base", 1_000, { backupId: "b-1", targetTime: 1_000 }],
+    ["a moment is had from the newest base before it", 3_500, { backupId: "b-2", targetTime: 3_500 }],
+    ["the last moment before a gap is had", 4_000, { backupId: "b-2", targetTime: 4_000 }],
+    ["the first base behind a gap is had", 6_000, { backupId: "b-3", targetTime: 6_000 }],
+    ["the newest moment is had", 9_000, { backupId: "b-3", targetTime: 9_000 }],
+    ["a moment before the earliest is not", 999, refused],
+    ["a moment in a gap is not", 5_500, refused],
+    ["a moment behind the newest is not", 9_001, refused],
+    ["the future is not", now + 1, refused],
+  ])("%s", (_, point, expected) => {
+    expect(chosen("postgresql", point, kept, backups)).toEqual(expected);
+  });
+
+  test("nothing is had before the log goes on from a base", () => {
+    expect(chosen("postgresql", 2_000, archive(), backups)).toMatchObject({ earliest: null, latest: null });
+  });
+});
+
+test("without a log a moment is had from the newest backup at or before it", () => {
+  const backups = [base("b-1", 1_000), base("b-2", 3_000)];
+  expect(chosen("valkey", 2_999, archive(), backups)).toEqual({ backupId: "b-1", targetTime: null });
+  expect(chosen("valkey", 3_000, archive(), backups)).toEqual({ backupId: "b-2", targetTime: null });
+  expect(chosen("valkey", 999, archive(), backups)).toMatchObject({
+    key: "RESTORE_POINT_UNAVAILABLE",
+    earliest: at(1_000),
+  });
+  expect(chosen("valkey", now + 1, archive(), backups)).toMatchObject({ latest: at(3_000) });
+});

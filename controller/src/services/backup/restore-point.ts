@@ -1,0 +1,51 @@
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { ArchiveObject } from "./archive.ts";
+import type { BackupObject } from "./backup.ts";
+import { restorableOf, type TimeSpan } from "./restorable.ts";
+
+/** What brings a moment back: a backup, and how far its log is followed. */
+export interface ChosenPoint {
+  readonly backupId: string;
+  /** Null: the backup as it is. */
+  readonly targetTime: number | null;
+}
+
+/**
+ * Pure: how the data of a moment are had. With a log, the newest base before it and the log up to it; without one, the newest
+ * backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with earliest, latest and gaps.
+ */
+export function choosePoint(
+  point: number,
+  databaseType: string,
+  archive: ArchiveObject | undefined,
+  backups: readonly BackupObject[],
+  now: number,
+): ChosenPoint {
+  const completed = backups.filter(({ status }) => status.state === "completed");
+  const before = completed.findLast(({ status }) => (status.restoresTo ?? Number.POSITIVE_INFINITY) <= point);
+  const { span, gaps } = restorableOf(databaseType, archive, completed);
+  if (engineOf(databaseType)?.backups?.restorePoints !== "any_second") {
+    if (before !== undefined && point <= now) return { backupId: before.metadata.id, targetTime: null };
+    throw unavailable(point, span, gaps);
+  }
+  const isWithin = span !== undefined && point >= span.from && point <= span.to;
+  if (!isWithin || before === undefined || gaps.some(({ from, to }) => point > from && point < to))
+    throw unavailable(point, span, gaps);
+  return { backupId: before.metadata.id, targetTime: point };
+}
+
+function unavailable(point: number, span: TimeSpan | undefined, gaps: readonly TimeSpan[]): HoldfastError {
+  const text = (ms: number) => new Date(ms).toISOString();
+  const detail =
+    span === undefined
+      ? "Nothing can be restored yet."
+      : `${text(point)} cannot be restored to; the earliest moment is ${text(span.from)}, the latest ${text(span.to)}.`;
+  return new HoldfastError("RESTORE_POINT_UNAVAILABLE", detail, {
+    members: {
+      earliest: span === undefined ? null : text(span.from),
+      latest: span === undefined ? null : text(span.to),
+      gaps: gaps.map(({ from, to }) => ({ from: text(from), to: text(to) })),
+    },
+  });
+}

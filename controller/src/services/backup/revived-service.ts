@@ -1,0 +1,96 @@
+import { type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
+import { nodeHostnameOf } from "../service/service-names.ts";
+import type { ServiceOrigin } from "../service/service-origin.ts";
+import type { NewServiceContext } from "../service/new-service.ts";
+import type { ServiceDesign } from "../service/service-creation.ts";
+import { noMaintenance } from "../service/maintenance-memory.ts";
+import { newOperation } from "#operation/operation.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { DeletedService } from "./archive.ts";
+
+/**
+ * Pure: a deleted service as it comes back, out of its backup: the same id, hostname, users and passwords, under a higher
+ * term. Its time to live was over or would be, so it has none.
+ */
+export function undeleted(
+  { service, users, backupId }: DeletedService,
+  name: string | undefined,
+  context: NewServiceContext,
+): ServiceDesign {
+  const from = { kind: "undelete", backupId: backupId ?? "", targetTime: null } as const;
+  const renamed = { ...service, metadata: { ...service.metadata, name: name ?? service.metadata.name } };
+  return { ...revived(renamed, from, context), users };
+}
+
+/** Pure: the same on the machines that it left, with the data that they have, under the image that is under these. */
+export function undeletedOnDisk(
+  deleted: DeletedService,
+  name: string | undefined,
+  machines: readonly MachineObject[],
+  context: NewServiceContext,
+): ServiceDesign {
+  const { spec, status } = deleted.service;
+  const { service, operation, users } = undeleted(deleted, name, context);
+  const { origin: _, guestKernel: __, machineStarts: ___, ...revivedSpec } = service.spec;
+  const { image = "", guestKernel } = machines[0]?.spec ?? {};
+  const nodes = status.nodes.map((node) => ({ ...node, status: "Stopped" as const }));
+  return {
+    service: {
+      ...service,
+      spec: { ...revivedSpec, nodes: spec.nodes, image, ...(guestKernel !== undefined && { guestKernel }) },
+      status: { ...service.status, primaryNodeId: status.primaryNodeId, nodes },
+    },
+    operation,
+    users,
+    hasMachines: true,
+  };
+}
+
+/** Pure: a service as it comes back as what it was, on another machine. */
+export function revived(
+  was: ManagedServiceObject,
+  from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,
+  context: Pick<NewServiceContext, "now" | "nodeId" | "operationId">,
+): Omit<ServiceDesign, "users"> {
+  const { now, nodeId, operationId } = context;
+  const { spec, status } = was;
+  const { id: serviceId, organizationId } = was.metadata;
+  const { deletionRequestedAt: _, ...metadata } = was.metadata;
+  // It begins with one node again.
+  const { finalBackup: _f, trial: _t, nextNodeNumber: _n, succession: _s, ...kept } = spec;
+  const hostname = nodeHostnameOf(spec.hostname, 1);
+  const origin: ServiceOrigin = {
+    ...from,
+    restoreId: operationId,
+    serviceId,
+    finishedAt: null,
+  };
+  const instanceGeneration = spec.instanceGeneration + 1;
+  const service: ManagedServiceObject = {
+    metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
+    spec: {
+      ...kept,
+      ttlHours: null,
+      expiresAt: null,
+      power: "on",
+      nodes: [{ id: nodeId, hostname, zone: spec.zone }],
+      instanceGeneration,
+      origin,
+    },
+    status: {
+      state: "Pending",
+      operationId,
+      primaryNodeId: nodeId,
+      term: status.term + 1,
+      nodes: [{ id: nodeId, status: "Provisioning", address: "", publicAddress: "" }],
+      health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },
+      error: null,
+      observedGeneration: 0,
+      expiryWarnings: [],
+      announcedProtectedExpiry: false,
+      maintenance: noMaintenance,
+    },
+  };
+  const subject = serviceSubject(serviceId);
+  return { service, operation: newOperation({ id: operationId, subject, organizationId, type: "create", now }) };
+}

@@ -1,0 +1,175 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import {
+  type LogArchive,
+  LogArchiveSchema,
+  type RestoreSource,
+  RestoreSourceSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { ServiceBackups } from "../service/service-backups.ts";
+import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/service-origin.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { archiveKind, type ArchiveObject, type LogArchiving, type LogKey, undeleteForMs } from "./archive.ts";
+import { isOutgrown } from "./archive-source.ts";
+import { chainOf } from "./backup-chain.ts";
+import type { BackupIndex } from "./backup-index.ts";
+import type { BackupKeyObject } from "./backup-key.ts";
+import { dataKeyMessage, sourceBackup } from "./source-backup.ts";
+import { type BackupObject, hasEnded, isShown } from "./backup.ts";
+import { currentRange } from "./log-archive.ts";
+import { logAfter, restorableOf } from "./restorable.ts";
+
+export interface ServiceBackupsDeps {
+  readonly archives: Pick<Collection<ArchiveObject>, "get">;
+  /** With what the service's machine told last. */
+  readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
+  readonly backupKeys: Pick<Collection<BackupKeyObject>, "get">;
+  readonly index: BackupIndex;
+  /** Log of an idle service is stored at the latest after so long. */
+  readonly idleLogAfterMs: number;
+  /** So long a deletion waits for a final backup that fails, and is repeated. */
+  readonly finalBackupWithinMs: number;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
+
+/** What the life of services asks of their backups, and what a machine restores from, with its keys. */
+export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups & {
+  restoreSource(origin: ServiceOrigin): RestoreSource;
+  /** Newest moment that a restore brings the service's data back to; undefined while there is none. */
+  restorePointOf(service: ManagedServiceObject): number | undefined;
+} {
+  const { archives, backupKeys, index, sealer, clock } = deps;
+
+  function keyOf(serviceId: string): BackupKeyObject {
+    const key = backupKeys.get(serviceId);
+    if (key === undefined) throw new Error(`the backup key of ${serviceId} is not there`);
+    return key.object;
+  }
+  const logKeyOf = (serviceId: string, { keyId: id, keyVersion, wrappedKey }: LogKey) =>
+    dataKeyMessage(keyOf(serviceId), { id, keyVersion, wrappedKey }, sealer);
+
+  function sourceOf(origin: ServiceOrigin): RestoreSource {
+    const { restoreId, serviceId, backupId } = origin;
+    const backup = index.get(backupId)?.object;
+    if (backup === undefined) throw new Error(`the backup ${backupId} that is restored is not there`);
+    const chain = chainOf(backup, (id) => index.get(id)?.object);
+    if (chain === undefined) throw new Error(`what the backup ${backupId} goes on from is not there`);
+    return create(RestoreSourceSchema, {
+      restoreId,
+      serviceId,
+      backup: storedBackup(backup),
+      earlier: chain.slice(0, -1).map(storedBackup),
+      logs: readsLog(origin) ? logsOf(serviceId, backup) : [],
+      target: { target: targetOf(origin) },
+    });
+  }
+
+  const storedBackup = (backup: BackupObject) => sourceBackup(backup, keyOf(backup.spec.serviceId), sealer);
+
+  function logsOf(serviceId: string, backup: BackupObject) {
+    const chain = logAfter(backup, deps.liveArchive(serviceId)?.status.log ?? []);
+    if (chain === undefined) throw new Error(`no log goes on from the backup ${backup.metadata.id}`);
+    return chain.map(({ term, firstSequence, lastSequence, keys }) => ({
+      term: BigInt(term),
+      firstSequence: BigInt(firstSequence),
+      lastSequence: BigInt(lastSequence),
+      keys: keys.map((key) => logKeyOf(serviceId, key)),
+    }));
+  }
+
+  function archiveOf({ metadata, status }: ArchiveObject, log: LogArchiving): LogArchive {
+    const { id } = metadata;
+    const noted = status.log.filter(({ archiveId }) => archiveId === log.archiveId).flatMap((range) => range.keys);
+    const earlier = new Map([...(log.earlierKeys ?? []), ...noted].map((key) => [key.keyId, key]));
+    earlier.delete(log.keyId);
+    return create(LogArchiveSchema, {
+      archiveId: log.archiveId,
+      key: logKeyOf(id, log),
+      idleMs: deps.idleLogAfterMs,
+      earlierKeys: [...earlier.values()].map((key) => logKeyOf(id, key)),
+    });
+  }
+
+  function completedOf(serviceId: string): BackupObject[] {
+    const isThere = (backup: BackupObject) => isShown(backup) && backup.status.state === "completed";
+    return index.of(serviceId).flatMap(({ object }) => (isThere(object) ? [object] : []));
+  }
+
+  function keepsDisk({ metadata, spec }: ManagedServiceObject): boolean {
+    if (metadata.deletionRequestedAt === undefined || spec.finalBackup === "skipped") return false;
+    // Without an archive it never was Running, and half a restore is nobody's data: there is nothing to keep.
+    if (archives.get(metadata.id) === undefined || unfinishedOrigin(spec) !== undefined) return false;
+    return !(spec.finalBackup === "wanted" && finalsOf(metadata.id, index).at(-1)?.status.state === "completed");
+  }
+
+  return {
+    restoreSource: sourceOf,
+    restorePointOf: ({ metadata: { id }, spec }) =>
+      restorableOf(spec.databaseType, deps.liveArchive(id), completedOf(id)).span?.to,
+    instanceOf(service) {
+      const origin = unfinishedOrigin(service.spec);
+      const { id } = service.metadata;
+      const archive = archives.get(id)?.object;
+      return {
+        ...(origin && { source: sourceOf(origin) }),
+        ...(archive &&
+          archive.spec.log !== null &&
+          !isOutgrown(archive, service) && { archive: archiveOf(archive, archive.spec.log) }),
+      };
+    },
+
+    mayGo({ metadata, spec }) {
+      if (spec.finalBackup !== "wanted") return true;
+      const final = finalsOf(metadata.id, index).at(-1);
+      if (final?.status.state === "completed" || final?.status.error?.code === "not_supported") return true;
+      const waitedMs = clock.now() - (metadata.deletionRequestedAt ?? 0);
+      return waitedMs > deps.finalBackupWithinMs && (final === undefined || hasEnded(final));
+    },
+
+    keepsDisk,
+
+    newestPoint({ metadata, spec }) {
+      const archive = deps.liveArchive(metadata.id);
+      const log = archive?.spec.log ?? null;
+      if (archive === undefined || log === null) return undefined;
+      const { span } = restorableOf(spec.databaseType, archive, completedOf(metadata.id));
+      return span?.to ?? Math.max(log.since, currentRange(archive)?.toTime ?? 0);
+    },
+
+    leave(unit, service, users) {
+      const { id } = service.metadata;
+      const archive = archives.get(id);
+      if (archive === undefined) return;
+      const { object } = archive;
+      const newest = completedOf(id).at(-1);
+      const keptNodes = keepsDisk(service) ? service.spec.nodes.map((node) => node.id) : [];
+      const isLeft = newest !== undefined || keptNodes.length > 0;
+      const comesBack = isLeft && service.spec.finalBackup !== "skipped";
+      const at = clock.now();
+      const kept = { at, until: at + undeleteForMs, service, users, backupId: newest?.metadata.id ?? null };
+      const deleted = comesBack ? { ...kept, ...(keptNodes.length > 0 && { keptNodes }) } : null;
+      unit.update(archiveKind, archive, { ...object, status: { ...object.status, deleted } });
+    },
+  };
+}
+
+function targetOf({ targetTime, toLogEnd }: ServiceOrigin): NonNullable<RestoreSource["target"]>["target"] {
+  if (toLogEnd === true) return { case: "logEnd", value: true };
+  if (targetTime === null) return { case: "backupEnd", value: true };
+  return { case: "time", value: timestampFromMs(targetTime) };
+}
+
+/** Backups that were taken for the deletion, oldest first. */
+function finalsOf(serviceId: string, index: BackupIndex): BackupObject[] {
+  return index.of(serviceId).flatMap(({ object }) => (object.spec.trigger === "final" ? [object] : []));
+}
+
+/** Does an engine have backups? */
+export function hasBackups({ spec }: ManagedServiceObject): boolean {
+  return engineOf(spec.databaseType)?.backups !== undefined;
+}

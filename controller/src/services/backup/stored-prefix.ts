@@ -1,0 +1,31 @@
+import type { ObjectFacts, ObjectStore } from "@holdfast/common/objects/object-store.ts";
+
+const batch = 1_000;
+
+/** Every object below the prefix behind `after`, in key order. */
+export async function* objectsBelow(
+  objects: Pick<ObjectStore, "list">,
+  prefix: string,
+  { after: from = "", signal }: { readonly after?: string; readonly signal?: AbortSignal } = {},
+): AsyncGenerator<ObjectFacts> {
+  for (let after = from, more = true; more; ) {
+    signal?.throwIfAborted();
+    const page = await objects.list(prefix, { after, limit: batch });
+    yield* page.objects;
+    after = page.objects.at(-1)?.key ?? after;
+    more = page.more;
+  }
+}
+
+/** Deletes every object below the prefix that `isKept` does not keep; may be cut off at any point, and begun again. */
+export async function deleteBelow(
+  objects: Pick<ObjectStore, "list" | "delete">,
+  prefix: string,
+  signal: AbortSignal,
+  isKept: (key: string) => boolean = () => false,
+): Promise<void> {
+  for await (const { key } of objectsBelow(objects, prefix, { signal })) {
+    signal.throwIfAborted();
+    if (!isKept(key)) await objects.delete(key);
+  }
+}

@@ -1,0 +1,145 @@
+import type { BackupStatus, BackupType } from "../../answers.ts";
+import { Option } from "commander";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { given, take, wholeNumber } from "../flag-values.ts";
+import { waitForOperation } from "./operation-wait.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
+
+const columns = ["id", "type", "status", "kind", "trigger", "size_bytes", "created_at", "restores_to", "expires_at"];
+const fields = [
+  ...columns,
+  "progress_pct",
+  "source_bytes",
+  "duration_seconds",
+  "version",
+  "encryption_algorithm",
+  "key_version",
+  "verified_at",
+  "error_message",
+  "operation_id",
+];
+const drillColumns = ["id", "status", "trigger", "backup_id", "target", "finished_at", "error"];
+const drillFields = [...drillColumns, "checks", "started_at", "operation_id"];
+const types: readonly BackupType[] = ["automated", "manual"];
+const statuses: readonly BackupStatus[] = ["pending", "running", "verifying", "completed", "failed"];
+
+interface SettingsFlags {
+  readonly hour?: number;
+  readonly minute?: number;
+  readonly retentionDays?: number;
+}
+
+export function addBackups(backups: CliCommand): void {
+  backups
+    .command("list <service>")
+    .description("its backups, newest first; also those of a deleted one, by its id")
+    .addOption(new Option("--type <type>", "only those of this type").choices(types))
+    .addOption(new Option("--status <status>", "only those with this status").choices(statuses))
+    .example("backups list orders")
+    .example("backups list orders --type manual --status completed")
+    .does(async ({ client, output, serviceId }, name: string, flags: { type?: BackupType; status?: BackupStatus }) => {
+      const filter = given({ type: flags.type, status: flags.status });
+      output.list(await take(client.backups.list(await serviceId(name), filter)), columns);
+    });
+
+  withWait(backups.command("create <service>").description("take a manual backup"))
+    .example("backups create orders --wait")
+    .does(async (context, name: string, flags: WaitFlags) => {
+      const id = await context.serviceId(name);
+      const made = await context.client.backups.create(id);
+      await showEnd(context, id, made.id, made.operation_id, flags);
+    });
+
+  backups
+    .command("get <service> <backup-id>")
+    .description("one backup")
+    .example("backups get orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
+    .does(async ({ client, output, serviceId }, name: string, backup: string) =>
+      output.show(await client.backups.get(await serviceId(name), backup), fields),
+    );
+
+  backups
+    .command("delete <service> <backup-id>")
+    .description("delete a manual backup")
+    .option("--yes", "do not ask")
+    .example("backups delete orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
+    .does(async (context, name: string, backup: string, flags: { yes?: boolean }) => {
+      const id = await context.serviceId(name);
+      await context.confirm(`Delete the backup ${backup} of ${name}?`, flags.yes);
+      await context.client.backups.delete(id, backup);
+      context.output.say(`${backup} is deleted`);
+    });
+
+  withWait(backups.command("verify <service> <backup-id>").description("read and open every byte of it"))
+    .example("backups verify orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42 --wait")
+    .does(async (context, name: string, backup: string, flags: WaitFlags) => {
+      const id = await context.serviceId(name);
+      const accepted = await context.client.backups.verify(id, backup);
+      await showEnd(context, id, backup, accepted.operation_id, flags);
+    });
+
+  backups
+    .command("cancel <service> <backup-id>")
+    .description("end one that has not ended")
+    .example("backups cancel orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
+    .does(async ({ client, output, serviceId }, name: string, backup: string) =>
+      output.show(await client.backups.cancel(await serviceId(name), backup), fields),
+    );
+
+  withWait(
+    backups.command("drill <service>").description("try out what it would be restored from, where nobody reaches it"),
+  )
+    .example("backups drill orders --wait")
+    .does(async (context, name: string, flags: WaitFlags) => {
+      const id = await context.serviceId(name);
+      const drill = await context.client.backups.drill(id);
+      if (flags.wait === true) await waitForOperation(context, drill.operation_id, `drill ${drill.id}`, flags.timeout);
+      const drills = await take(context.client.backups.drills(id));
+      context.output.show(drills.find((each) => each.id === drill.id) ?? drill, drillFields);
+    });
+
+  backups
+    .command("drills <service>")
+    .description("its drills, newest first")
+    .example("backups drills orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.backups.drills(await serviceId(name))), drillColumns),
+    );
+
+  backups
+    .command("rotate-key <service>")
+    .description("have the next backups sealed under a new key")
+    .example("backups rotate-key orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.show(await client.backups.rotateKey(await serviceId(name))),
+    );
+
+  backups
+    .command("settings <service>")
+    .description("when its daily backup begins, in UTC, and for how long automated ones are kept; flags change that")
+    .option("--hour <hour>", "0 to 23", wholeNumber)
+    .option("--minute <minute>", "0 to 59", wholeNumber)
+    .option("--retention-days <days>", "2 to 30", wholeNumber)
+    .example("backups settings orders")
+    .example("backups settings orders --hour 3 --retention-days 14")
+    .does(async ({ client, output, serviceId }, name: string, flags: SettingsFlags) => {
+      const id = await serviceId(name);
+      const change = given({ hour: flags.hour, minute: flags.minute, retention_days: flags.retentionDays });
+      const isAsked = Object.keys(change).length === 0;
+      output.show(isAsked ? await client.backups.settings(id) : await client.backups.updateSettings(id, change));
+    });
+}
+
+/** The backup as it is, or as it ends. */
+async function showEnd(
+  context: Context,
+  serviceId: string,
+  backupId: string,
+  operationId: string | null,
+  flags: WaitFlags,
+): Promise<void> {
+  if (flags.wait === true && operationId !== null)
+    await waitForOperation(context, operationId, `backup ${backupId}`, flags.timeout);
+  context.output.show(await context.client.backups.get(serviceId, backupId), fields);
+}

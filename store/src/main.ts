@@ -1,0 +1,43 @@
+import { readFile } from "node:fs/promises";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { readConfig } from "@holdfast/common/config.ts";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { directoryKey } from "@holdfast/common/objects/signed-url.ts";
+import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
+import { storeSettings } from "./config.ts";
+import { startStoreServer } from "./store-server.ts";
+
+const config = readConfig(storeSettings, process.env);
+const log = createLog("store");
+const { directory, listen, identityDirectory } = config;
+
+const stopping = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
+
+let identity = await untilIdentity(identityDirectory, stopping.signal);
+if (identity !== undefined) {
+  const key = directoryKey((await readFile(config.keyFile, "utf8")).trim());
+  const first = identity;
+  const servers = await Promise.all(
+    endpointsOf(listen).map(({ host, port }) =>
+      startStoreServer({ directory, key, host, port, identity: first, now: systemClock.now, log }),
+    ),
+  );
+  log.info("store ready", { listen });
+  const takeNew = async () => {
+    try {
+      const next = await readIdentity(identityDirectory);
+      if (next === undefined || next.certificate === identity?.certificate) return;
+      // Key and certificate are written one after the other: a pair that does not fit is looked at again.
+      for (const server of servers) server.setIdentity(next);
+      identity = next;
+      log.info("certificate taken", {});
+    } catch (error) {
+      log.warn("certificate not taken", { error });
+    }
+  };
+  await watchIdentity(identityDirectory, takeNew, stopping.signal);
+  await Promise.all(servers.map((server) => server.close()));
+}
+log.info("store stopped", {});

@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "@holdfast/common/log.ts";
+import { storeBucket } from "@holdfast/common/objects/signed-url.ts";
+import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type StoreServer, startStoreServer } from "./store-server.ts";
+
+const key = { id: "holdfast", secret: randomBytes(32).toString("hex"), region: "local" };
+let directory: string;
+let server: StoreServer;
+let signer: UrlSigner;
+let now = Date.now();
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-store-"));
+  const log = createLog("store", "silent");
+  server = await startStoreServer({
+    directory,
+    key,
+    host: "127.0.0.1",
+    port: 0,
+    identity: undefined,
+    now: () => now,
+    log,
+  });
+  signer = signerOf(key);
+});
+afterAll(async () => {
+  await server.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function signerOf(own: typeof key): UrlSigner {
+  return createUrlSigner({
+    base: `http://127.0.0.1:${server.port}/${storeBucket}`,
+    key: own,
+    endpoint: { addresses: async () => ["127.0.0.1"], port: server.port, trustBundle: () => "" },
+    serverSideEncryption: true,
+    now: () => now,
+  });
+}
+
+async function use(method: "PUT" | "GET" | "HEAD", object: string, body?: string, change = (url: string) => url) {
+  const { url, headers } = await signer.sign({ method, key: object }, 3_600);
+  const answer = await fetch(change(url), { method, headers, ...(body !== undefined && { body }) });
+  return { status: answer.status, text: await answer.text(), length: answer.headers.get("content-length") };
+}
+
+test("an object is put once, and read as it was put", async () => {
+  expect((await use("GET", "a/b/000001")).status).toBe(404);
+  expect((await use("PUT", "a/b/000001", "hello")).status).toBe(200);
+  expect(await use("GET", "a/b/000001")).toMatchObject({ status: 200, text: "hello" });
+  expect(await use("HEAD", "a/b/000001")).toMatchObject({ status: 200, length: "5" });
+  expect((await use("PUT", "a/b/000001", "other")).status).toBe(412);
+  expect((await use("GET", "a/b/000001")).text).toBe("hello");
+});
+
+test("a URL is good for its object, its method, its headers, its time and its key only", async () => {
+  const put = await signer.sign({ method: "PUT", key: "c/1" }, 3_600);
+  const status = async (method: string, url: string, headers: Record<string, string> = put.headers) =>
+    (await fetch(url, { method, headers, ...(method === "PUT" && { body: "x" }) })).status;
+  expect(await status("PUT", put.url.replace("c/1", "c/2"))).toBe(403);
+  expect(await status("GET", put.url)).toBe(403);
+  expect(await status("PUT", put.url, { "if-none-match": "*" })).toBe(403);
+  expect(await status("PUT", put.url, { ...put.headers, "if-none-match": "abc" })).toBe(403);
+  expect(await status("PUT", put.url.replace("X-Amz-Expires=3600", "X-Amz-Expires=36000"))).toBe(403);
+  expect(await status("PUT", `http://127.0.0.1:${server.port}/${storeBucket}/c/1`)).toBe(403);
+  const other = await signerOf({ ...key, secret: "other" }).sign({ method: "PUT", key: "c/1" }, 3_600);
+  expect(await status("PUT", other.url)).toBe(403);
+  const before = now;
+  now += 3_601_000;
+  expect(await status("PUT", put.url)).toBe(403);
+  now = before;
+  expect(await status("PUT", put.url)).toBe(200);
+});
+
+test("a body that is cut leaves no object", async () => {
+  const { url, headers } = await signer.sign({ method: "PUT", key: "cut/1" }, 60);
+  const cut = new AbortController();
+  async function* half() {
+    yield Buffer.from("half");
+    cut.abort();
+  }
+  await expect(
+    fetch(url, { method: "PUT", headers, body: half(), duplex: "half", signal: cut.signal } as unknown as RequestInit),
+  ).rejects.toThrow();
+  expect((await use("HEAD", "cut/1")).status).toBe(404);
+});

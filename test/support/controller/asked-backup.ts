@@ -1,0 +1,12 @@
+/** A manual backup of a PostgreSQL, as a request asks for it. */
+export const askedBackup = {
+  serviceId: "service-1",
+  databaseType: "postgresql",
+  version: "17",
+  backupType: "manual",
+  kind: "full",
+  trigger: "request",
+  operationId: "op-1",
+  keyVersion: 1,
+  wrappedKey: "",
+} as const;

@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ensureGoProgram, type GoProgram, goProgramDirectory } from "@holdfast/image/go-program.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { claim } from "../controller/claim.ts";
+import { asRoot, testUid } from "../platform/platform-software.ts";
+import { waitUntil } from "../wait-until.ts";
+
+/** S3 servers that are not ours, as modules. */
+const modules = {
+  versitygw: {
+    module: "github.com/versity/versitygw",
+    version: "v1.8.0",
+    sum: "h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
+    package: "github.com/versity/versitygw/cmd/versitygw",
+  },
+  // The last one of its community edition, which comes as a module alone.
+  minio: {
+    module: "github.com/minio/minio",
+    version: "v0.0.0-20260212201848-7aac2a2c5b7c",
+    sum: "h1:/qdoYujxF5MBLDMVLeiYJ/7fBa1HikX39Dvzb9Ji8pA=",
+    package: "github.com/minio/minio",
+  },
+} satisfies Record<string, GoProgram>;
+const buildMs = 1_800_000;
+
+/** An S3 server's program, or why this host cannot have it. */
+export interface S3Program {
+  readonly name: keyof typeof modules;
+  /** With why what needs it is skipped. */
+  readonly title: string;
+  /** Of the program's file; undefined where it cannot be built. */
+  readonly path: string | undefined;
+}
+
+/** The servers that objects are stored in here: the one of `npm test`, and all with `npm run faults -- --backups`. */
+export function s3Programs(): Promise<S3Program[]> {
+  const names =
+    process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? (["versitygw", "minio"] as const) : ["versitygw" as const];
+  return Promise.all(names.map(s3Program));
+}
+
+/** Built at the first call. */
+async function s3Program(name: S3Program["name"]): Promise<S3Program> {
+  const imagesDir = imagesDirectory(process.env);
+  const module = modules[name];
+  // One of all tests builds it; those that run beside wait for that.
+  const isThere = async () => existsSync(goProgramDirectory(module, imagesDir)) || claim(name);
+  await waitUntil(`the program of ${name} is built`, isThere, { withinMs: buildMs, everyMs: 500 });
+  try {
+    const progress = (line: string) => console.error(line);
+    const directory = await ensureGoProgram(module, { imagesDir, uid: testUid, asRoot, progress });
+    return { name, title: name, path: join(directory, name) };
+  } catch (error) {
+    if (error instanceof ImageImpossible)
+      return { name, title: `${name} (skipped: ${error.message})`, path: undefined };
+    throw error;
+  }
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { dueSoonAfter } from "../support/platform/daily-backups.ts";
+import { expectStatus, type RunningService } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createFailures } from "./replication/failures.ts";
+import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
+
+interface Events {
+  readonly events: readonly {
+    readonly data: Readonly<Record<"discarded_bytes" | "kept_bytes", number>> & { node_id: string };
+  }[];
+}
+
+interface BackupJson {
+  readonly id: string;
+  readonly created_at: string;
+  readonly kind: string;
+  readonly trigger: string;
+  readonly base_backup_id: string | null;
+}
+
+const longMs = 300_000;
+const restoringMs = 480_000;
+const secondMs = 1_000;
+
+describe("the archive of a PostgreSQL whose primary fails", () => {
+  const its = createReplicationUnderTest();
+  const { roles, untilReplicaCounts, pauseMachine } = createFailures(its, () => undefined, []);
+  /** Moments that are restored to, each for a reason. */
+  const targets: { readonly why: string; readonly at: number }[] = [];
+  const wait = { withinMs: longMs, everyMs: 200, describe: () => its.services.describe(its.main.service.id) };
+
+  beforeAll(async () => {
+    await its.start({ HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    await its.addReplica();
+  }, longMs);
+  afterAll(() => its.remove(), longMs);
+
+  const backups = async () => (await its.services.get(its.main.service.id)).backups;
+
+  /** Those that are completed, newest first. */
+  async function automated(): Promise<readonly BackupJson[]> {
+    const path = its.path("/backups?type=automated&status=completed");
+    return expectStatus(await its.platform.rest.get<{ backups: BackupJson[] }>(path), 200).json.backups;
+  }
+
+  async function untilDurable(at: number): Promise<void> {
+    const wanted = new Date(at).toISOString();
+    await waitUntil(
+      "the log until then is stored",
+      async () => ((await backups())?.restorable?.to ?? "") > wanted,
+      wait,
+    );
+  }
+
+  /** `meanwhile`: done while the replica hears nothing, right before its primary fails. Answers who was the primary. */
+  async function failsOver(name: string, meanwhile?: (primary: string) => Promise<void>): Promise<string> {
+    await untilReplicaCounts();
+    // What was written before the replica was there, and is not stored, it does not have.
+    await untilDurable(Date.now());
+    const { primary, replica } = await roles();
+    const wake = meanwhile && pauseMachine(replica);
+    await meanwhile?.(primary);
+    const mend = pauseMachine(primary);
+    wake?.();
+    const last = its.writer.rows.at(-1)?.acknowledgedAt ?? 0;
+    await waitUntil("the replica is the primary", async () => (await roles()).primary === replica, wait);
+    const { acknowledged } = its.writer;
+    await waitUntil("writes go on", () => its.writer.acknowledged > acknowledged + 20, wait);
+    mend();
+    const first = its.writer.rows.find(({ begunAt }) => begunAt > last)?.acknowledgedAt ?? 0;
+    expect(first).toBeGreaterThan(last);
+    targets.push(
+      { why: `a second before ${name}`, at: last - secondMs },
+      { why: `in ${name}`, at: (last + first) / 2 },
+    );
+    targets.push({ why: `a second after ${name}`, at: first + secondMs });
+    await waitUntil(
+      "the old primary follows",
+      async () => (await its.statusOf(primary)).sync_state === "streaming",
+      wait,
+    );
+    await untilDurable(first + 2 * secondMs);
+    return primary;
+  }
+
+  async function rowsOf({ connection, password }: RunningService): Promise<Set<number>> {
+    const client = await openPostgresql(its.platform, connection, { password });
+    try {
+      const { rows } = await client.query<{ id: string }>("SELECT id FROM ledger");
+      return new Set(rows.map(({ id }) => Number(id)));
+    } finally {
+      await client.end();
+    }
+  }
+
+  it("has no gap after a failover, nor after another one back", { timeout: longMs * 2 }, async () => {
+    await failsOver("the first failover");
+    const old = await failsOver("the second one", async (primary) => {
+      await its.queryNode(
+        primary,
+        "CREATE TABLE only_there AS SELECT repeat(md5(i::text), 8) FROM generate_series(1, 120000) AS i",
+      );
+    });
+    expect((await backups())?.gaps).toEqual([]);
+    const rewound = await waitUntil("what only the old primary had is told", async () => {
+      const { json } = await its.platform.rest.get<Events>(its.path("/events?type=node.rewound"));
+      return json.events.find(({ data }) => data.node_id === old && data.discarded_bytes > 1 << 20);
+    });
+    expect(rewound.data.kept_bytes).toBe(rewound.data.discarded_bytes);
+    // The next daily backup is taken while the rest is restored.
+    const [newest] = await automated();
+    if (newest === undefined) throw new Error("there is no automated backup");
+    expectStatus(await its.platform.rest.patch(its.path("/backup-settings"), dueSoonAfter(newest)), 200);
+  });
+
+  it("brings back the rows of seconds before and after both, and of the time between", {
+    timeout: restoringMs,
+  }, async () => {
+    await its.stopWriting();
+    const there = await rowsOf(its.main);
+    const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));
+    expect(waiting).toHaveLength(6);
+    const restoreAll = async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const { why, at, name: target_service_name } = next;
+        const asked = { restore_point: new Date(at).toISOString(), target_service_name };
+        const answer = await its.platform.rest.post<ServiceJson>(its.path("/backups/restore"), asked);
+        const copy = expectStatus(answer, 202).json;
+        await its.services.settled(copy.id, "Running", longMs);
+        const rows = await rowsOf(await its.services.open(copy.id));
+        // What the new primary never had, the archive need not have. Of the millisecond itself nobody knows.
+        const missing = its.writer.rows.filter(
+          (row) => row.acknowledgedAt < at && there.has(row.id) && !rows.has(row.id),
+        );
+        const early = its.writer.rows.filter((row) => row.begunAt > at && rows.has(row.id));
+        expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
+        await its.platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
+      }
+    };
+    await Promise.all([restoreAll(), restoreAll()]);
+  });
+
+  it("has a daily backup of the new primary's that is an increment since the old one's, and brings back all rows", {
+    timeout: longMs * 2,
+  }, async () => {
+    const completed = await waitUntil(
+      "the daily backup is completed",
+      async () => {
+        const found = await automated();
+        return found.length > 1 && found;
+      },
+      wait,
+    );
+    const [daily, first, ...others] = completed;
+    expect([daily, first, others]).toMatchObject([
+      { kind: "incremental", trigger: "schedule", base_backup_id: first?.id },
+      { kind: "full", trigger: "first" },
+      [],
+    ]);
+    const asked = { target_service_name: "increment" };
+    const answer = await its.platform.rest.post<ServiceJson>(its.path(`/backups/${daily?.id}/restore`), asked);
+    const copy = expectStatus(answer, 202).json;
+    await its.services.settled(copy.id, "Running", longMs);
+    expect(await rowsOf(await its.services.open(copy.id))).toEqual(await rowsOf(its.main));
+  });
+});

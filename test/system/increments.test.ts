@@ -1,0 +1,235 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql, openValkey } from "../support/api/clients.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { dueSoonAfter } from "../support/platform/daily-backups.ts";
+import { type DrillJson, drilled } from "../support/platform/drills.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type RecoveredPlatform, recoverPlatform } from "../support/platform/recovered-platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { createStoredDescriptors } from "../support/platform/stored-descriptors.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface BackupJson {
+  readonly id: string;
+  readonly created_at: string;
+  readonly status: string;
+  readonly kind: string;
+  readonly trigger: string;
+  readonly base_backup_id: string | null;
+  readonly size_bytes: number;
+  readonly source_bytes: number;
+  readonly key_version: number;
+  readonly verified_at: string | null;
+  readonly expires_at: string;
+}
+
+const minuteMs = 60_000;
+const longMs = 4 * minuteMs;
+/** Another one with `npm run faults -- --backups`: each begins in another minute. */
+const increments = process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? 2 : 1;
+const environment = { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "2" };
+
+/** A PostgreSQL whose daily backups are increments of each other; in the end, and with a Valkey, all that is left is the store. */
+describe("daily backups", () => {
+  let platform: Platform;
+  let services: Services;
+  let source: RunningService;
+  let cache: RunningService;
+  let chain: BackupJson[];
+  let manual: BackupJson;
+  let recovered: RecoveredPlatform | undefined;
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment });
+    services = createServices(platform);
+    const allowed_cidrs = ["127.0.0.0/8"];
+    [source, cache] = await Promise.all([
+      services.createRunning("orders", { allowed_cidrs, parameters: { work_mem: "5MB" } }),
+      services.createRunning("cache", { allowed_cidrs, database_type: "valkey" }),
+    ]);
+  }, longMs);
+  afterAll(() => Promise.all([platform?.remove(), recovered?.remove()]), longMs);
+
+  const pathOf = (rest = "") => `/managed-services/${source.service.id}/backups${rest}`;
+  const automated = async () => {
+    const answer = await platform.rest.get<{ backups: BackupJson[] }>(pathOf("?type=automated&status=completed"));
+    return expectStatus(answer, 200).json.backups.toReversed();
+  };
+
+  async function sql(
+    { connection, password }: RunningService,
+    text: string,
+    within = platform,
+    as: { readonly user?: string; readonly password?: string } = {},
+  ): Promise<Record<string, unknown>[]> {
+    const client = await openPostgresql(within, connection, { password, ...as });
+    try {
+      return (await client.query(text)).rows as Record<string, unknown>[];
+    } finally {
+      await client.end();
+    }
+  }
+  async function valkey<T>(
+    { connection, password }: RunningService,
+    within: Platform,
+    work: (client: Valkey) => Promise<T>,
+  ) {
+    const client = await openValkey(within, connection, { password });
+    try {
+      return await work(client);
+    } finally {
+      client.disconnect();
+    }
+  }
+  type Valkey = Awaited<ReturnType<typeof openValkey>>;
+  const contents = "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept";
+  const digest = async (of: RunningService, within = platform) => (await sql(of, contents, within))[0];
+
+  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(answer, 202).json as ServiceJson;
+    await services.settled(id, "Running", longMs);
+    return services.open(id);
+  }
+
+  async function daily(count: number): Promise<BackupJson[]> {
+    const newest = (await automated()).at(-1);
+    if (newest === undefined) throw new Error("there is no automated backup");
+    const path = `/managed-services/${source.service.id}/backup-settings`;
+    expectStatus(await platform.rest.patch(path, dueSoonAfter(newest)), 200);
+    return completed(count);
+  }
+
+  function completed(count: number): Promise<BackupJson[]> {
+    const look = async () => {
+      const found = await automated();
+      return found.length >= count ? found : undefined;
+    };
+    const describe = () => services.describe(source.service.id);
+    return waitUntil(`${count} automated backups are completed`, look, { withinMs: longMs, everyMs: 200, describe });
+  }
+
+  function durableTo(point: string): Promise<unknown> {
+    const isDurable = async () => ((await services.get(source.service.id)).backups?.restorable?.to ?? "") > point;
+    return waitUntil(`the log is durable to ${point}`, isDurable, { withinMs: longMs, everyMs: 200 });
+  }
+
+  it(
+    "are a full one and increments since it, whatever key seals them, and a manual one is full",
+    async () => {
+      await completed(1);
+      await sql(source, "CREATE TABLE kept AS SELECT i, md5(i::text) AS text FROM generate_series(1, 20000) AS i");
+      if (increments > 1) await daily(2);
+      expectStatus(await platform.rest.post(pathOf("/rotate-key")), 202);
+      await sql(source, "DELETE FROM kept WHERE i % 3 = 0");
+      await sql(source, "INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(20001, 30000) AS i");
+      chain = await daily(1 + increments);
+      const [full, ...others] = chain;
+      expect(full).toMatchObject({ kind: "full", trigger: "first", base_backup_id: null, key_version: 1 });
+      expect(others).toHaveLength(increments);
+      for (const [at, increment] of others.entries()) {
+        const key_version = at + 1 === increments ? 2 : 1;
+        const base = { kind: "incremental", trigger: "schedule", base_backup_id: chain[at]?.id, key_version };
+        expect(increment).toMatchObject(base);
+        expect(increment.size_bytes).toBeLessThan(full?.size_bytes ?? 0);
+      }
+      // What an increment needs stays as long as it does.
+      expect(new Set(chain.map(({ expires_at }) => expires_at))).toEqual(new Set([chain.at(-1)?.expires_at]));
+      manual = expectStatus(await platform.rest.post<BackupJson>(pathOf()), 202).json;
+      expect(manual).toMatchObject({ kind: "full", base_backup_id: null });
+    },
+    3 * longMs,
+  );
+
+  it(
+    "of any kind are verified whole, restored, forked, drilled, and gone on from by the log",
+    async () => {
+      const before = await digest(source);
+      const newest = chain.at(-1)?.id ?? "";
+      expectStatus(await platform.rest.post(pathOf(`/${newest}/verify`)), 202);
+      const point = new Date().toISOString();
+      await sql(source, "SELECT pg_sleep(1); DELETE FROM kept");
+      await durableTo(point);
+      const [copy, fork, then] = await Promise.all([
+        platform.rest.post(pathOf(`/${newest}/restore`), { target_service_name: "orders-copy" }).then(made),
+        platform.rest
+          .post(`/managed-services/${source.service.id}/fork`, { name: "orders-fork", backup_id: newest })
+          .then(made),
+        platform.rest.post(pathOf("/restore"), { restore_point: point, target_service_name: "orders-then" }).then(made),
+      ]);
+      for (const one of [copy, fork, then]) expect(await digest(one)).toEqual(before);
+      const verified = async () => (await automated()).at(-1)?.verified_at !== null;
+      await waitUntil("the chain was read", verified, { withinMs: longMs, everyMs: 200 });
+      const asked = expectStatus(await platform.rest.post<DrillJson>(pathOf("/drill")), 202).json;
+      const drill = await drilled(platform, source.service.id, asked.id);
+      expect(drill).toMatchObject({ status: "completed", error: null });
+    },
+    3 * longMs,
+  );
+
+  it(
+    "bring services back under their names, to the newest point, where nothing is left but the object store",
+    async () => {
+      const { descriptorOf, passwordIn } = createStoredDescriptors(platform);
+      const ended = async () => {
+        const answer = await platform.rest.get<BackupJson>(pathOf(`/${manual.id}`));
+        return ["completed", "failed"].includes(expectStatus(answer, 200).json.status);
+      };
+      const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(source.service.id) };
+      await waitUntil("the manual backup has ended", ended, wait);
+      expectStatus(await platform.rest.delete(pathOf(`/${manual.id}`)), 204);
+      await valkey(cache, platform, (client) => client.set("kept", "value"));
+      // All of this is behind the newest base.
+      await sql(source, "INSERT INTO kept SELECT i, md5(i::text) FROM generate_series(1, 500) AS i");
+      await sql(source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'of their own'");
+      const { id } = source.service;
+      const { user } = source.connection;
+      const reset = await platform.rest.post<{ password: string }>(
+        `/managed-services/${id}/database-users/${user}/reset-password`,
+      );
+      const { password } = expectStatus(reset, 200).json;
+      source = { ...source, password };
+      // Whoever was told of it finds it in the store.
+      expect(await passwordIn(await descriptorOf(id), user)).toBe(password);
+      expectStatus(await platform.rest.post(pathOf("/rotate-key")), 202);
+      await sql(source, "INSERT INTO kept VALUES (501, 'under the newest key')");
+      const before = await digest(source);
+      const point = new Date().toISOString();
+      await durableTo(point);
+      const snapshots = `/managed-services/${cache.service.id}/backups`;
+      const snapshot = expectStatus(await platform.rest.post<BackupJson>(snapshots), 202).json.id;
+      const isDescribed = async () => {
+        const of = await descriptorOf(cache.service.id);
+        return of?.backups.some(({ metadata }) => metadata.id === snapshot) === true;
+      };
+      await waitUntil("the snapshot is described", isDescribed, wait);
+      const newestKey = async () => (await descriptorOf(id))?.archive.spec.log?.keyVersion;
+      await waitUntil("the new key is described", async () => (await newestKey()) === 3, wait);
+
+      recovered = await recoverPlatform(platform, environment);
+      const found = recovered.platform;
+      const after = createServices(found);
+      await Promise.all([source, cache].map(({ service }) => after.settled(service.id, "Running", longMs)));
+      const [back, cached] = [await after.open(id), await after.open(cache.service.id)];
+      expect(back.service).toMatchObject({ name: "orders", hostname: source.service.hostname });
+      expect(cached.service).toMatchObject({ name: "cache", hostname: cache.service.hostname });
+      expect([back.password, cached.password]).toEqual([password, cache.password]);
+      expect(await digest(back, found)).toEqual(before);
+      expect(await sql(back, "SHOW work_mem", found)).toEqual([{ work_mem: "5MB" }]);
+      await sql(back, "SELECT 1", found, { user: "made_in_sql", password: "of their own" });
+      expect(await valkey(cached, found, (client) => client.get("kept"))).toBe("value");
+      const told = await found.rest.get<{ restored_from: { backup_id: string } }>(`/managed-services/${id}`);
+      expect(expectStatus(told, 200).json.restored_from.backup_id).toBe(chain.at(-1)?.id);
+
+      // The same store goes on: the log from before is followed to its end, and a new archive has begun.
+      const asked = { restore_point: point, target_service_name: "then-again" };
+      const then = expectStatus(await found.rest.post<ServiceJson>(pathOf("/restore"), asked), 202).json;
+      await after.settled(then.id, "Running", longMs);
+      expect(await digest(await after.open(then.id), found)).toEqual(before);
+      const began = new Date().toISOString();
+      const to = async () => (await after.get(id)).backups?.restorable?.to ?? "";
+      const describe = () => after.describe(id);
+      await waitUntil("its new log goes on from a new base", async () => (await to()) > began, { ...wait, describe });
+    },
+    3 * longMs,
+  );
+});

@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createRandom } from "../support/random.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** A row that was written, and when that began and was acknowledged: milliseconds of the clock that the engine has too. */
+interface Written {
+  readonly i: number;
+  readonly begunAt: number;
+  readonly acknowledgedAt: number;
+}
+
+const longMs = 240_000;
+/** 100 with `npm run faults -- --backups`. */
+const targetsOfRandom = process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? 95 : 7;
+/** Of all restores. */
+const restoringMs = 240_000 + targetsOfRandom * 10_000;
+const restoresAtOnce = 3;
+
+describe("any second of a PostgreSQL", () => {
+  let platform: Platform;
+  let services: Services;
+  let ledger: RunningService;
+  const written: Written[] = [];
+  /** How often the writer lost its connection. */
+  let interruptions = 0;
+  /** Moments that are restored to, each for a reason. */
+  const targets: { readonly why: string; readonly at: number }[] = [];
+
+  beforeAll(async () => {
+    platform = await startPlatform({
+      environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
+    });
+    services = createServices(platform);
+    ledger = await services.createRunning("ledger", { allowed_cidrs: ["127.0.0.0/8"] });
+  }, longMs);
+  afterAll(() => platform?.remove(), longMs);
+
+  async function within<T>(of: RunningService, work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await openPostgresql(platform, of.connection, { password: of.password });
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Writes a row each few milliseconds until the signal, through whatever happens to the engine. */
+  async function write(signal: AbortSignal): Promise<void> {
+    let next = 1;
+    while (!signal.aborted) {
+      try {
+        await within(ledger, async (client) => {
+          client.on("error", () => undefined);
+          while (!signal.aborted) {
+            const begunAt = Date.now();
+            const i = next;
+            next += 1;
+            await client.query("INSERT INTO entries VALUES ($1)", [i]);
+            written.push({ i, begunAt, acknowledgedAt: Date.now() });
+            await sleep(20);
+          }
+        });
+      } catch {
+        interruptions += 1;
+        await sleep(50);
+      }
+    }
+  }
+
+  const noted = (why: string) => void targets.push({ why, at: Date.now() });
+  const restorable = async () => (await services.get(ledger.service.id)).backups?.restorable ?? null;
+
+  it(
+    "is written to through a restart, a rotated key and other settings, and then rests",
+    async () => {
+      const { id } = ledger.service;
+      await within(ledger, async (client) => {
+        await client.query(
+          "CREATE TABLE ballast AS SELECT i, repeat(md5(i::text), 8) AS line FROM generate_series(1, 180000) AS i",
+        );
+        await client.query("CREATE TABLE entries (i int PRIMARY KEY)");
+      });
+      const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(id) };
+      // The first base may be older than the tables.
+      const since = new Date().toISOString();
+      await waitUntil(
+        "a base is there, and the log behind it",
+        async () => ((await restorable())?.to ?? "") > since,
+        wait,
+      );
+      const halt = new AbortController();
+      const writing = write(halt.signal);
+      const count = async (more: number) => {
+        const wanted = written.length + more;
+        await waitUntil("rows are acknowledged", () => written.length >= wanted, { ...wait, everyMs: 20 });
+      };
+      await count(50);
+      noted("under load");
+      const restarting = services.verb(id, "restart");
+      await waitUntil("the writer has lost the engine", () => interruptions > 0, { ...wait, everyMs: 20 });
+      noted("across a restart");
+      await restarting;
+      await count(20);
+      expectStatus(await platform.rest.post(`/managed-services/${id}/backups/rotate-key`), 202);
+      await count(50);
+      noted("behind a rotated key");
+      const changed = await platform.rest.patch(`/managed-services/${id}/configuration`, {
+        parameters: { work_mem: "5MB" },
+      });
+      expect(changed.status).toBeLessThan(300);
+      await count(50);
+      noted("behind other settings");
+      await count(50);
+      halt.abort();
+      await writing;
+      // The newest commit until then is the writer's; that of the heartbeat behind it is waited for below.
+      noted("while nobody writes");
+      const random = createRandom(13);
+      const [first, last] = [written[0]?.acknowledgedAt ?? 0, written.at(-1)?.acknowledgedAt ?? 0];
+      for (let n = 0; n < targetsOfRandom; n += 1)
+        targets.push({ why: "at random", at: Math.floor(first + random.next() * (last - first)) });
+      const end = new Date(Math.max(...targets.map(({ at }) => at))).toISOString();
+      await waitUntil("all of it is durable", async () => ((await restorable())?.to ?? "") > end, wait);
+    },
+    longMs,
+  );
+
+  it(
+    "has every row that was acknowledged until then, and none that was begun later",
+    async () => {
+      const { id } = ledger.service;
+      const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));
+      const total = waiting.length;
+      expect(total).toBeGreaterThanOrEqual(12);
+      const restoreAll = async () => {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          const { why, at, name: target_service_name } = next;
+          const asked = { restore_point: new Date(at).toISOString(), target_service_name };
+          const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
+          const copy = expectStatus(answer, 202).json;
+          await services.settled(copy.id, "Running", longMs);
+          const rows = await within(await services.open(copy.id), async (client) => {
+            const { rows: found } = await client.query<{ i: number }>("SELECT i FROM entries");
+            return new Set(found.map(({ i }) => i));
+          });
+          // Times are whole milliseconds: within the target's own one nobody knows which came first.
+          const missing = written.filter(({ i, acknowledgedAt }) => acknowledgedAt < at && !rows.has(i));
+          const early = written.filter(({ i, begunAt }) => begunAt > at && rows.has(i));
+          expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
+          await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
+        }
+      };
+      await Promise.all(Array.from({ length: restoresAtOnce }, restoreAll));
+    },
+    restoringMs,
+  );
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { queryOnce } from "../support/api/clients.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { s3Programs } from "../support/servers/s3-program.ts";
+import { type S3Server, startS3Server } from "../support/servers/s3-server.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface BackupJson {
+  readonly id: string;
+  readonly status: string;
+  readonly error_message: string | null;
+}
+
+const longMs = 180_000;
+const servers = await s3Programs();
+
+/** One PostgreSQL of an installation whose objects are all in a real S3 server. */
+describe.each(servers)("backups in a bucket of $title", (program) => {
+  let server: S3Server;
+  let platform: Platform;
+  let services: Services;
+  let source: RunningService;
+
+  beforeAll(async () => {
+    if (program.path === undefined) return;
+    server = await startS3Server(program);
+    platform = await startPlatform({
+      flags: ["--objects", server.url("holdfast"), "--objects-key", server.keyFile],
+      environment: {
+        HOLDFAST_OBJECTS_CA: server.caFile,
+        HOLDFAST_OBJECTS_ENCRYPTION: "none",
+        HOLDFAST_FIRST_BACKUP_AFTER_S: "1",
+        HOLDFAST_IDLE_LOG_AFTER_S: "3",
+      },
+    });
+    services = createServices(platform);
+    source = await services.createRunning("orders", { allowed_cidrs: ["127.0.0.0/8"] });
+  }, longMs);
+  afterAll(async () => {
+    await platform?.remove();
+    await server?.remove();
+  }, longMs);
+
+  const it = test.skipIf(program.path === undefined);
+  const path = (rest = "") => `/managed-services/${source.service.id}/backups${rest}`;
+  const ask = <Row extends object>({ connection, password }: RunningService, sql: string) =>
+    queryOnce<Row>(platform, connection, { password }, sql);
+  const wait = { withinMs: longMs, everyMs: 100, describe: () => services.describe(source.service.id) };
+  const restorable = async () => (await services.get(source.service.id)).backups?.restorable ?? null;
+
+  async function taken(): Promise<BackupJson> {
+    return ended(expectStatus(await platform.rest.post<BackupJson>(path()), 202).json.id);
+  }
+
+  async function ended(id: string): Promise<BackupJson> {
+    const look = async () => {
+      const { json } = await platform.rest.get<BackupJson>(path(`/${id}`));
+      return ["completed", "failed"].includes(json.status) ? json : undefined;
+    };
+    return waitUntil("the backup has ended", look, wait);
+  }
+  async function restored(body: Record<string, unknown>, from = ""): Promise<RunningService> {
+    const { id } = expectStatus(await platform.rest.post<ServiceJson>(path(`${from}/restore`), body), 202).json;
+    await services.settled(id, "Running", longMs);
+    return services.open(id);
+  }
+
+  it(
+    "are taken there, and restored from there, by id and to a second",
+    async () => {
+      await ask(source, "CREATE TABLE kept AS SELECT i FROM generate_series(1, 5000) AS i");
+      const backup = await taken();
+      expect(backup).toMatchObject({ status: "completed", error_message: null });
+      await waitUntil("the log goes on from a base", async () => (await restorable()) !== null, wait);
+      await ask(source, "DELETE FROM kept WHERE i > 4000");
+      const point = new Date().toISOString();
+      await ask(source, "SELECT pg_sleep(1); DELETE FROM kept");
+      await waitUntil("the log is there", async () => ((await restorable())?.to ?? "") > point, wait);
+      const target = { target_service_name: "orders-whole" };
+      const [whole, then] = await Promise.all([
+        restored(target, `/${backup.id}`),
+        restored({ restore_point: point, target_service_name: "orders-then" }),
+      ]);
+      const count = "SELECT count(*)::int AS count FROM kept";
+      expect(await ask(whole, count)).toEqual([{ count: 5_000 }]);
+      expect(await ask(then, count)).toEqual([{ count: 4_000 }]);
+    },
+    longMs,
+  );
+
+  it(
+    "wait for a store that is away, and the log has no gap afterwards",
+    async () => {
+      await server.kill();
+      await ask(source, "INSERT INTO kept SELECT i FROM generate_series(1, 100) AS i");
+      const written = new Date().toISOString();
+      const asked = expectStatus(await platform.rest.post<BackupJson>(path()), 202).json;
+      await server.start();
+      expect(await ended(asked.id)).toMatchObject({ status: "completed" });
+      await waitUntil(
+        "what was written meanwhile is there",
+        async () => ((await restorable())?.to ?? "") > written,
+        wait,
+      );
+      expect((await services.get(source.service.id)).backups?.gaps).toEqual([]);
+    },
+    longMs,
+  );
+});

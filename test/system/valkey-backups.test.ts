@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandOnce } from "../support/api/clients.ts";
+import { drilled, noDrillMachines } from "../support/platform/drills.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface BackupJson {
+  readonly id: string;
+  readonly status: string;
+  readonly kind: string;
+  readonly restores_to: string;
+}
+
+const longMs = 120_000;
+
+describe("backups of a Valkey", () => {
+  let platform: Platform;
+  let services: Services;
+  let cache: RunningService;
+  const snapshots: BackupJson[] = [];
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    cache = await services.createRunning("cache", { database_type: "valkey", allowed_cidrs: ["127.0.0.0/8"] });
+  }, longMs);
+  afterAll(() => platform?.remove(), longMs);
+
+  const backupsOf = (rest = "") => `/managed-services/${cache.service.id}/backups${rest}`;
+  const ask = (of: RunningService, ...[command = "", ...args]: string[]) =>
+    commandOnce(platform, of.connection, { password: of.password }, command, ...args);
+
+  async function taken(): Promise<BackupJson> {
+    const { id } = expectStatus(await platform.rest.post<BackupJson>(backupsOf()), 202).json;
+    const look = async () => {
+      const backup = expectStatus(await platform.rest.get<BackupJson>(backupsOf(`/${id}`)), 200).json;
+      return ["completed", "failed"].includes(backup.status) ? backup : undefined;
+    };
+    const describe = () => services.describe(cache.service.id);
+    return waitUntil(`the backup ${id} has ended`, look, { withinMs: longMs, everyMs: 100, describe });
+  }
+
+  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(answer, 202).json as ServiceJson;
+    await services.settled(id, "Running", longMs);
+    return services.open(id);
+  }
+
+  it(
+    "snapshots hold what was there at their moments",
+    async () => {
+      for (const version of ["one", "two"]) {
+        await ask(cache, "SET", "version", version);
+        snapshots.push(await taken());
+      }
+      await ask(cache, "SET", "version", "three");
+      expect(snapshots).toMatchObject([
+        { status: "completed", kind: "snapshot" },
+        { status: "completed", kind: "snapshot" },
+      ]);
+    },
+    longMs,
+  );
+
+  it(
+    "one is restored by its id, by a moment behind it, and forked; the source stays as it is",
+    async () => {
+      const [first, second] = snapshots;
+      if (first === undefined || second === undefined) throw new Error("there are no snapshots");
+      // A moment at which the first one was the newest.
+      const between = new Date(Date.parse(second.restores_to) - 1).toISOString();
+      const answers = [
+        await platform.rest.post(backupsOf(`/${first.id}/restore`), { target_service_name: "by-id" }),
+        await platform.rest.post(backupsOf("/restore"), { target_service_name: "by-point", restore_point: between }),
+        await platform.rest.post(`/managed-services/${cache.service.id}/fork`, { name: "forked" }),
+      ];
+      for (const answer of answers) expectStatus(answer, 202);
+      expect(answers.map(({ json }) => (json as unknown as ServiceJson).restored_from)).toMatchObject([
+        { kind: "restore", backup_id: first.id, restore_point: null },
+        { kind: "restore", backup_id: first.id, restore_point: null },
+        { kind: "fork", backup_id: second.id },
+      ]);
+      const copies = await Promise.all(answers.map(made));
+      expect(await Promise.all(copies.map((copy) => ask(copy, "GET", "version")))).toEqual(["one", "one", "two"]);
+      for (const copy of copies) expect(copy.password).not.toBe(cache.password);
+      expect(await ask(cache, "GET", "version")).toBe("three");
+      expect(await services.get(cache.service.id)).toMatchObject({ restored_from: null });
+    },
+    longMs,
+  );
+
+  it("a moment before the first snapshot is refused with the earliest and the latest", async () => {
+    const asked = { target_service_name: "before", restore_point: "2020-01-01T00:00:00Z" };
+    const { status, json } = await platform.rest.post(backupsOf("/restore"), asked);
+    const [first, second] = snapshots;
+    expect([status, json]).toMatchObject([
+      422,
+      { code: "restore_point_unavailable", earliest: first?.restores_to, latest: second?.restores_to },
+    ]);
+  });
+
+  it(
+    "a drill loads the newest snapshot and counts its keys",
+    async () => {
+      const { id } = expectStatus(await platform.rest.post<{ id: string }>(backupsOf("/drill")), 202).json;
+      const drill = await drilled(platform, cache.service.id, id);
+      expect(drill).toMatchObject({ status: "completed", error: null, target: null });
+      expect(drill.checks.map(({ name, of, passed }) => [name, of, passed])).toEqual([
+        ["restored", "backup", true],
+        ["contents", "backup", true],
+      ]);
+      await noDrillMachines(platform);
+    },
+    longMs,
+  );
+
+  it(
+    "a deleted one comes back with its keys, its hostname and its password",
+    async () => {
+      await services.delete(cache.service.id);
+      const back = await made(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
+      expect(back.service).toMatchObject({ id: cache.service.id, hostname: cache.service.hostname });
+      expect(back.password).toBe(cache.password);
+      expect(await ask(back, "GET", "version")).toBe("three");
+    },
+    longMs,
+  );
+});
