@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectKeeper, type KeeperClient } from "../src/host/keeper-client.ts";
+import { connectKeeper, type KeeperClient } from "../src/os/keeper-client.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { bootMs } from "./boot-clock.ts";
 import { chooseContainment } from "./containment.ts";
@@ -22,7 +22,12 @@ let onlooker: KeeperClient;
 function agentOf(mode: string): ComponentSpec {
   return {
     name: "agent",
-    argv: [process.execPath, join(import.meta.dirname, "../../test/support/keeper-fixture-agent.mjs"), directory, mode],
+    argv: [
+      process.execPath,
+      join(import.meta.dirname, "../../test/support/machines/keeper-fixture-agent.mjs"),
+      directory,
+      mode,
+    ],
     env: { RIGHT_MS: String(rightMs) },
     cwd: directory,
     log: { path: join(directory, "agent.log"), maxBytes: 1 << 20, keep: 3 },
@@ -37,6 +42,7 @@ async function open(mode = "good"): Promise<void> {
     containment: chooseContainment(undefined),
     owner: undefined,
     runDir: directory,
+    logDirectory: directory,
     socketPath: join(directory, "keeper.sock"),
     agent: agentOf(mode),
     successorOf: agentOf,
@@ -84,7 +90,7 @@ const enginePid = () => onlooker.component("engine")?.pid;
 
 function offer(mode: string): void {
   rmSync(join(directory, "outcome"), { force: true });
-  // There as a whole, or not at all: the agent looks for it all the time.
+  // The agent looks for it all the time, and never finds one whose mode is not written yet.
   writeFileSync(join(directory, "offer.new"), mode);
   renameSync(join(directory, "offer.new"), join(directory, "offer"));
 }

@@ -60,7 +60,7 @@ interface Next extends Run {
 const settleWithinMs = 1_000;
 /** What gave way has this long to leave by itself. */
 const leaveWithinMs = 2_000;
-/** One that ends so soon after it took over is not worth a second start: the one of before goes on. */
+/** A successor that ends this soon after it took over is not started again: its predecessor goes on. */
 const probationMs = 60_000;
 
 export function createSuccession(deps: SuccessionDeps): Succession {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { suiteOf } from "./catalogue.ts";
+import { suiteOf } from "./catalog.ts";
 import { type ImageManifest, readManifest } from "./image-manifest.ts";
 import { findImage, findSoftware, imagesDirectory, openImage, setNewest } from "./node-image.ts";
 import { textLibrariesOf } from "./text-libraries.ts";

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Program, Suite } from "./catalogue.ts";
-import { recipes, softwareOf, suites } from "./catalogue.ts";
+import type { Program, Suite } from "./catalog.ts";
+import { packagesOf, recipes, softwareOf, suites } from "./catalog.ts";
 import { readManifest } from "./image-manifest.ts";
 import { newestIn, setNewestIn } from "./newest-pointer.ts";
 import { upstreamVersion } from "./package-set.ts";
@@ -67,6 +67,12 @@ export function suiteOfImage(id: string): Suite | undefined {
   return suites.find((suite) => id.startsWith(`${suite}-`) && /^[0-9a-f]{16}$/.test(id.slice(suite.length + 1)));
 }
 
+/** The version of a program that images of this one's suite have; undefined where the suite, or the program in it, is not known. */
+export function versionOfImage(id: string, program: string): string | undefined {
+  const suite = suiteOfImage(id);
+  return suite && recipes[suite].software.find((each) => each.program === program)?.version;
+}
+
 /** A made image that has this program, with the program's directory inside it. */
 export function findSoftware(
   imagesDir: string,
@@ -91,6 +97,6 @@ export function versionIn(imagesDir: string, id: string, program: Program, versi
 
 /** Changes with what the recipe asks for and what is done to it; not with what the mirror has. */
 function recipeDigest(suite: Suite): string {
-  const recipe = JSON.stringify(recipes[suite].packages) + readFileSync(makeImageScript, "utf8");
+  const recipe = JSON.stringify(packagesOf(suite)) + readFileSync(makeImageScript, "utf8");
   return createHash("sha256").update(recipe).digest("hex").slice(0, 16);
 }

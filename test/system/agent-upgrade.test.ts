@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFailed } from "vitest";
-import { openPostgresql } from "../support/clients.ts";
-import { type CommandLine, createCommandLine } from "../support/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { lastLogLines } from "../support/platform-logs.ts";
-import { asRoot } from "../support/platform-software.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { createReleaseDirectory } from "../support/release-directory.ts";
-import { createServices } from "../support/services.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createReleaseDirectory } from "../support/platform/release-directory.ts";
+import { createServices } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface Status {

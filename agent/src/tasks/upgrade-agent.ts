@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { UpgradeAgentResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { TaskHandler } from "./task-handler.ts";
 
-/** The one agent begins it and the next one, which finds the intent in the journal, has the result. */
+/** The outgoing agent begins the task; its successor finds the intent in the journal and has the result. */
 export const upgradeAgent: TaskHandler<"upgradeAgent"> = {
   async inspect({ digest }, { upgrade }) {
     if (upgrade.digest !== digest) return undefined;

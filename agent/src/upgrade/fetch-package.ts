@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type AgentPackage, unpackAgent } from "@holdfast/common/agent-package.ts";
 import { ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { UpgradeAgent } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ControllerChannel } from "../session/controller-channel.ts";
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { TaskFailed } from "../task-failed.ts";
 
 const largestBytes = 64 << 20;

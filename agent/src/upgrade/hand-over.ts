@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
-import type { KeeperClient } from "../host/keeper-client.ts";
+import type { KeeperClient } from "../os/keeper-client.ts";
 import { TaskFailed } from "../task-failed.ts";
 import type { HandOverState } from "./hand-over-state.ts";
 import { listenTo } from "./last-words.ts";

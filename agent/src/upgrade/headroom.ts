@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlGroup } from "../host/control-group.ts";
+import type { ControlGroup } from "../os/control-group.ts";
 import { TaskFailed } from "../task-failed.ts";
 
 export interface HeadroomDeps {

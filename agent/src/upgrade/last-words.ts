@@ -2,7 +2,7 @@ import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { segmentsOf } from "../../keeper/segment-log.ts";
 import { agentSlots } from "../../keeper/succession.ts";
-import type { KeeperClient } from "../host/keeper-client.ts";
+import type { KeeperClient } from "../os/keeper-client.ts";
 
 /** What the agent says that is started beside this one, from now on. */
 export interface Listening {

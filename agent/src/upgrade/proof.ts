@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Hello } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { type ControllerChannel, createControllerChannel } from "../session/controller-channel.ts";
-import { createKnownControllers } from "../session/known-controllers.ts";
-import { createIdentityFile } from "../session/machine-identity.ts";
+import { type ControllerChannel, createControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createIdentityFile } from "@holdfast/mtls/machine-identity.ts";
 import { openSession } from "../session/session.ts";
 
 export interface ProofDeps {
@@ -43,6 +43,7 @@ export async function proveSelf({ stateDir, controllers, hello, monotonicMs }: P
         onCancel: nothing,
         onResultAck: nothing,
         onSamplesAck: nothing,
+        onRightAnswer: nothing,
         onNews: nothing,
         onRedirect: nothing,
       };

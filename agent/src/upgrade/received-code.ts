@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   type AgentPackage,
@@ -9,7 +9,7 @@ import {
   versionFile,
 } from "@holdfast/common/agent-package.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
-import { readIfThere } from "../host/durable-file.ts";
+import { readIfThere } from "@holdfast/common/durable-file.ts";
 
 /** What this agent runs from, and the code that controllers sent to the machine's own disk. */
 export interface ReceivedCode {
@@ -23,6 +23,14 @@ export interface ReceivedCode {
   removeOthers(digest: string): Promise<void>;
 }
 
+/** Components run some of the code as the engine's user, of the same group; agents of before kept it to themselves. */
+async function shareOwn(directory: string, home: string): Promise<void> {
+  if (dirname(home) !== directory) return;
+  await chmod(directory, 0o710);
+  await chmod(home, 0o750);
+  for (const name of (await readdir(home)).filter(isCodeFile)) await chmod(join(home, name), 0o640);
+}
+
 /** `main` is the file that this process runs. */
 export async function openReceivedCode(stateDir: string, main: string): Promise<ReceivedCode> {
   const directory = join(stateDir, "code");
@@ -31,7 +39,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
     stated === undefined ? { release: "checkout", digest: "" } : (JSON.parse(stated.toString("utf8")) as AgentVersion);
 
   async function write(path: string, text: string): Promise<void> {
-    const file = await open(path, "w", 0o600);
+    const file = await open(path, "w", 0o640);
     try {
       await file.writeFile(text);
       await file.sync();
@@ -40,6 +48,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
     }
   }
 
+  await shareOwn(directory, dirname(main));
   return {
     own,
     async find(digest) {
@@ -59,7 +68,8 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
       await rm(draft, { recursive: true, force: true });
       await rm(home, { recursive: true, force: true });
       try {
-        await mkdir(draft, { recursive: true, mode: 0o700 });
+        await mkdir(directory, { recursive: true });
+        await mkdir(draft, { mode: 0o750 });
         for (const { name, text } of files) await write(join(draft, name), text);
         await write(join(draft, versionFile), JSON.stringify({ release, digest }));
         await syncPath(draft);

@@ -1,5 +1,5 @@
-import type { KeeperClient } from "../host/keeper-client.ts";
-import type { ControllerChannel } from "../session/controller-channel.ts";
+import type { KeeperClient } from "../os/keeper-client.ts";
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import { type HandOverState, readHandOverState } from "./hand-over-state.ts";
 
 /** What an agent begins with that takes another one's place. */

@@ -1,3 +1,4 @@
+import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
@@ -8,12 +9,13 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
-import { newMetadata, nextMetadata, type Stored } from "../../store/resource.ts";
-import { retryConflict } from "../../store/retry-conflict.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, requireScope, requireScopes } from "../caller.ts";
-import { type Role, roles, roleScopes } from "../scopes.ts";
-import { type Membership, membershipId } from "./membership.ts";
+import { touchUser, type User } from "../credential/credential.ts";
+import { type Role, roles } from "../scopes.ts";
+import { type Membership, membershipId, membershipKind } from "./membership.ts";
 import { type Organization, touch } from "./organization.ts";
 
 type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
@@ -24,6 +26,7 @@ export function createMemberHandlers(
   require: (organizationId: string, call: Call) => Stored<Organization>,
 ): Pick<Handlers<typeof OrganizationService>, MemberMethods> {
   const { organizations, memberships, membershipObjects, users, cursors, clock } = deps;
+  const { roleScopes } = deps.rights;
 
   function requireMember(organizationId: string, userId: string): Stored<Membership> {
     const member = memberships.get(organizationId, userId);
@@ -34,9 +37,7 @@ export function createMemberHandlers(
   /** The members as they are at the organization's revision or later. */
   async function membersAt({ object, modRevision }: Stored<Organization>): Promise<Membership[]> {
     await membershipObjects.reached(modRevision, 1_000);
-    return [...membershipObjects.values()]
-      .map((stored) => stored.object)
-      .filter(({ metadata }) => metadata.organizationId === object.metadata.id);
+    return ofOrganization(membershipObjects, object.metadata.id);
   }
 
   async function requireOtherOwner(organization: Stored<Organization>, userId: string): Promise<void> {
@@ -46,15 +47,16 @@ export function createMemberHandlers(
   }
 
   /** A person that the caller may know of: made by the organization, or in one with the caller. Others do not exist. */
-  function requirePerson(organizationId: string, userId: string, call: Call): void {
-    const user = users.get(userId)?.object;
+  function requirePerson(organizationId: string, userId: string, call: Call): Stored<User> {
+    const user = users.get(userId);
     const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
     const mine =
       call.principal?.kind === "user"
         ? memberships.of(call.principal.id).map(({ metadata }) => metadata.organizationId)
         : [organizationId];
-    const isKnown = user?.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
+    const isKnown = user?.object.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
     if (user === undefined || !isKnown) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+    return user;
   }
 
   return {
@@ -70,7 +72,7 @@ export function createMemberHandlers(
         const organization = require(orgId, call);
         const role = roleOf(wanted);
         requireScopes(call, roleScopes[role]);
-        requirePerson(orgId, userId, call);
+        const user = requirePerson(orgId, userId, call);
         const members = await membersAt(organization);
         if (members.some(({ metadata }) => metadata.name === userId))
           throw new HoldfastError("NAME_TAKEN", `${userId} is a member already.`);
@@ -82,12 +84,13 @@ export function createMemberHandlers(
           status: {},
         };
         const unit = deps.begin();
-        unit.create("membership", membership);
+        unit.create(membershipKind, membership);
+        touchUser(unit, user, now);
         await deps.quotas.claim(unit, orgId, { members: 1 });
         unit.audit(auditOf(call, "member.add", "membership", userId));
         const made = memberMessage(membership);
         unit.answer(call, made);
-        await commitAndSee(call, unit, [organizations, membershipObjects]);
+        await commitAndSee(call, unit, [organizations, membershipObjects, users]);
         return made;
       }),
 
@@ -96,7 +99,7 @@ export function createMemberHandlers(
         const organization = require(orgId, call);
         const before = requireMember(orgId, userId);
         const role = roleOf(wanted);
-        // Taking a role from somebody needs what it has, just as giving it does.
+        // Taking a role away needs the role's scopes, just as giving it does.
         requireScopes(call, [...roleScopes[before.object.spec.role], ...roleScopes[role]]);
         if (role === before.object.spec.role) return memberMessage(before.object);
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
@@ -108,7 +111,7 @@ export function createMemberHandlers(
           spec: { role },
         };
         const unit = deps.begin();
-        unit.update("membership", before, after);
+        unit.update(membershipKind, before, after);
         touch(unit, organization, now);
         unit.audit(auditOf(call, `member.set-${role}`, "membership", userId));
         await commitAndSee(call, unit, [organizations, membershipObjects]);
@@ -124,7 +127,7 @@ export function createMemberHandlers(
         if (!isSelf) requireScopes(call, roleScopes[before.object.spec.role]);
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);
         const unit = deps.begin();
-        unit.remove("membership", before);
+        unit.remove(membershipKind, before);
         touch(unit, organization, clock.now());
         unit.audit(auditOf(call, "member.remove", "membership", userId));
         await commitAndSee(call, unit, [organizations, membershipObjects]);

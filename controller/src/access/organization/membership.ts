@@ -1,9 +1,15 @@
-import type { Collection } from "../../store/collection.ts";
-import type { Resource, Stored } from "../../store/resource.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Resource, Stored } from "#kernel/store/resource.ts";
 import type { Role } from "../scopes.ts";
+import { defineKind } from "#kernel/store/kind.ts";
 
 /** That a person belongs to an organization. Its name is the user name. */
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
+
+export const membershipKind = defineKind<Membership>("membership", {
+  goesWithOrganization: true,
+  quotas: [{ name: "members", words: "members", limit: 200 }],
+});
 
 /** One membership for each person in each organization. */
 export function membershipId(organizationId: string, userId: string): string {

@@ -1,5 +1,5 @@
+import type { Role } from "../../answers.ts";
 import { Argument, Option } from "commander";
-import type { Role } from "../../access-types.ts";
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
 import { organizationOf } from "../organization.ts";
@@ -46,6 +46,16 @@ export function addMembers(members: CliCommand): void {
     .does(async ({ client, output }, member: string, role: Role) =>
       output.show(await client.members.update(await organizationOf(client), member, role), columns),
     );
+
+  members
+    .command("forget <person>")
+    .description("delete a person that the organization made, once they are a member of none; the name is free then")
+    .option("--yes", "do not ask")
+    .example("members forget anna")
+    .does(async ({ client, confirm }, person: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Delete ${person}?`, yes);
+      await client.users.delete(person);
+    });
 
   members
     .command("reset <member>")

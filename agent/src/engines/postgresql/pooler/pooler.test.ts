@@ -1,0 +1,157 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema, PoolerSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
+import {
+  createEngineMachine,
+  type EngineMachine,
+  hasEngine,
+} from "../../../../../test/support/engines/engine-machine.ts";
+import { freePorts } from "../../../../../test/support/platform/free-ports.ts";
+import { waitUntil } from "../../../../../test/support/wait-until.ts";
+import { createPostgresqlDriver } from "../driver.ts";
+import { poolerRole } from "../layout.ts";
+import { withSession } from "../session.ts";
+
+for (const version of ["17", "18"])
+  describe.skipIf(!hasEngine("postgresql", version))(`a pooler beside PostgreSQL ${version}`, () => serves(version));
+
+function serves(version: string): void {
+  let machine: EngineMachine;
+  const user = (username: string, role: string, password = "secret") =>
+    create(EngineUserSchema, { username, role, verifier: scramVerifier(password) });
+
+  beforeAll(async () => {
+    const [port = 0] = await freePorts(1);
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version, {
+      users: [user("app_user", "admin")],
+      pooler: create(PoolerSchema, { mode: "transaction", port }),
+      parameters: { max_connections: "25" },
+    });
+    await machine.bringUp();
+    await waitUntil("the pooler answers", async () => (await check())?.status === "healthy", {
+      describe: () => machine.output(),
+    });
+  });
+  afterAll(() => machine?.remove());
+
+  async function check() {
+    const { checks } = await machine.driver.observe(machine.instance, machine.signal);
+    return checks.find(({ name }) => name === "pooler");
+  }
+
+  /** The machine as clients of the pooler see it. */
+  const pooled = () => {
+    const { ca, serverName, instance } = machine;
+    const { address, pooler } = instance.spec;
+    return { ca, serverName, instance: { spec: { address, port: pooler?.port ?? 0 } } };
+  };
+  const open = (username: string, password: string, options: { from?: string; database?: string; plain?: true } = {}) =>
+    connectPostgresql(pooled(), { user: username, password, ...options });
+  const reload = async (change: Parameters<EngineMachine["change"]>[0]) => {
+    machine.change(change);
+    await machine.writeConfig();
+    await machine.driver.reload(machine.instance, machine.signal);
+  };
+
+  it("gives a session of the engine to each transaction, and takes users by their own passwords", async () => {
+    const clients = await Promise.all(Array.from({ length: 60 }, () => open("app_user", "secret")));
+    const pids = await Promise.all(
+      clients.map(
+        async (client) => (await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]?.pid,
+      ),
+    );
+    expect(new Set(pids).size).toBeLessThanOrEqual(10);
+    await Promise.all(clients.map((client) => client.end()));
+    await expect(open("app_user", "wrong")).rejects.toThrow(/password|authentication|SASL/i);
+    await expect(open("nobody_here", "secret")).rejects.toThrow(/password|authentication|SASL/i);
+    await expect(open("app_user", "secret", { plain: true })).rejects.toThrow();
+  });
+
+  it("knows users and passwords that are newer than itself, and forgets those that are gone", async () => {
+    const { driver, instance, signal } = machine;
+    await driver.users?.put(instance, user("reader", "readonly", "first"), signal);
+    const reader = await open("reader", "first");
+    await driver.users?.put(instance, user("reader", "readonly", "second"), signal);
+    await expect(open("reader", "first")).rejects.toThrow(/password|authentication|SASL/i);
+    const again = await open("reader", "second");
+    expect((await again.query("SELECT current_user")).rows).toEqual([{ current_user: "reader" }]);
+    await driver.users?.drop(instance, "reader", signal);
+    await expect(open("reader", "second")).rejects.toThrow(/password|authentication|SASL/i);
+    await expect(reader.query("SELECT 1")).rejects.toThrow();
+    await again.end().catch(() => undefined);
+  });
+
+  it("lets nobody be the platform, or enter its database", async () => {
+    for (const role of ["holdfast", "holdfast_console", "holdfast_replica", poolerRole])
+      await expect(open(role, "secret"), role).rejects.toThrow();
+    await expect(open("app_user", "secret", { database: "holdfast" })).rejects.toThrow();
+    await expect(open("app_user", "secret", { database: "pgbouncer" })).rejects.toThrow();
+    const rights = await withSession(machine.instance, machine.signal, (session) =>
+      session.rows(
+        `SELECT r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolreplication, r.rolbypassrls,
+             has_table_privilege(r.oid, 'pg_authid', 'SELECT') AS secrets,
+             has_table_privilege(r.oid, 'holdfast.heartbeat', 'SELECT, INSERT, UPDATE, DELETE') AS tables,
+             has_schema_privilege(r.oid, 'holdfast', 'CREATE') AS makes
+           FROM pg_roles r WHERE rolname = $1`,
+        [poolerRole],
+      ),
+    );
+    expect(Object.values(rights[0] ?? { none: true }).every((right) => right === false)).toBe(true);
+  });
+
+  it("leaves sessions to those who come to the engine itself", async () => {
+    const { driver, instance, signal } = machine;
+    await driver.users?.put(instance, user("second", "readwrite"), signal);
+    const busy = await Promise.all(
+      Array.from({ length: 40 }, (_, at) => open(at % 2 === 0 ? "app_user" : "second", "secret")),
+    );
+    const sleeping = busy.map((client) => client.query("SELECT pg_sleep(60)").catch(() => undefined));
+    const direct = await connectPostgresql(machine, { user: "app_user", password: "secret" });
+    const count = async () =>
+      Number(
+        (await direct.query("SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'")).rows[0]
+          ?.count,
+      );
+    await waitUntil("its pools are full", async () => (await count()) === 16);
+    const other = await connectPostgresql(machine, { user: "app_user", password: "secret" });
+    await other.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'");
+    for (const client of busy) client.connection.stream.destroy();
+    await Promise.all([...sleeping, direct.end(), other.end()]);
+  });
+
+  it("ends clients that the allow-list does not have any more, and takes it and the mode while it runs", async () => {
+    const client = await open("app_user", "secret", { from: "127.0.0.9" });
+    const ended = new Promise((resolve) => client.once("end", resolve));
+    const stays = await open("app_user", "secret", { from: "127.0.0.8" });
+    await reload({ allowedCidrs: ["127.0.0.0/29", "127.0.0.8/32"] });
+    await ended;
+    await expect(open("app_user", "secret", { from: "127.0.0.9" })).rejects.toThrow();
+    expect((await stays.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+    const { pooler } = machine.instance.spec;
+    if (pooler === undefined) throw new Error("there is a pooler");
+    await reload({ pooler: { ...pooler, mode: "session" } });
+    await stays.query("SET work_mem = '5MB'");
+    const another = await open("app_user", "secret");
+    expect((await another.query("SHOW work_mem")).rows).not.toEqual([{ work_mem: "5MB" }]);
+    expect((await stays.query("SHOW work_mem")).rows).toEqual([{ work_mem: "5MB" }]);
+    await Promise.all([stays.end(), another.end()]);
+  });
+
+  it("makes a role of its name that a user made first the platform's", async () => {
+    const { instance, signal } = machine;
+    await withSession(instance, signal, async (session) => {
+      await session.rows(`GRANT ${poolerRole} TO app_user; ALTER ROLE ${poolerRole} PASSWORD 'known' CREATEDB`);
+    });
+    await reload({});
+    const left = await withSession(instance, signal, (session) =>
+      session.rows(
+        `SELECT rolpassword, rolcreatedb, (SELECT count(*)::int FROM pg_auth_members WHERE roleid = a.oid) AS members
+         FROM pg_authid a WHERE rolname = $1`,
+        [poolerRole],
+      ),
+    );
+    expect(left).toEqual([{ rolpassword: null, rolcreatedb: false, members: 0 }]);
+    await (await open("app_user", "secret")).end();
+  });
+}

@@ -1,0 +1,51 @@
+import { join } from "node:path";
+import type { Instance } from "../../engine-driver.ts";
+import { leaderOf, ownMember } from "../../members.ts";
+import { platform } from "../layout.ts";
+import { keyFiles } from "../own-key.ts";
+
+/** Role that members sign in as, by their certificates: it streams, and reads files for pg_rewind. */
+export const replicaRole = `${platform}_replica`;
+/** Of pg_ident.conf: which certificates are members'. */
+export const memberMap = `${platform}_members`;
+
+const prefix = `${platform}_member_`;
+
+/** Name of a member's slot, and of its session in pg_stat_replication. */
+export function memberName(number: number): string {
+  return `${prefix}${number}`;
+}
+
+/** Pure: whose it is; undefined for names of anything else. */
+export function memberNumber(name: string): number | undefined {
+  const digits = name.startsWith(prefix) ? name.slice(prefix.length) : "";
+  return /^\d+$/.test(digits) ? Number(digits) : undefined;
+}
+
+export const slotPrefix = prefix;
+
+/** Pure: how this replica connects to its primary; undefined when it has none. */
+export function primaryConninfo(instance: Instance): string | undefined {
+  const leader = leaderOf(instance);
+  const own = ownMember(instance);
+  if (leader === undefined || own === undefined) return undefined;
+  const { paths, spec } = instance;
+  return Object.entries({
+    // Certificates carry names; a machine need not be able to resolve them.
+    host: leader.hostname,
+    hostaddr: leader.address,
+    port: String(spec.port),
+    user: replicaRole,
+    dbname: platform,
+    application_name: memberName(own.number),
+    sslmode: "verify-full",
+    sslrootcert: join(paths.tls, "ca.crt"),
+    sslcert: join(paths.tls, "server.crt"),
+    sslkey: keyFiles(instance).copy,
+    gssencmode: "disable",
+    connect_timeout: "5",
+    tcp_user_timeout: "5000",
+  })
+    .map(([name, value]) => `${name}='${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`)
+    .join(" ");
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { silentLog } from "@holdfast/common/log.ts";
+import { InstanceSpecSchema, ReplicationSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
+import { createMemberData } from "./member-data.ts";
+
+let data: string;
+let done: string[];
+beforeEach(() => {
+  data = mkdtempSync(join(tmpdir(), "holdfast-member-data-"));
+  done = [];
+});
+afterEach(() => rmSync(data, { recursive: true }));
+
+const members = createMemberData({
+  status: { become() {}, discarded() {}, follows() {}, measured() {} },
+  log: silentLog,
+});
+
+/**
+ * An engine whose data follow from its first copy on. `files`: of the version that the data are of, where they differ
+ * between versions.
+ */
+function driver(files?: { version: string }): EngineDriver {
+  let has: "absent" | "follower" = "absent";
+  const replication = {
+    dataOf: async () => has,
+    async copy() {
+      done.push("copy");
+      has = "follower";
+      if (files !== undefined) files.version = "18";
+    },
+    rewind: async () => void done.push("rewind"),
+  };
+  const upgrade = files && { versionOf: async () => files.version };
+  return { engine: "valkey", replication, upgrade } as unknown as EngineDriver;
+}
+
+function replica(version: string): Instance {
+  const replication = create(ReplicationSchema, { primaryNodeId: "other" });
+  const spec = create(InstanceSpecSchema, { serviceId: "s", nodeId: "own", engine: "valkey", version, replication });
+  return { spec, paths: { data } } as unknown as Instance;
+}
+
+const signal = new AbortController().signal;
+
+test("a follower goes on with its data under a newer version, and has them copied anew under an older one", async () => {
+  const engine = driver();
+  await members.ensure(engine, replica("8.1"), { isNew: true }, signal);
+  expect(done).toEqual(["copy"]);
+  await members.ensure(engine, replica("8.1"), { isNew: false }, signal);
+  await members.ensure(engine, replica("9"), { isNew: false }, signal);
+  expect(await members.mustStop(engine, replica("9"))).toBe(false);
+  expect(done).toEqual(["copy"]);
+  // The upgrade is rolled back: the older version does not read what the newer one wrote.
+  expect(await members.mustStop(engine, replica("8.1"))).toBe(true);
+  await members.ensure(engine, replica("8.1"), { isNew: false }, signal);
+  expect(done).toEqual(["copy", "copy"]);
+  expect(await members.mustStop(engine, replica("8.1"))).toBe(false);
+});
+
+test("a follower has its data copied anew once those of its primary are files of another version", async () => {
+  const files = { version: "17" };
+  const engine = driver(files);
+  await members.ensure(engine, replica("17"), { isNew: true }, signal);
+  files.version = "17";
+  expect(await members.mustStop(engine, replica("17"))).toBe(false);
+  expect(await members.mustStop(engine, replica("18"))).toBe(true);
+  await members.ensure(engine, replica("18"), { isNew: false }, signal);
+  expect(done).toEqual(["copy", "copy"]);
+  expect(await members.mustStop(engine, replica("18"))).toBe(false);
+});

@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf";
+import type { Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { CheckEngineUpgradeSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { type MaintenanceService, type Upgrade, UpgradeSchema } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import { type OperationObject, workOf } from "#operation/operation.ts";
+import type { EngineTasks } from "../service/engine-task.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { operationMembers } from "../service/operation-members.ts";
+import type { ServiceAccess } from "../service/service-access.ts";
+import { refuseWhileBusy } from "../service/service-verbs.ts";
+import { beginUpgrade } from "./begin-maintenance.ts";
+import { commitBegun } from "./commit-begun.ts";
+import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { planUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
+
+export interface UpgradeRequestDeps extends MaintenanceWorldDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  readonly tasks: EngineTasks;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPC that upgrades a service to another version of its engine. */
+export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof MaintenanceService>["upgradeManagedService"] {
+  const { access, clock, tasks } = deps;
+
+  /** In the data of an engine that runs; of one that does not, the plan says that. */
+  async function obstaclesIn(
+    service: ManagedServiceObject,
+    version: string,
+    signal: AbortSignal,
+  ): Promise<readonly UpgradeObstacle[]> {
+    if (!upgradesData(service.spec.databaseType) || service.status.state !== "Running") return [];
+    const value = create(CheckEngineUpgradeSchema, { version });
+    const { obstacles } = await tasks.run(service, { case: "checkEngineUpgrade", value }, signal);
+    return obstacles;
+  }
+
+  return ({ serviceId, version, checkOnly, acceptTextOrderChange: acceptsTextOrder }, call) =>
+    retryConflict(call.signal, async () => {
+      const service = access.require(serviceId, call);
+      const { object } = service;
+      const current = (await access.inProgress(object, call.signal))?.object;
+      const underWay = current && workOf(current, "upgrade")?.version;
+      if (underWay?.to === version) return upgradeMessage(object, underWay.from, version, [], current);
+      if (object.metadata.deletionRequestedAt !== undefined)
+        throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
+          members: operationMembers(object, current),
+        });
+      requireNewer(object, version);
+      const world = maintenanceWorld(object, deps, clock.now());
+      const obstacles = await obstaclesIn(object, version, call.signal);
+      const { findings, image } = planUpgrade(object, version, world, obstacles, acceptsTextOrder);
+      const from = object.spec.version;
+      if (checkOnly) return upgradeMessage(object, from, version, findings);
+      refuseWhileBusy(object, current);
+      const [obstacle] = findings.filter(({ blocking }) => blocking);
+      if (obstacle !== undefined || image === undefined)
+        throw new HoldfastError(
+          obstacle?.code === "not_ready" ? "WRONG_STATE" : "NOT_POSSIBLE",
+          obstacle?.message ?? "",
+          {
+            members: operationMembers(object, undefined),
+          },
+        );
+      const asked = { operationId: deps.newId(), now: clock.now(), acceptsTextOrder };
+      const begun = beginUpgrade(object, { version, image }, world, asked);
+      const answer = upgradeMessage(object, from, version, findings, begun.operation);
+      return commitBegun(service, begun, { action: "managed-service.upgrade", answer }, call, deps);
+    });
+}
+
+function upgradeMessage(
+  { metadata }: ManagedServiceObject,
+  fromVersion: string,
+  toVersion: string,
+  findings: readonly UpgradeFinding[],
+  operation?: OperationObject,
+): Upgrade {
+  return create(UpgradeSchema, {
+    serviceId: metadata.id,
+    fromVersion,
+    toVersion,
+    findings: [...findings],
+    ...(operation && { operation: operationMessage(operation) }),
+  });
+}

@@ -1,0 +1,73 @@
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { OperationObject } from "#operation/operation.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
+import { writeFailover } from "./automatic-failover.ts";
+import { forceFailover } from "./forced-failover.ts";
+import { askReplication } from "./ask-replication.ts";
+import { nodePositions } from "./node-positions.ts";
+import { fencedGenerationOf } from "./suspicion.ts";
+
+export interface ForcedFailoverApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly fleet: Pick<Fleet, "run" | "session" | "observation">;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Operators put a replica in the primary's place whatever it lacks. */
+export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedService {
+  const { services, operations, fleet, clock } = deps;
+
+  function find(serviceId: string, nodeId: string) {
+    const service = services.get(serviceId);
+    if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service.");
+    const node = service.object.spec.nodes.find(({ id }) => id === nodeId);
+    if (node === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such node.");
+    return { service, node };
+  }
+
+  function oldPrimary({ status: { primaryNodeId: id } }: ManagedServiceObject) {
+    const fencedGeneration = fencedGenerationOf(fleet.observation(id)?.instance);
+    return { answers: fleet.session(id) !== undefined, fencedGeneration };
+  }
+
+  async function positionsOf(service: ManagedServiceObject, chosen: string, signal: AbortSignal) {
+    const asked = service.spec.nodes.map(
+      async ({ id }) => [id, await askReplication(service, id, deps, signal)] as const,
+    );
+    const told = (await Promise.all(asked)).flatMap(([id, has]) => (has === undefined ? [] : [[id, has] as const]));
+    return nodePositions(service, chosen, new Map(told));
+  }
+
+  const handlers: Handlers<typeof FailoverService> = {
+    forceFailover: ({ serviceId, nodeId, acceptLoss }, call) =>
+      retryConflict(call.signal, async () => {
+        const { service, node } = find(serviceId, nodeId);
+        const { object } = service;
+        const now = clock.now();
+        const made = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
+        const positions = await positionsOf(object, nodeId, call.signal);
+        if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
+          throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
+        if (!acceptLoss) return { positions };
+        const unit = deps.begin();
+        const { after, operation } = made;
+        if (operation === undefined) unit.update(managedServiceKind, service, after);
+        else await writeFailover(unit, service, { after, operation, reason: "forced", now }, operations, call.signal);
+        unit.audit(auditOf(call, "node.force-failover", "managed-service", serviceId));
+        await services.reached(await unit.commit(call.signal), 1_000);
+        return { positions, operationId: operation?.metadata.id ?? object.status.operationId ?? "" };
+      }),
+  };
+  return serve(FailoverService, handlers);
+}

@@ -1,0 +1,32 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { engineFormOf } from "../../engine/engine-forms.ts";
+import { machineSizeOf } from "../../scaling/service-size.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import { isPrimary } from "./members.ts";
+import { isBehind } from "./restarts.ts";
+
+/** Pure: what the next restart of a primary that waits for it means for those that follow it. */
+export function heldSettings(
+  service: ManagedServiceObject,
+  nodes: readonly ObservedNode[],
+  catalog: CatalogData,
+): Pick<ObservedService, "heldSettings"> {
+  const { spec } = service;
+  const held = engineFormOf(spec.databaseType).replicas?.needAsMuchOf ?? [];
+  const primary = nodes.find(({ node }) => isPrimary(service, node));
+  if (held.length === 0 || primary === undefined || !isBehind(spec, primary.node)) return {};
+  const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf(spec, catalog);
+  const byPlan = planParameters(spec.databaseType, { vcpu, memoryBytes, storageBytes });
+  const known = parametersOf(spec.databaseType, spec.version);
+  const changes = held.flatMap((name) => {
+    const before = Number(primary.instance?.effectiveParameters[name]);
+    const after = Number(spec.parameters[name] ?? byPlan[name] ?? known.get(name)?.default);
+    return Number.isFinite(before) && Number.isFinite(after) ? [after - before] : [];
+  });
+  return {
+    heldSettings: { lowers: changes.some((change) => change < 0), raises: changes.some((change) => change > 0) },
+  };
+}

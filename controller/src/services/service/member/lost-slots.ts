@@ -1,0 +1,37 @@
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { ManagedServiceObject, SlotMemory } from "../managed-service.ts";
+import type { ObservedService } from "../observed-service.ts";
+import { serviceEvent } from "../service-events.ts";
+import { namedPrimary } from "./members.ts";
+
+/**
+ * Pure: the events of slots that a primary had and the one after it has not; `memory` is what the primary has now,
+ * undefined when that is nothing new. A slot that its primary loses was dropped, and that is no event.
+ */
+export function rememberSlots(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+): { readonly memory: SlotMemory | undefined; readonly events: readonly NewEvent[] } {
+  const nothingNew = { memory: undefined, events: [] };
+  const primary = observed.nodes.find(({ node }) => node.id === namedPrimary(service));
+  const told = primary?.instance?.replication;
+  if (primary?.isCurrent !== true || told?.role !== "primary" || told.logicalSlots === undefined) return nothingNew;
+  const slots = told.logicalSlots.slots.map(({ name, database, plugin }) => ({ name, database, plugin }));
+  const { id: nodeId } = primary.node;
+  const before = service.status.slots ?? { nodeId, slots: [] };
+  const isSame = before.nodeId === nodeId && JSON.stringify(before.slots) === JSON.stringify(slots);
+  // Most services have none, and what is not written costs nothing.
+  if (isSame || (before.slots.length === 0 && slots.length === 0)) return nothingNew;
+  const lost =
+    before.nodeId === nodeId ? [] : before.slots.filter(({ name }) => !slots.some((slot) => slot.name === name));
+  const events = lost.map(({ name: slot, database, plugin }) =>
+    serviceEvent("service.slot_lost", service, {
+      slot,
+      database,
+      plugin,
+      from_node_id: before.nodeId,
+      to_node_id: nodeId,
+    }),
+  );
+  return { memory: { nodeId, slots }, events };
+}

@@ -1,0 +1,71 @@
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { runningService } from "../../../../../test/support/controller/service-object.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { planManagedService } from "../managed-service-plan.ts";
+import type { ObservedNode, ObservedService, ServiceStep } from "../observed-service.ts";
+import { replicaNode } from "./new-replica.ts";
+
+const [first] = runningService().spec.nodes;
+if (first === undefined) throw new Error("a service has a node");
+const { joining: _, ...replica } = replicaNode({ id: "r", hostname: "db.local", zone: "local", number: 2 });
+const nodes = [first, replica];
+
+interface Look {
+  readonly power?: "on" | "off";
+  readonly machine?: MachineObject["status"]["state"];
+  readonly engine?: "running" | "stopped" | "failed";
+  readonly generation?: number;
+  readonly connected?: boolean;
+}
+
+function observed(primary: Look, other: Look): ObservedService {
+  const looks = nodes.map((node, index): ObservedNode => {
+    const look = index === 0 ? primary : other;
+    const { power = "on", machine = "running", engine = "running", generation = 2, connected = true } = look;
+    const instance = { state: engine, generation: BigInt(generation), restartCount: 0n, checks: [] };
+    return {
+      node,
+      ...(index > 0 && { isReplica: true }),
+      machine: { metadata: { id: node.id }, spec: { power, image: "" }, status: { state: machine, address: "a" } },
+      connected,
+      instance: instance as unknown as InstanceObservation,
+      isHeld: false,
+      isCurrent: true,
+      silentHost: undefined,
+    } as unknown as ObservedNode;
+  });
+  return { nodes: looks, names: "verified", isChanging: false };
+}
+
+/** What is done with whom, such as "stop node-1". */
+function planned(service: ManagedServiceObject, world: ObservedService): string[] {
+  const words = (step: ServiceStep): string => {
+    if (step.kind === "converge") return `${step.running ? "start" : "stop"} ${step.node.id}`;
+    return step.kind === "powerMachine" ? `${step.power} ${step.node.id}` : step.kind;
+  };
+  return planManagedService(service, world).map(words);
+}
+
+const spec = { nodes, nextNodeNumber: 3, instanceGeneration: 2 };
+const stopping = runningService({}, { ...spec, power: "off" });
+const starting = runningService({}, spec, { state: "Provisioning" });
+const running = runningService({}, spec);
+const old = { generation: 1 };
+const off = { engine: "stopped", power: "off", machine: "stopped" } as const;
+const stopped = { engine: "stopped", generation: 1 } as const;
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each<[what: string, ManagedServiceObject, primary: Look, replica: Look, steps: string[]]>([
+  ["a stop begins with the primary",                     stopping, old,                        old,     ["stop node-1"]],
+  ["which has ended before its machine is off",          stopping, { engine: "stopped" },      old,     ["off node-1"]],
+  ["and replicas, which have all of it, come after",     stopping, off,                        old,     ["stop r"]],
+  ["a start begins with the primary",                    starting, stopped,                    stopped, ["start node-1"]],
+  ["and replicas come once it is up",                    starting, {},                         stopped, ["start r"]],
+  ["or when its machine is lost",                        starting, { ...stopped, machine: "failed", connected: false }, stopped, ["start r"]],
+  ["or when its engine does not come up",                starting, { engine: "failed" },       stopped, ["start r"]],
+  ["a replica that is stopped in a service that runs is started", running, { connected: false }, stopped, ["start r"]],
+])("%s", (_what, service, primary, other, steps) => {
+  expect(planned(service, observed(primary, other))).toEqual(steps);
+});

@@ -1,0 +1,124 @@
+import { type OperationObject, rollingBack, stuckAfterMs } from "#operation/operation.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
+import type { ObservedNode, ObservedService } from "../observed-service.ts";
+import type { Fault } from "../procedure/procedure.ts";
+import { beginOperation } from "../service-verbs.ts";
+import { isPrimary, isReplicated, isStaying, nextNumberOf } from "./members.ts";
+import { replicaNode } from "./new-replica.ts";
+import { follows } from "./proven-replicas.ts";
+import { awaitsTurn } from "./turns.ts";
+
+/** Pure: the node whose place another is to take now, replicas first; undefined while there is none, or something else is done. */
+export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
+  const { metadata, spec, status } = service;
+  if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return undefined;
+  if (status.operationId !== null || spec.succession !== undefined || spec.trial !== undefined) return undefined;
+  if (spec.nodes.length === 1 || !isReplicated(spec)) return undefined;
+  const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsTurn(spec, node);
+  if (spec.nodes.some(isChanging)) return undefined;
+  const leaving = nodes.filter(({ mustMove }) => mustMove === true).map(({ node }) => node);
+  return leaving.find((node) => !isPrimary(service, node)) ?? leaving[0];
+}
+
+/** Pure: the service with one member more, which takes the node's place as soon as it follows. */
+export function beginMove(
+  service: ManagedServiceObject,
+  node: NodeSpec,
+  asked: { readonly nodeId: string; readonly operationId: string; readonly now: number },
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const { spec } = service;
+  const number = nextNumberOf(spec);
+  const next = replicaNode({ id: asked.nodeId, hostname: spec.hostname, zone: node.zone, number });
+  const nodes = [...spec.nodes, { ...next, replaces: { nodeId: node.id } }];
+  const change = { nodes, nextNodeNumber: number + 1 };
+  const { after, operation } = beginOperation(service, "move_node", change, asked.operationId, asked.now);
+  const work = { nodeId: next.id, from: node.id };
+  return { after, operation: { ...operation, spec: { ...operation.spec, work } } };
+}
+
+/** Pure: the member that the primary is to give way to, because it takes its place; undefined while none is ready. */
+export function successorInPlace(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
+  if (service.spec.succession !== undefined || service.status.state !== "Running") return undefined;
+  return service.spec.nodes.find(
+    (node) =>
+      isStaying(node) &&
+      node.replaces?.nodeId === service.status.primaryNodeId &&
+      node.replaces.asked !== true &&
+      isThere(nodes.find((seen) => seen.node.id === node.id)),
+  );
+}
+
+/** Pure: the service without the members whose place is taken, once nothing depends on them. */
+export function withMoved(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
+  const { spec } = service;
+  if (spec.succession !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
+  let generation = spec.instanceGeneration;
+  let after = spec.nodes;
+  for (const node of spec.nodes) {
+    const old = after.find(({ id }) => id === node.replaces?.nodeId);
+    if (node.replaces === undefined) continue;
+    if (old === undefined) after = after.map((each) => (each.id === node.id ? withoutReplacing(each) : each));
+    if (old === undefined || old.leaving === true || isPrimary(service, old)) continue;
+    const isTaken = isPrimary(service, node) || isThere(nodes.find((seen) => seen.node.id === node.id));
+    if (!isStaying(node) || !isTaken) continue;
+    after = after.map((each) => (each.id === old.id ? { ...each, leaving: true as const } : each));
+    generation += 1;
+  }
+  return after === spec.nodes
+    ? service
+    : { ...service, spec: { ...spec, nodes: after, instanceGeneration: generation } };
+}
+
+function isThere(seen: ObservedNode | undefined): boolean {
+  return seen !== undefined && follows(seen);
+}
+
+/** Pure: why the node is better left where it is; undefined while its place may be taken. */
+export function moveFault(
+  service: ManagedServiceObject,
+  { nodes }: ObservedService,
+  operation: OperationObject,
+  nodeId: string,
+  now: number,
+): Fault | undefined {
+  const { succession, nodes: members } = service.spec;
+  if (operation.status.rollback !== undefined) return undefined;
+  const next = members.find(({ id }) => id === nodeId);
+  if (next?.replaces === undefined) return undefined;
+  const machine = nodes.find(({ node }) => node.id === nodeId)?.machine;
+  if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
+  if (next.replaces.asked === true && succession === undefined && next.replaces.nodeId === service.status.primaryNodeId)
+    return { code: "switchover_failed", message: "The primary did not give way to the new node in time." };
+  const { deadline, step } = operation.status;
+  if (deadline === null || now < deadline) return undefined;
+  return { code: "stuck", message: `Nothing moved for ${stuckAfterMs / 60_000} minutes; it was at ${step}.` };
+}
+
+/** Pure: the new member goes again, unless it has become the primary. */
+export function rollBackMove(
+  service: ManagedServiceObject,
+  operation: OperationObject,
+  fault: Fault,
+  nodeId: string,
+  now: number,
+): { after: ManagedServiceObject; operation: OperationObject } {
+  const { metadata, spec } = service;
+  const nodes = spec.nodes.map((node) => {
+    if (node.id !== nodeId) return node;
+    return isPrimary(service, node) ? withoutReplacing(node) : { ...withoutReplacing(node), leaving: true as const };
+  });
+  return {
+    after: {
+      ...service,
+      metadata: nextMetadata(metadata, now),
+      spec: { ...spec, nodes, instanceGeneration: spec.instanceGeneration + 1 },
+    },
+    operation: rollingBack(operation, fault, now),
+  };
+}
+
+function withoutReplacing(node: NodeSpec): NodeSpec {
+  const { replaces: _, ...rest } = node;
+  return rest;
+}

@@ -1,0 +1,139 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { NodeRole } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
+import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { operationMessage } from "#operation/operation-message.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { managedServiceKind, type ManagedServiceObject, type NodeSpec } from "../managed-service.ts";
+import { nodeMessage } from "../managed-service-message.ts";
+import type { ServiceAccess } from "../service-access.ts";
+import { refuseWhileBusy } from "../service-verbs.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { withReplicationSecret } from "./new-replica.ts";
+import { addNode, failOver, type NodeChange, removeNode } from "./change-nodes.ts";
+import { requireReady } from "./failover-readiness.ts";
+import { replicationStatus } from "./replication-status.ts";
+
+export interface NodeApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly access: ServiceAccess;
+  readonly quotas: Pick<Quotas, "claim">;
+  readonly catalog: CatalogData;
+  readonly sealer: Pick<Sealer, "seal">;
+  readonly fleet: Fleet;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPCs of a service's nodes. */
+export function createNodeApi(deps: NodeApiDeps): ServedService {
+  const { access, services, operations, catalog, clock } = deps;
+
+  /** A change of a Running service that nothing else is done to, answered with what `answer` makes of it. */
+  function change<A>(
+    { serviceId, action }: { readonly serviceId: string; readonly action: string },
+    call: Call,
+    design: (service: ManagedServiceObject, unit: UnitOfWork) => NodeChange | Promise<NodeChange>,
+    answer: (made: NodeChange) => A & object,
+  ): Promise<A> {
+    return retryConflict(call.signal, async () => {
+      const service = access.requireRunning(serviceId, call);
+      refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
+      const unit = deps.begin();
+      const made = await design(service.object, unit);
+      unit.create(operationKind, made.operation);
+      unit.update(managedServiceKind, service, made.after);
+      unit.audit(auditOf(call, `node.${action}`, "managed-service", serviceId));
+      const message = answer(made);
+      unit.answer(call, message as never);
+      await commitAndSee(call, unit, [services, operations]);
+      return message;
+    });
+  }
+
+  const asked = () => ({ operationId: deps.newId(), now: clock.now() });
+
+  async function shown(service: Stored<ManagedServiceObject>, node: NodeSpec, call: Call) {
+    return nodeMessage(service.object, node, (await access.inProgress(service.object, call.signal))?.object);
+  }
+
+  const handlers: Handlers<typeof NodeService> = {
+    addNode: ({ serviceId, zone, role }, call) => {
+      requireUnlimited(call);
+      return change(
+        { serviceId, action: "add" },
+        call,
+        async (service, unit) => {
+          if (role !== NodeRole.REPLICA)
+            throw invalid({ field: "role", code: "not_replica", detail: "must be replica" });
+          const made = addNode(service, { ...asked(), nodeId: deps.newId(), zone });
+          await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb: service.spec.storageSizeGb });
+          return { ...made, after: withReplicationSecret(made.after, deps.sealer) };
+        },
+        ({ after, node, operation }) => nodeMessage(after, node, operation),
+      );
+    },
+
+    getNode: ({ serviceId, nodeId }, call) => {
+      const service = access.require(serviceId, call);
+      return shown(service, requireNode(service.object, nodeId), call);
+    },
+
+    removeNode: async ({ serviceId, nodeId }, call) => {
+      const service = access.require(serviceId, call);
+      const node = requireNode(service.object, nodeId);
+      if (node.leaving === true) return shown(service, node, call);
+      return change(
+        { serviceId, action: "remove" },
+        call,
+        (object) => removeNode(object, requireNode(object, nodeId), asked()),
+        ({ after, node: gone, operation }) => nodeMessage(after, gone, operation),
+      );
+    },
+
+    getReplicationStatus: ({ serviceId, nodeId }, call) => {
+      const { object } = access.require(serviceId, call);
+      return replicationStatus(object, requireNode(object, nodeId), deps, call.signal);
+    },
+
+    failOver: async ({ serviceId, nodeId }, call) => {
+      const { object } = access.requireRunning(serviceId, call);
+      requireNode(object, nodeId);
+      return change(
+        { serviceId, action: "failover" },
+        call,
+        async (service) => {
+          const made = failOver(service, requireNode(service, nodeId), asked());
+          await requireReady(service, nodeId, deps, call.signal);
+          return made;
+        },
+        ({ operation }) => operationMessage(operation),
+      );
+    },
+  };
+
+  return serve(NodeService, handlers, {
+    addNode: ({ zone }): readonly FieldFault[] => {
+      const zones = catalog.zones.map((offered) => offered.zone);
+      if (zone === undefined || zones.includes(zone)) return [];
+      return [{ field: "zone", pointer: "/zone", code: "unknown", detail: `must be one of ${zones.join(", ")}` }];
+    },
+  });
+}
+
+function requireNode({ spec }: ManagedServiceObject, nodeId: string): NodeSpec {
+  const node = spec.nodes.find(({ id }) => id === nodeId);
+  if (node === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such node.");
+  return node;
+}

@@ -1,0 +1,17 @@
+import type { RightRules } from "#fleet/session/rights.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { ManagedServiceObject } from "../managed-service.ts";
+import { namedPrimary } from "./members.ts";
+
+/** Only who is named under the newest term has a right, and nobody while another one is being named. */
+export function createRightRules(services: Pick<Collection<ManagedServiceObject>, "get" | "reached">): RightRules {
+  return {
+    refusal(machineId, serviceId, term) {
+      const service = services.get(serviceId)?.object;
+      if (service === undefined) return "there is no such service";
+      if (namedPrimary(service) !== machineId) return "another node is the primary, or none is";
+      return service.status.term === term ? undefined : `the term is ${service.status.term}, not ${term}`;
+    },
+    reached: (revision, timeoutMs) => services.reached(revision, timeoutMs),
+  };
+}

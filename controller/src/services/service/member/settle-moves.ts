@@ -1,0 +1,72 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { type HostObject, isOpen } from "#fleet/host/host.ts";
+import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { operationKind, type OperationObject, operationSubject, subjectKey } from "#operation/operation.ts";
+import { managedServiceKind, type ManagedServiceObject, type NodeSpec, serviceSubject } from "../managed-service.ts";
+import type { ObservedService } from "../observed-service.ts";
+import { beginMove, nodeToMove } from "./move-node.ts";
+
+export interface MoveDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
+  readonly operations: Pick<Collection<OperationObject>, "by" | "reached">;
+  readonly hosts: Pick<Collection<HostObject>, "get" | "values">;
+  readonly newId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** After one that failed the next begins no sooner. */
+const againAfterMs = 10 * 60_000;
+/** So often it is looked whether another host has come. */
+const lookEveryMs = 60_000;
+
+/**
+ * Begins to move a node whose host is drained or given up, by one transaction. `written` when it did; else when to look again,
+ * null where nothing is to be moved.
+ */
+export async function settleMoves(
+  service: Stored<ManagedServiceObject>,
+  observe: () => ObservedService,
+  deps: MoveDeps,
+  signal: AbortSignal,
+): Promise<{ readonly written: Outcome } | { readonly written: undefined; readonly lookAgainMs: number | null }> {
+  const { object } = service;
+  if (object.spec.nodes.length === 1) return { written: undefined, lookAgainMs: null };
+  const observed = observe();
+  const node = nodeToMove(object, observed);
+  if (node === undefined) return { written: undefined, lookAgainMs: null };
+  const now = deps.clock.now();
+  if (now - lastFailure(object, deps) < againAfterMs || !hasPlace(node, observed, deps))
+    return { written: undefined, lookAgainMs: lookEveryMs };
+  const { after, operation } = beginMove(object, node, { nodeId: deps.newId(), operationId: deps.newId(), now });
+  deps.log.info("node moves", { service: object.metadata.id, node: node.id });
+  const unit = deps.begin();
+  unit.create(operationKind, operation);
+  unit.update(managedServiceKind, service, after);
+  const revision = await unit.commit(signal);
+  await Promise.all([deps.services.reached(revision, 1_000), deps.operations.reached(revision, 1_000)]);
+  return { written: again(0, "move") };
+}
+
+/** Milliseconds since 1970; 0 for never. */
+function lastFailure({ metadata }: ManagedServiceObject, { operations }: MoveDeps): number {
+  const ended = operations
+    .by(operationSubject, subjectKey(serviceSubject(metadata.id)))
+    .map(({ object }) => object)
+    .filter(({ spec, status }) => spec.type === "move_node" && status.state === "failed");
+  return Math.max(0, ...ended.map(({ status }) => status.finishedAt ?? 0));
+}
+
+/** Is there another host that takes machines in the node's zone? Its room is found out when the machine is placed. */
+function hasPlace({ id, zone }: NodeSpec, { nodes }: ObservedService, { hosts }: MoveDeps): boolean {
+  const hostId = nodes.find(({ node }) => node.id === id)?.machine?.spec.hostId;
+  return Iterator.from(hosts.values()).some(
+    ({ object }) =>
+      object.metadata.id !== hostId && object.spec.zone === zone && isOpen(object) && object.status.state === "ready",
+  );
+}

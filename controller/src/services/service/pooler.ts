@@ -1,0 +1,73 @@
+import { engineOf, type PoolerMode } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+
+/** What lets clients share the sessions of a service's engine. */
+export interface Pooler {
+  readonly enabled: boolean;
+  readonly mode: PoolerMode;
+}
+
+/** What of a service's spec it follows from. */
+interface PooledSpec {
+  readonly databaseType: string;
+  readonly pooler?: Pooler;
+}
+
+/** What is asked for; what is left out stays as it is. */
+export interface PoolerChoice {
+  readonly enabled?: boolean | undefined;
+  readonly mode?: string | undefined;
+}
+
+/** Pure: the service's, off as long as nobody asked for it; undefined for an engine without one. */
+export function poolerOf({ databaseType, pooler }: PooledSpec): Pooler | undefined {
+  const [mode] = engineOf(databaseType)?.pooler?.modes ?? [];
+  return mode === undefined ? undefined : (pooler ?? { enabled: false, mode });
+}
+
+/** Pure: port of the service's pooler; undefined while it has none that is on. */
+export function poolerPortOf(spec: PooledSpec): number | undefined {
+  return poolerOf(spec)?.enabled === true ? engineOf(spec.databaseType)?.pooler?.port : undefined;
+}
+
+/** Pure: the ports that clients come by, by the name of what listens. */
+export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
+  const pooler = poolerPortOf(spec);
+  return { engine: spec.port, ...(pooler !== undefined && { pooler }) };
+}
+
+/** Pure: what a service's pooler is after the request; undefined where there is nothing to keep. */
+export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined): Pooler | undefined {
+  const before = poolerOf(spec);
+  if (choice === undefined || before === undefined) return spec.pooler;
+  const { enabled = before.enabled, mode = before.mode } = choice;
+  return { enabled, mode: mode === "session" ? "session" : "transaction" };
+}
+
+/** Pure: why an engine of this type cannot have what is asked for. */
+export function poolerFault(databaseType: string, choice: PoolerChoice | undefined): FieldFault | undefined {
+  if (choice?.enabled !== true || engineOf(databaseType)?.pooler !== undefined) return undefined;
+  return { field: "pooler", pointer: "/pooler", code: "not_supported", detail: `${databaseType} has no pooler` };
+}
+
+/** Throws NOT_POSSIBLE when the service is to have a pooler from now on, and a machine says that its image has none. */
+export function requirePooler(
+  before: PooledSpec,
+  after: PooledSpec & { readonly nodes: readonly { readonly id: string }[] },
+  observed: (nodeId: string) => InstanceObservation | undefined,
+): void {
+  if (after.pooler?.enabled !== true || before.pooler?.enabled === true) return;
+  const lacking = after.nodes.filter(({ id }) => observed(id)?.offersPooler === false);
+  if (lacking.length === 0) return;
+  const detail = "the image of the service has none yet; its pending update brings one";
+  throw new HoldfastError("NOT_POSSIBLE", `pooler: ${detail}.`, {
+    errors: [{ field: "pooler", pointer: "/pooler", code: "image_outdated", detail }],
+  });
+}
+
+/** Throws INVALID_REQUEST for an engine without a pooler. */
+export function requirePoolerEngine(databaseType: string, choice: PoolerChoice | undefined): void {
+  const fault = poolerFault(databaseType, choice);
+  if (fault !== undefined) throw invalid({ field: fault.field, code: fault.code, detail: fault.detail });
+}

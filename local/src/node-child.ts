@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
+import type { ChildSpec } from "./child.ts";
+
+/** A program of the platform; `settings` come over what the operator set, `flags` are Node's. */
+export function nodeChild(
+  name: string,
+  main: string,
+  environment: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
+): ChildSpec {
+  // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
+  const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
+  const [command = "", ...args] = argv;
+  return {
+    name,
+    // Only Linux ends a process with its parent.
+    launch: existsSync("/proc/self") ? dyingWithParent(argv) : { command, args },
+    env: { ...environment, ...settings },
+    ready: null,
+    stopSignal: "SIGTERM",
+    graceMs: 10_000,
+  };
+}

@@ -1,0 +1,84 @@
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { take, wholeNumber } from "../flag-values.ts";
+import { waitForOperation } from "./operation-wait.ts";
+import { nodeColumns } from "./service-fields.ts";
+import { type WaitFlags, withWait } from "./service-wait.ts";
+
+const statusColumns = ["node_id", "role", "connected", "sync_state", "lag_seconds", "lag_bytes", "position", "since"];
+
+interface AddFlags extends WaitFlags {
+  readonly zone?: string;
+}
+
+export function addNodes(nodes: CliCommand): void {
+  nodes
+    .command("list <service>")
+    .description("its nodes, the first one first")
+    .example("nodes list orders")
+    .does(async ({ client, output, serviceId }, name: string) =>
+      output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
+    );
+
+  withWait(nodes.command("add <service>").description("add a replica, which copies the primary's data and follows it"))
+    .option("--zone <zone>", "where it is to be; the service's zone when not given")
+    .example("nodes add orders --wait")
+    .does(async (context, name: string, flags: AddFlags) => {
+      const id = await context.serviceId(name);
+      const zone = flags.zone === undefined ? {} : { zone: flags.zone };
+      const node = await context.client.nodes.add(id, { role: "replica", ...zone });
+      await settle(context, node.operation_id, `adding a node to ${name}`, flags);
+      context.output.show(await context.client.nodes.get(id, node.id), nodeColumns);
+    });
+
+  withWait(nodes.command("remove <service> <node>").description("remove a replica with its data, by its id or name"))
+    .option("--yes", "do not ask")
+    .example("nodes remove orders orders-k3v9q2zt-2.local.holdfast.test --wait")
+    .does(async (context, name: string, node: string, flags: WaitFlags & { yes?: boolean }) => {
+      const id = await context.serviceId(name);
+      const nodeId = await nodeIdOf(context, id, node);
+      await context.confirm(`Remove the node ${node} of ${name} with its data?`, flags.yes);
+      const { operation_id: operation } = await context.client.nodes.remove(id, nodeId);
+      await settle(context, operation, `removing a node of ${name}`, flags);
+      context.output.say(flags.wait === true ? `${node} is gone` : `${node} is being removed`);
+    });
+
+  nodes
+    .command("status <service> [node]")
+    .description("how far its replicas, or a node, are behind the primary, as both say now")
+    .example("nodes status orders")
+    .example("nodes status orders orders-k3v9q2zt-2.local.holdfast.test")
+    .does(async (context, name: string, node: string | undefined) => {
+      const { client, output } = context;
+      const id = await context.serviceId(name);
+      if (node !== undefined) return output.show(await client.nodes.status(id, await nodeIdOf(context, id, node)));
+      const nodes = await take(client.services.nodes(id));
+      output.list(await Promise.all(nodes.map((each) => client.nodes.status(id, each.id))), statusColumns);
+    });
+}
+
+export function addFailover(services: CliCommand): void {
+  services
+    .command("failover <service> <node>")
+    .description("make a replica the primary, in order and without loss")
+    .option("--watch", "show each step until it is over")
+    .option("--timeout <seconds>", "give up watching after", wholeNumber, 900)
+    .example("services failover orders orders-k3v9q2zt-2.local.holdfast.test --watch")
+    .does(async (context, name: string, node: string, flags: { watch?: boolean; timeout: number }) => {
+      const id = await context.serviceId(name);
+      const operation = await context.client.nodes.failover(id, await nodeIdOf(context, id, node));
+      if (flags.watch === true) await waitForOperation(context, operation, `failover of ${name}`, flags.timeout);
+      context.output.list(await take(context.client.services.nodes(id)), nodeColumns);
+    });
+}
+
+/** A node is named by its id, its host name, or the host name's first label. */
+async function nodeIdOf({ client }: Context, serviceId: string, node: string): Promise<string> {
+  const all = await take(client.services.nodes(serviceId));
+  const found = all.find(({ id, hostname }) => [id, hostname, hostname.split(".")[0]].includes(node));
+  return found?.id ?? node;
+}
+
+async function settle(context: Context, operation: string | null, title: string, flags: WaitFlags): Promise<void> {
+  if (operation !== null && flags.wait === true) await waitForOperation(context, operation, title, flags.timeout);
+}

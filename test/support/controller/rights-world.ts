@@ -1,0 +1,309 @@
+import { createQuiet } from "@holdfast/agent/right/quiet.ts";
+import { createRight, newRight } from "@holdfast/agent/right/right.ts";
+import { rightMs } from "@holdfast/common/right.ts";
+import { knownWithinMs, refusalOf } from "@holdfast/controller/fleet/session/rights.ts";
+import {
+  type Candidate,
+  fenceVerdict,
+  lapsedAfterMs,
+  type RightWord,
+} from "@holdfast/controller/services/service/member/fence-verdict.ts";
+import type { MemberWord } from "@holdfast/controller/services/service/member/succession-verdict.ts";
+import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type RightsState } from "./rights-state.ts";
+
+/** What a wrong protocol would do: the explorer has to find each. */
+export type Bug =
+  | "ackOnly"
+  | "forgetsGone"
+  | "lateAnswers"
+  | "timeOnTheWay"
+  | "noWait"
+  | "noVotes"
+  | "oldKnowledge"
+  | "noMargin"
+  | "noHistory"
+  | "earlyOrder"
+  | "deadOrder";
+
+// biome-ignore format: in groups
+export const deeds = [
+  "wait 1", "wait 3",
+  "ask", "take 0", "take 1", "grant", "late grant", "extend",
+  "vote", "receive", "voted",
+  "look 0", "look 1", "looked 0", "looked 1",
+  "fence 0", "fence 1", "decide 0", "decide 1", "write 0", "write 1",
+  "link", "connect", "lease 0", "lease 1", "acknowledge 0", "acknowledge 1", "leave 0", "leave 1",
+  "order 0", "order 1", "ordered 0", "ordered 1",
+  "kill", "start", "restart", "end", "row",
+] as const;
+type Step = (typeof deeds)[number];
+
+/** What goes well goes well in one. */
+const wholes = {
+  "know 0": ["look 0", "looked 0"],
+  "know 1": ["look 1", "looked 1"],
+  "renew 0": ["ask", "take 0", "grant", "extend"],
+  "renew 1": ["ask", "take 1", "grant", "extend"],
+  confirm: ["vote", "receive", "voted", "extend"],
+  "agree 0": ["acknowledge 0", "decide 0", "write 0"],
+  "agree 1": ["acknowledge 1", "decide 1", "write 1"],
+  "replace 0": ["decide 0", "write 0"],
+  "replace 1": ["decide 1", "write 1"],
+  "end 0": ["acknowledge 0", "order 0", "ordered 0"],
+  "end 1": ["acknowledge 1", "order 1", "ordered 1"],
+} as const satisfies Record<string, readonly Step[]>;
+
+export const wholeDeeds = Object.keys(wholes) as (keyof typeof wholes)[];
+export type Deed = Step | keyof typeof wholes;
+
+/** Does it to a copy; undefined where it cannot be done. */
+export function after(before: RightsState, deed: Deed, bug?: Bug): RightsState | undefined {
+  if (isWhole(deed)) {
+    return wholes[deed].reduce<RightsState | undefined>((state, step) => state && after(state, step, bug), before);
+  }
+  const state = copyOf(before);
+  const done = act(state, deed, bug);
+  if (!done) return undefined;
+  if (!isWritable(state)) state.isUp = false;
+  return state;
+}
+
+function isWhole(deed: Deed): deed is keyof typeof wholes {
+  return deed in wholes;
+}
+
+function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
+  const right = createRight(() => clockA(state), state.right);
+  switch (deed) {
+    case "wait 1":
+    case "wait 3":
+      state.nowMs += Number(deed.slice(-1)) * 1_000;
+      quietOf(state).note(receivedOf(state, bug));
+      return true;
+    case "ask":
+      state.requests = [...state.requests.slice(-1), right.nextNumber(state.number)];
+      return true;
+    case "grant":
+    case "late grant": {
+      const number = deed === "grant" ? state.grants.pop() : state.grants.shift();
+      if (number === undefined) return false;
+      // The bug counts from the answer, not from the request.
+      const untilMs = bug === "lateAnswers" ? clockA(state) + rightMs : right.granted(number);
+      if (untilMs !== undefined) extendBy(state, number, untilMs);
+      return true;
+    }
+    case "extend": {
+      const extension = state.extensions.shift();
+      // Without an engine there is nothing to extend: one that starts later starts with it.
+      if (extension !== undefined && !state.isUp && !state.isTold) right.extended(extension.untilMs);
+      if (extension === undefined || !state.isUp || extension.number < state.number) return extension !== undefined;
+      state.number = extension.number;
+      state.deadlineMs = bug === "timeOnTheWay" ? clockA(state) + extension.leftMs : extension.untilMs;
+      right.extended(state.deadlineMs);
+      return true;
+    }
+    case "vote":
+      if (!state.isUp) return false;
+      state.written += 1;
+      state.vote = { number: right.nextNumber(state.number), atMs: clockA(state), isReceived: false };
+      return true;
+    case "receive":
+      if (!state.isLinked || !state.isUp || state.isPromoted) return false;
+      if (state.received === state.written && state.followed === state.history) return false;
+      receive(state);
+      return true;
+    case "voted": {
+      const { vote } = state;
+      if (vote === undefined || !vote.isReceived || !state.isUp) return false;
+      state.vote = undefined;
+      extendBy(state, vote.number, vote.atMs + rightMs);
+      return true;
+    }
+    case "row":
+      if (!isWritable(state)) return false;
+      state.written += 1;
+      if (state.isLinked && !state.isPromoted) {
+        receive(state);
+        state.acknowledged = state.written;
+      }
+      return true;
+    case "link":
+      state.isLinked = !state.isLinked;
+      return true;
+    case "connect":
+      state.isConnected = !state.isConnected;
+      return true;
+    case "kill":
+      state.isUp = false;
+      return true;
+    case "start":
+      if (state.isUp || state.right.untilMs <= clockA(state)) return false;
+      state.isUp = true;
+      state.deadlineMs = state.right.untilMs;
+      return true;
+    case "restart":
+      // Its right goes on; a vote that began goes by what was written before, which nobody receives any more.
+      if (!isWritable(state) || state.right.untilMs <= clockA(state)) return false;
+      state.history = { number: state.history.number + 1, begunAt: state.written };
+      state.vote = undefined;
+      return true;
+    case "end":
+      // The agent hears of the fence and says that nothing of the engine is left.
+      if (!state.stored.isFenced || !state.isConnected || !state.isUp) return false;
+      Object.assign(state, { isUp: false, isTold: true });
+      state.right.untilMs = 0;
+      return true;
+    default:
+      return control(state, deed, bug);
+  }
+}
+
+/** What a controller does. */
+function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
+  const [kind, which] = deed.split(" ");
+  const index = which === "1" ? 1 : 0;
+  const controller = state.controllers[index];
+  switch (kind) {
+    case "take": {
+      const number = state.requests.pop();
+      if (number === undefined || !state.isConnected) return false;
+      const { primary, isFenced } = controller.known;
+      const knownAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.knownMs;
+      const isRevoked = controller.known.revision <= controller.revokedRevision;
+      const refusal = primary === "a" && !isFenced && !isRevoked ? undefined : "another one";
+      if (refusalOf({ hasLease: controller.hasLease, knownAgoMs, refusal }) === undefined) {
+        controller.grantedMs = clockOf(state, index);
+        state.grants = [...state.grants.slice(-1), number];
+      }
+      return true;
+    }
+    case "look":
+      controller.looking = { stored: state.stored, atMs: clockOf(state, index) };
+      return true;
+    case "looked": {
+      if (controller.looking === undefined) return false;
+      if (controller.looking.stored.revision >= controller.known.revision) controller.known = controller.looking.stored;
+      controller.knownMs = Math.max(controller.knownMs, controller.looking.atMs);
+      controller.looking = undefined;
+      if (controller.known.isFenced) controller.fencedMs ??= clockOf(state, index);
+      return true;
+    }
+    case "fence": {
+      const { known } = controller;
+      if (controller.hasLeft) return false;
+      if (known.isFenced || known.primary !== "a" || known.revision !== state.stored.revision) return false;
+      state.stored = { ...known, revision: known.revision + 1, isFenced: true };
+      controller.known = state.stored;
+      controller.fencedMs = clockOf(state, index);
+      return true;
+    }
+    case "decide":
+      return decide(state, index, bug);
+    case "write": {
+      const { decided } = controller;
+      controller.decided = undefined;
+      if (decided === undefined || decided.revision !== state.stored.revision) return false;
+      state.stored = { revision: decided.revision + 1, primary: decided.primary, isFenced: false };
+      // Whoever is named takes writes at once: nothing that makes it slower makes it less safe.
+      if (decided.primary === "b") Object.assign(state, { isPromoted: true, rowsOfNew: state.received });
+      return true;
+    }
+    case "acknowledge": {
+      // The other one hears of the fence from this one, however late the answer is.
+      const other = state.controllers[1 - index] as Controller;
+      if (!controller.known.isFenced || other.hasLeft) return false;
+      const { revision } = controller.known;
+      if (bug !== "ackOnly") other.revokedRevision = Math.max(other.revokedRevision, revision);
+      controller.told = { revision, ungrantedForMs: clockOf(state, index === 0 ? 1 : 0) - (other.grantedMs ?? 0) };
+      return true;
+    }
+    case "leave": {
+      if (controller.hasLeft || state.controllers[1 - index]?.hasLeft === true) return false;
+      Object.assign(controller, { hasLeft: true, hasLease: false });
+      const other = index === 0 ? 1 : 0;
+      state.controllers[other].aloneMs = bug === "forgetsGone" ? 0 : clockOf(state, other);
+      return true;
+    }
+    case "order":
+      // Whatever was started of it since is ended, too, with all that its agent knew.
+      if (!controller.known.isFenced || controller.hasLeft) return false;
+      if (bug !== "earlyOrder" && ungrantedFor(controller, clockOf(state, index)) === undefined) return false;
+      controller.ordered = controller.known.revision;
+      if (bug !== "deadOrder") endMachine(state);
+      return true;
+    case "ordered":
+      if (controller.ordered === undefined) return false;
+      controller.proven = controller.ordered;
+      return true;
+    case "lease":
+      if (controller.hasLeft) return false;
+      controller.hasLease = !controller.hasLease;
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Nothing is left of it but its disk; whatever was on its way to it goes nowhere. */
+function endMachine(state: RightsState): void {
+  state.isUp = false;
+  state.vote = undefined;
+  state.right = newRight(clockA(state));
+  createRight(() => clockA(state), state.right).holdFor({ serviceId: "s", term: 1n });
+  Object.assign(state, { requests: [], grants: [], extensions: [], deadlineMs: 0, number: 0 });
+}
+
+function receive(state: RightsState): void {
+  state.received = state.written;
+  state.followed = state.history;
+  if (state.vote !== undefined) state.vote.isReceived = true;
+}
+
+function quietOf(state: RightsState) {
+  return createQuiet(() => clockB(state), state.quiet);
+}
+
+/** The bug takes a position of one history for the same position of another. */
+function receivedOf({ received, followed }: RightsState, bug: Bug | undefined): string {
+  const position = received - followed.begunAt;
+  return bug === "noHistory" ? `${position}` : `${followed.number}:${position}`;
+}
+
+function extendBy(state: RightsState, number: number, untilMs: number): void {
+  state.extensions = [...state.extensions.slice(-1), { number, untilMs, leftMs: untilMs - clockA(state) }];
+}
+
+/** What this controller knows of the grants of both, as long as the other one has answered, or is gone. */
+function ungrantedFor({ known, told, grantedMs = 0, aloneMs }: Controller, now: number): number | undefined {
+  if (aloneMs !== undefined) return Math.min(now - grantedMs, now - aloneMs);
+  return told?.revision === known.revision ? Math.min(now - grantedMs, told.ungrantedForMs) : undefined;
+}
+
+function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean {
+  const controller = state.controllers[index];
+  if (!controller.known.isFenced || controller.fencedMs === undefined || controller.hasLeft) return false;
+  const now = clockOf(state, index);
+  const from: MemberWord = {
+    answers: state.isConnected,
+    isHeld: state.isConnected && !state.isUp && state.isTold,
+    engine: state.isUp ? "unknown" : "cutOff",
+  };
+  const waitedMs = now - controller.fencedMs;
+  const right: RightWord = {
+    revokedForMs:
+      bug === "noWait" ? waitedMs + knownWithinMs + lapsedAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
+    ungrantedForMs: ungrantedFor(controller, now),
+    isProven: controller.proven === controller.known.revision,
+  };
+  const candidate: Candidate = {
+    nodeId: "b",
+    timeline: 1,
+    position: BigInt(state.received),
+    quietMs: bug === "noVotes" ? lapsedAfterMs : quietOf(state).quietMs(receivedOf(state, bug)),
+    streaming: state.isLinked && state.isUp,
+  };
+  const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate]);
+  if (verdict.kind === "wait") return false;
+  controller.decided = { revision: controller.known.revision, primary: verdict.kind === "name" ? "b" : "a" };
+  return true;
+}

@@ -1,0 +1,243 @@
+import { create } from "@bufbuild/protobuf";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
+import { planManagedService } from "@holdfast/controller/services/service/managed-service-plan.ts";
+import { failOver } from "@holdfast/controller/services/service/member/change-nodes.ts";
+import { handOver, type HandOverDeps } from "@holdfast/controller/services/service/member/hand-over.ts";
+import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
+import { settleMembers } from "@holdfast/controller/services/service/member/settle-members.ts";
+import type { ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
+import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { runningMachine } from "../machines/machine-object.ts";
+import { newServiceObject } from "./service-object.ts";
+
+export const nodeIds = ["a", "b"] as const;
+export type NodeId = (typeof nodeIds)[number];
+
+/** What one member is told: the part of its settings that its role follows from. */
+interface Settings {
+  readonly generation: number;
+  readonly primary: string;
+}
+
+/** One member with its disk. */
+interface Member {
+  settings: Settings;
+  data: "primary" | "follower";
+  rows: number[];
+  up: boolean;
+  /** Was the engine shut down in order when it stopped last? */
+  inOrder: boolean;
+  /** Does the agent run? */
+  alive: boolean;
+  /** Do controllers hear of it? */
+  connected: boolean;
+  /** Does its engine end recovery when it is promoted? */
+  promotes: boolean;
+  told: InstanceObservation | undefined;
+}
+
+interface Snapshot {
+  readonly object: ManagedServiceObject;
+  readonly modRevision: number;
+  readonly observed: ObservedService;
+}
+
+/** The world moved on since what a controller wrote was decided. */
+class Stale extends Error {}
+
+/**
+ * Two members of one service, their agents by the rules of the real one, and controllers that decide by the real code: messages
+ * come late and again, and a controller may act on what it saw long ago.
+ */
+export class SuccessionWorld {
+  object: ManagedServiceObject;
+  readonly members: Record<NodeId, Member>;
+  readonly acknowledged: number[] = [1];
+  now = 0;
+  private modRevision = 1;
+  private seen: Snapshot | undefined;
+  private readonly sent: { readonly to: NodeId; readonly settings: Settings }[] = [];
+
+  constructor() {
+    const { service } = newServiceObject();
+    const nodes = nodeIds.map((id, index) => ({ id, hostname: `${id}.local`, zone: "local", number: index + 1 }));
+    const status = { ...service.status, primaryNodeId: "a", operationId: null, state: "Running" } as const;
+    this.object = { ...service, spec: { ...service.spec, nodes, nextNodeNumber: 3 }, status };
+    const settings = { generation: service.spec.instanceGeneration, primary: "a" };
+    const member = (data: Member["data"]): Member => ({
+      settings,
+      data,
+      rows: [1],
+      up: true,
+      inOrder: true,
+      alive: true,
+      connected: true,
+      promotes: true,
+      told: undefined,
+    });
+    this.members = { a: member("primary"), b: member("follower") };
+    for (const id of nodeIds) this.tick(id);
+  }
+
+  writable(): NodeId[] {
+    return nodeIds.filter((id) => {
+      const { up, data, settings } = this.members[id];
+      return up && data === "primary" && settings.primary === id;
+    });
+  }
+
+  write(): void {
+    for (const id of this.writable()) {
+      const row = this.acknowledged.length + 1;
+      this.members[id].rows.push(row);
+      this.acknowledged.push(row);
+    }
+  }
+
+  /** Users ask for a failover to whoever is a replica. */
+  ask(): void {
+    const replica = this.object.spec.nodes.find(({ id }) => id !== this.object.status.primaryNodeId);
+    if (this.object.spec.succession !== undefined || replica === undefined) return;
+    this.put(this.object, failOver(this.object, replica, { operationId: "op", now: this.now }).after);
+  }
+
+  /** The agent does what its settings say, and tells it. */
+  tick(id: NodeId): void {
+    const own = this.members[id];
+    if (!own.alive) return;
+    const { primary, generation } = own.settings;
+    if (primary === "") this.stop(own, true);
+    else if (primary === id) {
+      own.up = true;
+      if (own.data === "follower" && own.promotes) own.data = "primary";
+    } else this.follow(own, primary as NodeId);
+    if (!own.connected) return;
+    const isRunning = own.up && (primary !== id || own.data === "primary");
+    own.told = create(InstanceObservationSchema, {
+      state: primary === "" ? "stopped" : isRunning ? "running" : "starting",
+      generation: BigInt(generation),
+      replication: this.replicationOf(own),
+    });
+  }
+
+  /** The engine is killed; its agent starts it again when it looks next. */
+  crash(id: NodeId): void {
+    this.stop(this.members[id], false);
+  }
+
+  /** An old message arrives, or arrives again. */
+  deliver(index: number): void {
+    const message = this.sent[index % Math.max(1, this.sent.length)];
+    if (message !== undefined) this.take(message.to, message.settings);
+  }
+
+  look(): void {
+    this.seen = { object: this.object, modRevision: this.modRevision, observed: this.observe() };
+  }
+
+  /** A controller does all that is next, by what it sees now or, when it was paused, by what it saw. */
+  async control(isPaused = false): Promise<void> {
+    if (!isPaused || this.seen === undefined) this.look();
+    const { object, modRevision, observed } = this.seen as Snapshot;
+    const service = { object, modRevision } as never;
+    const update = (after: ManagedServiceObject) => {
+      if (modRevision !== this.modRevision) throw new Stale();
+      this.put(object, after);
+    };
+    try {
+      for (const step of planManagedService(object, observed)) {
+        if (step.kind === "converge") this.send(step.node.id as NodeId, object);
+        if (step.kind === "handOver")
+          await handOver(service, observed, this.deps(update), new AbortController().signal);
+      }
+      const settled = settleMembers(object, observed, this.now).service;
+      if (settled !== object) update(settled);
+    } catch (error) {
+      if (!(error instanceof Stale)) throw error;
+    }
+  }
+
+  private put(before: ManagedServiceObject, after: ManagedServiceObject): void {
+    if (before !== this.object) throw new Stale();
+    this.object = after;
+    this.modRevision += 1;
+  }
+
+  private send(to: NodeId, object: ManagedServiceObject): void {
+    const settings = { generation: object.spec.instanceGeneration, primary: namedPrimary(object) };
+    this.sent.push({ to, settings });
+    if (this.members[to].connected) this.take(to, settings);
+  }
+
+  private take(to: NodeId, settings: Settings): void {
+    const own = this.members[to];
+    if (own.alive && settings.generation >= own.settings.generation) own.settings = settings;
+  }
+
+  private stop(own: Member, inOrder: boolean): void {
+    if (own.up) own.inOrder = inOrder;
+    own.up = false;
+  }
+
+  /** A primary's data follow only what they can be copied from. */
+  private follow(own: Member, primary: NodeId): void {
+    const isThere = this.writable().includes(primary);
+    if (own.data === "primary") own.up = false;
+    if (isThere) own.data = "follower";
+    if (own.data !== "follower") return;
+    own.up = true;
+    if (isThere) own.rows = [...this.members[primary].rows];
+  }
+
+  private replicationOf({ up, data, inOrder, rows }: Member) {
+    if (up) return { role: data === "primary" ? "primary" : "replica" };
+    if (data === "follower") return { role: "replica", dataRole: "replica" };
+    // The record of the shutdown begins where the last row ends.
+    return {
+      role: "primary",
+      dataRole: "primary",
+      stoppedAt: inOrder ? `0/${(rows.length * 16 - 8).toString(16)}` : "",
+    };
+  }
+
+  private observe(): ObservedService {
+    const nodes = this.object.spec.nodes.map((node) => {
+      const { alive, connected, told } = this.members[node.id as NodeId];
+      return {
+        node,
+        machine: runningMachine(node.id, {}),
+        connected: alive && connected,
+        isCurrent: alive && connected,
+        instance: told,
+        isHeld: false,
+        silentHost: undefined,
+      };
+    });
+    return { nodes, names: "verified", isChanging: false };
+  }
+
+  /** What else the real code needs: a store of one object, and agents that say how far they are. */
+  private deps(update: (after: ManagedServiceObject) => void): HandOverDeps {
+    return {
+      begin: () =>
+        ({ update: (_: unknown, __: unknown, after: never) => update(after), commit: async () => 0n }) as never,
+      services: { reached: async () => undefined } as never,
+      clock: { now: () => this.now, monotonicMs: () => this.now } as never,
+      pulse: { heard: () => undefined, knownForMs: () => 0, forget: () => undefined },
+      fences: { isEnded: async () => false },
+      machines: { get: () => undefined },
+      fleet: {
+        revokeRight: async () => undefined,
+        run: async (id: string) => {
+          const { alive, connected, rows, data, up } = this.members[id as NodeId];
+          if (!alive || !connected || !up) throw new Error("no answer");
+          const value = {
+            role: data === "primary" ? "primary" : "replica",
+            replayedPosition: `0/${(rows.length * 16).toString(16)}`,
+          };
+          return { output: { case: "readReplication", value } } as never;
+        },
+      },
+    };
+  }
+}

@@ -1,0 +1,128 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { rightMs } from "@holdfast/common/right.ts";
+import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type BothSides, rowsOf, writeToAll } from "./replication/both-sides.ts";
+import { createFailures } from "./replication/failures.ts";
+import { figuresOfRolesCases } from "./replication/figures-of-roles.ts";
+import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
+
+describe("a PostgreSQL whose primary fails", () => {
+  const its = createReplicationUnderTest();
+  let sides: BothSides | undefined;
+  const figures: string[] = [];
+
+  beforeAll(async () => {
+    await its.start();
+    const primary = its.main.service.primary_node_id;
+    await its.addReplica();
+    await its.queryNode(primary, "CREATE TABLE sides (host text)");
+    const { nodes } = await its.services.get(its.main.service.id);
+    sides = writeToAll(
+      nodes.map(({ hostname }) => hostname),
+      rowsOf(its.platform, its.main),
+    );
+  });
+
+  afterAll(async () => {
+    await sides?.stop();
+    console.log(figures.join("\n"));
+    await its.remove();
+  });
+
+  const failures = createFailures(its, () => sides, figures);
+  const { roles, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failures;
+
+  /** Resolves when the primary's commits wait for its replica, or for nobody. */
+  async function setMode(mode: "sync" | "async"): Promise<void> {
+    expectStatus(await its.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200);
+    await waitUntil(`commits are ${mode}`, async () => {
+      const { primary } = await roles();
+      const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+      return (row?.["synchronous_standby_names"] !== "") === (mode === "sync");
+    });
+  }
+
+  it("fails over while its whole machine stands still, and loses the last messages of its queues at most", async () => {
+    const queue = await queueMeanwhile(its.platform, its.main.service.id, "asynchronous");
+    await failsOver("machine paused", pauseMachine);
+    await queue.check({ mayLoseLast: true });
+  });
+
+  it("does not while failovers are held back, until an operator takes the loss on", async () => {
+    const { platform } = its;
+    const serviceId = its.main.service.id;
+    await asOperator(platform, ControlService, (control) => control.placeHold({ kind: "failover", reason: "a test" }));
+    try {
+      await failsOver("machine paused, forced", pauseMachine, async (nodeId) => {
+        const { term } = await roles();
+        await waitUntil("its right has been over for some time", async () => {
+          const { rights } = await asOperator(platform, FleetService, (fleet) => fleet.listRights({}));
+          const until = rights.find((right) => right.serviceId === serviceId)?.until;
+          return until !== undefined && Date.now() - timestampMs(until) > 5_000;
+        });
+        const operations = await its.services.operations(serviceId);
+        expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
+        expect((await roles()).term).toBe(term);
+        const force = (acceptLoss: boolean) =>
+          asOperator(platform, FailoverService, (rpcs) => rpcs.forceFailover({ serviceId, nodeId, acceptLoss }));
+        const shown = await force(false);
+        expect(shown).toMatchObject({ operationId: "" });
+        expect(shown.positions.find((each) => each.nodeId === nodeId)).toMatchObject({ answers: true, lostBytes: 0n });
+        expect((await force(true)).operationId).not.toBe("");
+      });
+    } finally {
+      await asOperator(platform, ControlService, (control) => control.releaseHold({ kind: "failover" }));
+    }
+  });
+
+  it("fails over while its engine stands still, and loses no message where commits wait for a replica", async () => {
+    await setMode("sync");
+    const queue = await queueMeanwhile(its.platform, its.main.service.id, "synchronous");
+    await failsOver("engine paused, synchronous", pauseEngine);
+    await queue.check();
+    await setMode("async");
+  });
+
+  it("fails over while controllers are killed as they replace it", async () => {
+    const before = new Set((await its.services.operations(its.main.service.id)).map(({ id }) => id));
+    await failsOver("machine paused, controllers killed", pauseMachine, async () => {
+      await waitUntil("it is being replaced", async () => {
+        return (await its.services.operations(its.main.service.id)).some(({ id }) => !before.has(id));
+      });
+      for (const pid of its.platform.processes().controllers) killAtOnce(pid);
+    });
+  });
+
+  figuresOfRolesCases(its, "after a failover that nobody asked for");
+
+  failures.outlivedCases(() => its.writer);
+
+  it("goes on for longer than a right while there is no controller", async () => {
+    await untilReplicaCounts();
+    const { primary, term, oldHost } = await roles();
+    await its.platform.killControlPlane();
+    const endMs = performance.now() + 2 * rightMs;
+    // The platform's names are gone, too: sessions that are open go on.
+    await waitUntil("a write later than any right of a controller", () => sides?.firstAfter(oldHost, endMs), {
+      withinMs: 60_000,
+    });
+    await its.platform.start();
+    expect(await roles()).toMatchObject({ primary, term });
+  });
+
+  it("never had two writable primaries, and no failover is left without an end", async () => {
+    expect(sides?.overlaps()).toEqual([]);
+    const operations = await its.services.operations(its.main.service.id);
+    expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
+    const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");
+    expect(failedOver.length).toBeGreaterThanOrEqual(2);
+  });
+});

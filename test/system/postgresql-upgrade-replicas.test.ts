@@ -1,0 +1,160 @@
+import { ensureImage } from "@holdfast/image/make-image.ts";
+import { imagesDirectory } from "@holdfast/image/node-image.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const longMs = 300_000;
+/** With `npm run faults -- --upgrades`. */
+const isAsked = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
+
+describe.skipIf(!isAsked)("a PostgreSQL of three nodes that is upgraded to another version", () => {
+  const writing = new AbortController();
+  let platform: Platform;
+  let services: Services;
+  let shell: CommandLine;
+  let orders: RunningService;
+  let writer: AcknowledgedWriter;
+  let id: string;
+
+  beforeAll(async () => {
+    const imagesDir = imagesDirectory(process.env);
+    await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    platform = await startPlatform({
+      environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
+    });
+    services = createServices(platform);
+    shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    // Two vCPUs, so that pg_upgrade has several jobs.
+    const made = { version: "17", plan_name: "tier-2", node_count: 3, replication_mode: "sync" };
+    orders = await services.createRunning("orders", { ...made, allowed_cidrs: ["127.0.0.0/8"] });
+    ({ id } = orders.service);
+    writer = await writeRows(platform, orders, writing.signal);
+    await waitUntil("there is a way back", async () => (await services.get(id)).backups?.restorable != null, {
+      withinMs: longMs,
+      describe: () => services.describe(id),
+    });
+  }, longMs);
+  afterAll(async () => {
+    writing.abort();
+    shell?.remove();
+    await platform?.remove();
+  }, longMs);
+
+  const lastOf = async () => (await services.operations(id)).find(({ type }) => type === "upgrade");
+  const query = (sql: string) => queryOnce(platform, orders.connection, { password: orders.password }, sql);
+
+  async function writesGoOn(): Promise<void> {
+    const { acknowledged } = writer;
+    await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5, {
+      withinMs: longMs,
+      describe: () => services.describe(id),
+    });
+  }
+
+  /** Asked by the nodes' own names. */
+  async function versions(): Promise<string[]> {
+    const { nodes } = await services.get(id);
+    return Promise.all(
+      nodes.map(async ({ hostname: host }) => {
+        const asked = { ...orders.connection, host };
+        const [row] = await queryOnce<{ server_version: string }>(
+          platform,
+          asked,
+          { password: orders.password },
+          "SHOW server_version",
+        );
+        return row?.server_version.split(".")[0] ?? "";
+      }),
+    );
+  }
+
+  async function allFollow(): Promise<void> {
+    const path = (nodeId: string) => `/managed-services/${id}/nodes/${nodeId}/replication-status`;
+    const follows = async (nodeId: string) =>
+      (await platform.rest.get<{ sync_state: string }>(path(nodeId))).json.sync_state === "streaming";
+    await waitUntil(
+      "both replicas follow",
+      async () => {
+        const { nodes, primary_node_id: primary } = await services.get(id);
+        const replicas = nodes.filter((node) => node.id !== primary);
+        return replicas.length === 2 && (await Promise.all(replicas.map((node) => follows(node.id)))).every(Boolean);
+      },
+      { withinMs: longMs, everyMs: 500, describe: () => services.describe(id) },
+    );
+  }
+
+  it(
+    "is as it was when its data cannot be upgraded, and its replicas follow again",
+    async () => {
+      // A column that 18 has no more.
+      await query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal");
+      const { nodes } = await services.get(id);
+      const asked = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
+      expect(asked).toMatchObject({ code: 0 });
+      await services.settled(id, "Running", longMs);
+      const operation = await lastOf();
+      expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_engine_failed" } });
+      expect(operation?.error?.message).toContain("wal_write");
+      await writesGoOn();
+      await allFollow();
+      expect(await versions()).toEqual(["17", "17", "17"]);
+      expect((await services.get(id)).nodes.map((node) => node.id)).toEqual(nodes.map((node) => node.id));
+      await query("DROP VIEW old_view");
+      expect(await writer.missing()).toEqual([]);
+    },
+    2 * longMs,
+  );
+
+  it(
+    "has all its data under the other version, though its primary's machine is killed, and replicas that have them too",
+    async () => {
+      const primary = (await services.get(id)).primary_node_id;
+      const told = await shell.runHere(["services", "upgrade", "orders", "18", "--check"]);
+      expect(told.stdout).toMatch(/replicas\s+false/);
+      const asked = await shell.runHere(["services", "upgrade", "orders", "18", "--yes"]);
+      expect(asked).toMatchObject({ code: 0 });
+      const step = await waitUntil(
+        "the data are upgraded",
+        async () => {
+          const operation = await lastOf();
+          return operation?.step === "UpgradeData" || operation?.finished_at != null ? operation.step : undefined;
+        },
+        { withinMs: longMs, everyMs: 100, describe: () => services.describe(id) },
+      );
+      expect(step).toBe("UpgradeData");
+      const machine = platform.processes().machines.find((each) => each.id === primary);
+      if (machine === undefined) throw new Error("the primary has no machine");
+      killAtOnce(machine.launcher);
+      await services.settled(id, "Running", longMs);
+      expect(await lastOf()).toMatchObject({ status: "completed", error: null });
+      expect(await services.get(id)).toMatchObject({ version: "18", primary_node_id: primary });
+      await writesGoOn();
+      await allFollow();
+      expect(await versions()).toEqual(["18", "18", "18"]);
+      expect(await writer.missing()).toEqual([]);
+    },
+    2 * longMs,
+  );
+
+  it(
+    "has one of them take the primary's place afterwards, without a row that is missing",
+    async () => {
+      const { nodes, primary_node_id: before } = await services.get(id);
+      const heir = nodes.find((node) => node.id !== before);
+      expectStatus(await platform.rest.post(`/managed-services/${id}/nodes/${heir?.id}/failover`), 202);
+      await services.settled(id, "Running", longMs);
+      expect((await services.get(id)).primary_node_id).toBe(heir?.id);
+      await writesGoOn();
+      writing.abort();
+      await writer.done;
+      expect(await writer.missing()).toEqual([]);
+    },
+    longMs,
+  );
+});

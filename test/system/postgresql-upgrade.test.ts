@@ -1,0 +1,219 @@
+import { ensureImage } from "@holdfast/image/make-image.ts";
+import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AcknowledgedWriter, writeRows } from "../faults/acknowledged-writer.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const longMs = 300_000;
+
+interface UpgradeJson {
+  readonly findings: readonly { readonly code: string; readonly blocking: boolean; readonly message: string }[];
+  readonly operation: { readonly id: string } | null;
+}
+
+const imagesDir = imagesDirectory(process.env);
+/** With `npm run faults -- --upgrades`. */
+const isAsked = process.env["HOLDFAST_TEST_UPGRADES"] === "1";
+const isThere = isAsked || findSoftware(imagesDir, "postgresql", "18") !== undefined;
+const skipped = isThere ? "" : " (skipped: no image with postgresql 18; `npm run faults -- --upgrades` makes it)";
+
+describe.skipIf(!isThere)(`a PostgreSQL that is upgraded to another version${skipped}`, () => {
+  const writing = new AbortController();
+  let platform: Platform;
+  let services: Services;
+  let orders: RunningService;
+  let writer: AcknowledgedWriter;
+  /** A moment before the upgrade, and the last row that was acknowledged before. */
+  let before: { readonly at: number; readonly id: number };
+
+  beforeAll(async () => {
+    if (isAsked) await ensureImage({ imagesDir, suite: "sid", progress: (line) => console.log(line) });
+    platform = await startPlatform({
+      environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
+    });
+    services = createServices(platform);
+    orders = await services.createRunning("orders", { version: "17", allowed_cidrs: ["127.0.0.0/8"] });
+    writer = await writeRows(platform, orders, writing.signal);
+  }, longMs);
+  afterAll(async () => {
+    writing.abort();
+    await platform?.remove();
+  }, longMs);
+
+  const ask = (body: object, { service: { id } } = orders) =>
+    platform.rest.post<UpgradeJson>(`/managed-services/${id}/upgrade`, body);
+  const lastOf = async ({ service: { id } } = orders) =>
+    (await services.operations(id)).find(({ type }) => type === "upgrade");
+  const blocking = ({ findings }: UpgradeJson) => findings.flatMap((each) => (each.blocking ? [each.code] : []));
+  const restorable = async () => (await services.get(orders.service.id)).backups?.restorable ?? null;
+
+  async function within<T>(of: RunningService, work: (client: Client) => Promise<T>, database = "defaultdb") {
+    const connection = { ...of.connection, database };
+    const client = await openPostgresql(platform, connection, { password: of.password });
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+  const queues = (rest = "") => `/managed-services/${orders.service.id}/queues${rest}`;
+  const versionOf = (of: RunningService) =>
+    within(
+      of,
+      async (client) =>
+        (await client.query<{ server_version: string }>("SHOW server_version")).rows[0]?.server_version.split(".")[0],
+    );
+
+  it(
+    "tells what stands against it, and changes nothing",
+    async () => {
+      const { id } = orders.service;
+      await within(orders, async (client) => {
+        await client.query("CREATE EXTENSION hstore");
+        await client.query("CREATE TABLE kept AS SELECT 'a=>1'::hstore AS pairs");
+        await client.query("CREATE DATABASE second");
+        await client.query("CREATE TABLE named (f regproc)");
+      });
+      await within(orders, (client) => client.query("CREATE TABLE elsewhere AS SELECT 7 AS n"), "second");
+      expectStatus(await platform.rest.post(queues(), { name: "mail" }), 201);
+      const isActive = async () => (await platform.rest.get(queues("/mail"))).json["status"] === "Active";
+      await waitUntil("the queue is active", isActive);
+      expectStatus(await platform.rest.post(queues("/mail/messages"), { messages: [{ payload: { n: 5 } }] }), 202);
+      await waitUntil("a base is there, and the log behind it", async () => (await restorable()) !== null, {
+        withinMs: longMs,
+        describe: () => services.describe(id),
+      });
+      const { json } = expectStatus(await ask({ version: "18", check_only: true }), 200);
+      expect(blocking(json)).toEqual(["column_types"]);
+      expectStatus(await ask({ version: "18" }), 422);
+      await within(orders, (client) => client.query("DROP TABLE named"));
+      const { json: clear } = expectStatus(await ask({ version: "18", check_only: true }), 200);
+      expect(blocking(clear)).toEqual([]);
+      expect(clear.findings.map(({ code }) => code)).toContain("downtime");
+      expect(await services.get(id)).toMatchObject({ version: "17", operation: null });
+    },
+    longMs,
+  );
+
+  it.skipIf(!isAsked)(
+    "is brought back as it was when its data cannot be upgraded",
+    async () => {
+      // A column that 18 has no more.
+      await within(orders, (client) => client.query("CREATE VIEW old_view AS SELECT wal_write FROM pg_stat_wal"));
+      expectStatus(await ask({ version: "18" }), 202);
+      const after = await services.settled(orders.service.id, "Running", longMs);
+      const operation = await lastOf();
+      expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_engine_failed" } });
+      expect(operation?.error?.message).toContain("wal_write");
+      expect([after.version, await versionOf(orders)]).toEqual(["17", "17"]);
+      await within(orders, (client) => client.query("DROP VIEW old_view"));
+      const { acknowledged } = writer;
+      await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5);
+    },
+    longMs,
+  );
+
+  it(
+    "has all its data under the other version, though the controllers are killed meanwhile",
+    async () => {
+      const { id } = orders.service;
+      before = { at: Date.now(), id: writer.last };
+      const durable = new Date(before.at).toISOString();
+      await waitUntil("the log until then is stored", async () => ((await restorable())?.to ?? "") > durable, {
+        withinMs: longMs,
+        describe: () => services.describe(id),
+      });
+      expectStatus(await ask({ version: "18" }), 202);
+      await waitUntil("the service is Upgrading", async () => (await services.get(id)).status === "Upgrading");
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      await waitUntil(
+        "the upgrade is over",
+        async () => {
+          const found = await platform.rest.insist<ServiceJson>("GET", `/managed-services/${id}`);
+          return found.json.operation === null;
+        },
+        { withinMs: longMs, describe: () => services.describe(id) },
+      );
+      expect(await lastOf()).toMatchObject({ status: "completed", error: null });
+      expect((await services.settled(id, "Running", longMs)).version).toBe("18");
+      expect(await versionOf(orders)).toBe("18");
+      const { acknowledged } = writer;
+      await waitUntil("writes go on", () => writer.acknowledged > acknowledged + 5);
+      expect(
+        await within(orders, async (client) => (await client.query("SELECT pairs -> 'a' AS a FROM kept")).rows),
+      ).toEqual([{ a: "1" }]);
+      expect(
+        await within(orders, async (client) => (await client.query("SELECT n FROM elsewhere")).rows, "second"),
+      ).toEqual([{ n: 7 }]);
+      const claimed = await platform.rest.post<{ messages: { payload: unknown }[] }>(
+        queues("/mail/messages/claim"),
+        {},
+      );
+      expect(expectStatus(claimed, 200).json.messages).toMatchObject([{ payload: { n: 5 } }]);
+      expectStatus(await ask({ version: "17" }), 422);
+    },
+    longMs,
+  );
+
+  it.skipIf(!isAsked)(
+    "has a backup of its own version, and comes back from before in the version of then",
+    async () => {
+      const { id } = orders.service;
+      const after = new Date().toISOString();
+      await waitUntil("the log behind a new base is stored", async () => ((await restorable())?.to ?? "") > after, {
+        withinMs: longMs,
+        everyMs: 500,
+        describe: () => services.describe(id),
+      });
+      const asked = { restore_point: new Date(before.at).toISOString(), target_service_name: "then" };
+      const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
+      const copy = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
+      expect(copy.version).toBe("17");
+      const then = await services.open(copy.id);
+      expect(await versionOf(then)).toBe("17");
+      const ids = await within(
+        then,
+        async (client) => (await client.query<{ id: string }>("SELECT max(id) AS id FROM ledger")).rows,
+      );
+      expect(Number(ids[0]?.id)).toBeGreaterThanOrEqual(before.id);
+    },
+    longMs,
+  );
+
+  it.skipIf(!isAsked)(
+    "is upgraded also when a restore made it, with several jobs at once",
+    async () => {
+      const path = `/managed-services/${orders.service.id}/backups/restore`;
+      // pg_upgrade has as many jobs as the plan has vCPUs.
+      const larger = { target_service_name: "larger", plan_name: "tier-2" };
+      const asked = { restore_point: new Date(before.at).toISOString(), ...larger };
+      const answer = await platform.rest.post<ServiceJson>(path, asked);
+      const { id } = await services.settled(expectStatus(answer, 202).json.id, "Running", longMs);
+      await waitUntil("it has a backup", async () => (await services.get(id)).backups?.restorable != null, {
+        withinMs: longMs,
+        describe: () => services.describe(id),
+      });
+      expectStatus(await ask({ version: "18" }, { service: await services.get(id) } as RunningService), 202);
+      await services.settled(id, "Running", longMs);
+      const operation = (await services.operations(id)).find(({ type }) => type === "upgrade");
+      expect(operation).toMatchObject({ status: "completed", error: null });
+      const upgraded = await services.open(id);
+      expect(await versionOf(upgraded)).toBe("18");
+      const sql = "SELECT pairs -> 'a' AS a FROM kept";
+      expect(await within(upgraded, async (client) => (await client.query(sql)).rows)).toEqual([{ a: "1" }]);
+    },
+    2 * longMs,
+  );
+
+  it("has lost no row that was acknowledged", async () => {
+    writing.abort();
+    await writer.done;
+    expect(await writer.missing()).toEqual([]);
+  });
+});

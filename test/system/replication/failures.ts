@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
+import type { OperationJson } from "../../support/api/service-json.ts";
+import { isCountedOn } from "../../support/platform/counted-on.ts";
+import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { BothSides } from "./both-sides.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+/** What a service of several nodes is asked while its primary fails; of any engine. */
+export type Failing = Pick<ReplicationUnderTest, "services" | "statusOf"> & {
+  readonly platform: Pick<ReplicationUnderTest["platform"], "directory" | "processes">;
+  readonly main: Pick<ReplicationUnderTest["main"], "service">;
+};
+
+/** Mends what a fault did. */
+export type Mend = () => Promise<void> | void;
+
+/** Does something to a machine; what comes back mends it. */
+export type Fault = (machineId: string) => Mend | void | Promise<Mend>;
+
+/** Primaries of one service that fail, and what comes of it. `sides`: writes to all of its nodes, once that began. */
+export function createFailures(its: Failing, sides: () => BothSides | undefined, figures: string[]) {
+  const service = () => its.services.get(its.main.service.id);
+
+  async function roles() {
+    const { nodes, primary_node_id: primary, term } = await service();
+    const replica = nodes.find(({ role }) => role === "replica");
+    const own = nodes.find(({ id }) => id === primary);
+    return {
+      primary,
+      replica: replica?.id ?? "",
+      term,
+      newHost: replica?.hostname ?? "",
+      oldHost: own?.hostname ?? "",
+    };
+  }
+
+  function processesOf(machineId: string) {
+    const machine = its.platform.processes().machines.find(({ id }) => id === machineId);
+    if (machine === undefined) throw new Error(`nothing of machine ${machineId} runs`);
+    return machine;
+  }
+
+  /** Only what its primary counts on can take its place. */
+  async function untilReplicaCounts(): Promise<void> {
+    const { primary, replica } = await roles();
+    await waitUntil("the replica streams", async () => (await its.statusOf(replica)).sync_state === "streaming");
+    await waitUntil("the service is settled", async () => {
+      const operations = await its.services.operations(its.main.service.id);
+      const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
+      return (await service()).health.status === "healthy" && !isBusy;
+    });
+    // Its vote is told to the primary with settings of their own.
+    const isCounted = () => isCountedOn(its.platform.directory, its.main.service.id, primary);
+    await waitUntil("the primary counts on its replica", isCounted, {
+      describe: async () => JSON.stringify(await service()),
+    });
+  }
+
+  /** Does this to the primary, and waits until its replica has its place and it follows. `begin`: what it takes beside that. */
+  async function failsOver(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
+    await untilReplicaCounts();
+    const { primary, replica, term, newHost } = await roles();
+    const atMs = performance.now();
+    const mend = await fault(primary);
+    try {
+      await begin?.(replica);
+      const firstMs = await waitUntil("the replica takes writes", () => sides()?.firstAfter(newHost, atMs), {
+        withinMs: 60_000,
+        describe: async () => JSON.stringify(await service()),
+      });
+      figures.push(`${name}: first write at the new primary after ${Math.round(firstMs - atMs)} ms`);
+    } finally {
+      await mend?.();
+    }
+    await waitUntil("the service names its new primary", async () => (await roles()).primary === replica);
+    const after = await service();
+    expect(after).toMatchObject({ status: "Running", term: term + 1 });
+    await waitUntil("the old primary follows", async () => {
+      return (await its.statusOf(primary)).sync_state === "streaming";
+    });
+    await its.services.settled(its.main.service.id, "Running");
+    const operations = await its.services.operations(its.main.service.id);
+    expect(operations.find(({ type }) => type === "failover")).toMatchObject({
+      status: "completed",
+    } satisfies Partial<OperationJson>);
+    expect(sides()?.overlaps()).toEqual([]);
+  }
+
+  /** It may be the primary again: nobody says who is, but that somebody takes writes, and only one does. */
+  async function recovers(name: string, fault: Fault): Promise<void> {
+    await untilReplicaCounts();
+    const { primary, newHost, oldHost } = await roles();
+    const atMs = performance.now();
+    const mend = await fault(primary);
+    // A write that was under way when the fault came says nothing.
+    const firstMs = await waitUntil(
+      "somebody takes writes",
+      () => {
+        const times = [oldHost, newHost].flatMap((host) => sides()?.firstAfter(host, atMs + 100) ?? []);
+        return times.length === 0 ? undefined : Math.min(...times);
+      },
+      { withinMs: 60_000, describe: async () => JSON.stringify(await service()) },
+    );
+    figures.push(`${name}: a write after ${Math.round(firstMs - atMs)} ms`);
+    await mend?.();
+    await waitUntil("both members are well", async () => {
+      const states = await Promise.all((await service()).nodes.map(({ id }) => its.statusOf(id)));
+      return states.every(({ connected }) => connected);
+    });
+    await its.services.settled(its.main.service.id, "Running");
+    expect(sides()?.overlaps()).toEqual([]);
+  }
+
+  function pauseMachine(id: string): () => void {
+    const { launcher } = processesOf(id);
+    return stopAll([launcher, ...findBelow(launcher)]);
+  }
+
+  function pauseEngine(id: string): () => void {
+    const { engine = 0 } = processesOf(id);
+    return stopAll([engine, ...findBelow(engine)]);
+  }
+
+  /** To be called in a suite: a short pause changes nothing, and whatever is killed is there again. */
+  function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
+    it("does nothing about a pause of 3 s", async () => {
+      await untilReplicaCounts();
+      const { primary, term } = await roles();
+      const mend = pauseMachine(primary);
+      await sleep(3_000);
+      mend();
+      const { acknowledged } = writer();
+      await waitUntil("writes go on", () => writer().acknowledged > acknowledged + 5);
+      expect(await roles()).toMatchObject({ primary, term });
+    });
+
+    it("goes on when its engine is killed", async () => {
+      await recovers("engine killed", (id) => void killAtOnce(processesOf(id).engine ?? 0));
+    });
+
+    it("goes on when its agent is killed", async () => {
+      await recovers("agent killed", (id) => void killAtOnce(processesOf(id).agent ?? 0));
+    });
+
+    it("goes on when its machine is killed", async () => {
+      await recovers("machine killed", (id) => void killAtOnce(processesOf(id).launcher));
+    });
+  }
+
+  return { service, roles, processesOf, untilReplicaCounts, failsOver, outlivedCases, pauseMachine, pauseEngine };
+}
+
+function stopAll(pids: readonly number[]): () => void {
+  for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+  return () => {
+    for (const pid of pids) killAtOnce(pid, "SIGCONT");
+  };
+}

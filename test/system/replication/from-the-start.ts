@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import type { ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+const asked = { plan_name: "tier-1", storage_size_gb: 1, node_count: 3 };
+
+export function fromTheStartCases(its: ReplicationUnderTest): void {
+  describe("a service that is made with its replicas", () => {
+    it.each([
+      ["more nodes than a service can have", { node_count: 6 }, 400, "node_count"],
+      ["a mode that needs a replica", { node_count: 1, replication_mode: "sync" }, 400, "replication_mode"],
+      ["a mode that its engine has not", { database_type: "valkey", replication_mode: "sync" }, 422, undefined],
+      ["a mode that nobody knows", { replication_mode: "most" }, 400, "replication_mode"],
+    ])("is refused for %s", async (_what, wrong, status, field) => {
+      const body = { name: "refused", database_type: "postgresql", ...asked, ...wrong };
+      const { json } = expectStatus(await its.platform.rest.post<ProblemJson>("/managed-services", body), status);
+      expect(json.errors?.[0]?.field).toBe(field);
+    });
+
+    it("is made when all of them follow its primary", async () => {
+      const { service } = await its.services.createRunning("three", { node_count: 3, replication_mode: "async" });
+      expect(service.nodes.map(({ role, status }) => `${role} ${status}`)).toEqual([
+        "primary Running",
+        "replica Running",
+        "replica Running",
+      ]);
+      const replicas = service.nodes.slice(1);
+      expect(service).toMatchObject({
+        primary_node_id: service.nodes[0]?.id,
+        term: 1,
+        replication: { mode: "async", standby_names: replicas.map(({ hostname }) => hostname) },
+      });
+      const operations = await its.services.operations(service.id);
+      expect(operations.map(({ type, status }) => `${type} ${status}`)).toEqual(["create completed"]);
+      const path = `/managed-services/${service.id}`;
+      for (const { id } of replicas) {
+        const { json } = expectStatus(await its.platform.rest.get(`${path}/nodes/${id}/replication-status`), 200);
+        expect(json).toMatchObject({ role: "replica", connected: true });
+      }
+      await its.services.delete(service.id);
+    });
+  });
+}

@@ -1,0 +1,171 @@
+import { readdir, readlink, stat } from "node:fs/promises";
+import { describe, expect, it } from "vitest";
+import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
+import type { ConnectionJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+/** Of a service with one replica at least. */
+export function poolerCases(its: ReplicationUnderTest): void {
+  const update = (body: object) => its.platform.rest.patch<ServiceJson & ProblemJson>(its.path(), body);
+  const connectionNow = async () =>
+    expectStatus(await its.platform.rest.get<ConnectionJson>(its.path("/connection")), 200).json;
+  const pooled = (): ConnectionJson => ({ ...its.main.connection, port: 5433 });
+  const open = (login: { user?: string; password: string } = its.main) => openPostgresql(its.platform, pooled(), login);
+  const startedAt = async () => {
+    const sql = "SELECT pg_postmaster_start_time()::text AS at";
+    return (await queryOnce<{ at: string }>(its.platform, its.main.connection, its.main, sql))[0]?.at;
+  };
+  const describeIt = () => its.services.describe(its.main.service.id);
+  const admitted = (login?: { user?: string; password: string }) =>
+    waitUntil("the pooler takes a client in", () => open(login), { describe: describeIt });
+  const refused = async (login?: { user?: string; password: string }) => {
+    await waitUntil("the pooler takes nobody in", async () => {
+      const client = await open(login).catch(() => undefined);
+      await client?.end();
+      return client === undefined;
+    });
+  };
+
+  /** The pooler's process on a node, as this host sees it. */
+  async function poolerPid(nodeId: string): Promise<number | undefined> {
+    const { engine = 0 } = its.platform.processes().machines.find(({ id }) => id === nodeId) ?? {};
+    const dataOf = async (pid: string | number) => {
+      const found = await stat(`/proc/${pid}/root/data`).catch(() => undefined);
+      return found && `${found.dev} ${found.ino}`;
+    };
+    const disk = await dataOf(engine);
+    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+      const program = await readlink(`/proc/${pid}/exe`).catch(() => "");
+      if (program.endsWith("/pgbouncer") && (await dataOf(pid)) === disk) return Number(pid);
+    }
+    return undefined;
+  }
+
+  async function switchOver(): Promise<void> {
+    const { nodes, term } = await its.services.get(its.main.service.id);
+    const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
+    expectStatus(await its.platform.rest.post(its.path(`/nodes/${replica}/failover`), {}), 202);
+    expect(await its.services.settled(its.main.service.id, "Running")).toMatchObject({
+      primary_node_id: replica,
+      term: term + 1,
+    });
+  }
+
+  describe("a pooler", () => {
+    it("begins on a running service without a restart, and is in its connection", async () => {
+      const before = await startedAt();
+      expect((await connectionNow()).pooled_uri).toBeNull();
+      const answer = expectStatus(await update({ pooler: { enabled: true } }), 200).json;
+      expect(answer.pooler).toEqual({ enabled: true, mode: "transaction" });
+      const { pooled_uri: uri, listeners, uri: direct } = await connectionNow();
+      expect(uri).toBe(direct.replace(":5432/", ":5433/"));
+      expect(listeners.filter(({ name, port }) => name === "pooler" && port === 5433)).toHaveLength(2);
+      const client = await admitted();
+      expect((await client.query("SELECT current_user")).rows).toEqual([{ current_user: its.main.connection.user }]);
+      await client.end();
+      expect(await startedAt()).toBe(before);
+    });
+
+    it("takes users by their passwords of now, and nobody else", async () => {
+      await expect(open({ password: "wrong" })).rejects.toThrow();
+      const users = its.path("/database-users");
+      expectStatus(await its.platform.rest.post(users, { username: "late", role: "readwrite" }), 201);
+      const late = async (verb: string) => {
+        const answer = await its.platform.rest.post<{ password: string }>(`${users}/late/${verb}`);
+        return { user: "late", password: expectStatus(answer, 200).json.password };
+      };
+      const first = await late("reveal-password");
+      await (await admitted(first)).end();
+      const second = await late("reset-password");
+      await (await admitted(second)).end();
+      await expect(open(first)).rejects.toThrow();
+      await expect(open({ user: "holdfast", password: "wrong" })).rejects.toThrow();
+    });
+
+    it("is started again when it is killed, and its engine is left alone", async () => {
+      const { primary_node_id: primary } = await its.services.get(its.main.service.id);
+      const before = await startedAt();
+      const pid = await poolerPid(primary);
+      if (pid === undefined) throw new Error("no pooler runs on the primary");
+      process.kill(pid, "SIGKILL");
+      await waitUntil("another one runs", async () => {
+        const now = await poolerPid(primary);
+        return now !== undefined && now !== pid;
+      });
+      await (await admitted()).end();
+      expect(await startedAt()).toBe(before);
+    });
+
+    it("changes its mode while clients are connected", async () => {
+      const client = await admitted();
+      expect(expectStatus(await update({ pooler: { mode: "session" } }), 200).json.pooler).toEqual({
+        enabled: true,
+        mode: "session",
+      });
+      const held = async () => {
+        const fresh = await open();
+        try {
+          await fresh.query("SELECT set_config('holdfast.test', 'mine', false)");
+          const other = await open();
+          const pid = async (of: typeof fresh) => (await of.query("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
+          const pids = [await pid(fresh), await pid(other)];
+          await other.end();
+          return pids[0] !== pids[1];
+        } finally {
+          await fresh.end();
+        }
+      };
+      await waitUntil("each client has a session of its own", held);
+      expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+      await client.end();
+      expectStatus(await update({ pooler: { mode: "transaction" } }), 200);
+    });
+
+    it("leads to the new primary after a failover to a replica, and back", async () => {
+      for (const name of ["pooled_there", "pooled_back"]) {
+        const old = await admitted();
+        const over = new Promise<void>((resolve) => old.once("end", () => resolve()));
+        await switchOver();
+        await over;
+        await waitUntil(
+          "a client that connects again writes",
+          async () => {
+            const client = await open();
+            try {
+              await client.query(`CREATE TABLE IF NOT EXISTS ${name} (id int)`);
+              return true;
+            } finally {
+              await client.end().catch(() => undefined);
+            }
+          },
+          { describe: describeIt },
+        );
+      }
+    });
+
+    it("holds to the allow-list, also for those who are in", async () => {
+      const client = await admitted();
+      const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
+      const { allowed_cidrs: before } = await its.services.get(its.main.service.id);
+      expectStatus(await update({ allowed_cidrs: ["203.0.113.0/24"] }), 200);
+      await over;
+      await refused();
+      expectStatus(await update({ allowed_cidrs: before }), 200);
+      await (await admitted()).end();
+    });
+
+    it("ends with its clients, and the engine's own go on", async () => {
+      const direct = await openPostgresql(its.platform, its.main.connection, its.main);
+      const client = await admitted();
+      const over = new Promise<void>((resolve) => client.once("end", () => resolve()));
+      expect(expectStatus(await update({ pooler: { enabled: false } }), 200).json.pooler?.enabled).toBe(false);
+      await over;
+      await refused();
+      expect((await direct.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+      await direct.end();
+      expect((await connectionNow()).pooled_uri).toBeNull();
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { resolveName } from "../../support/network/dns-query.ts";
+import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { whileStanding } from "../service-lifecycle/lifecycle-under-test.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+interface MetricsAnswer {
+  readonly series: readonly {
+    readonly metric: string;
+    readonly node_id: string;
+    readonly points: readonly unknown[];
+  }[];
+  readonly absent: readonly { readonly metric: string }[];
+}
+
+interface Events {
+  readonly events: readonly { readonly data: { readonly node_id?: string; readonly missing?: readonly string[] } }[];
+}
+
+export function replicaCases(its: ReplicationUnderTest): void {
+  describe("a replica", () => {
+    it("is refused as a primary, and where there is no such node", async () => {
+      const asked = await its.platform.rest.post<ProblemJson>(its.path("/nodes"), { role: "primary" });
+      expectStatus(asked, 400);
+      const alone = its.main.service.nodes[0]?.id ?? "";
+      const gone = await its.platform.rest.delete<ProblemJson>(its.path(`/nodes/${alone}`));
+      expect(expectStatus(gone, 409).json.detail).toContain("primary");
+      const { status } = await its.platform.rest.get(its.path("/nodes/019a2f5e-0000-7000-8000-000000000000"));
+      expect(status).toBe(404);
+    });
+
+    it("gets the data of its primary and all that is written from then on", async () => {
+      const node = await its.addReplica();
+      expect(node).toMatchObject({ role: "replica", status: "Running", operation_id: null });
+      const [operation] = await its.services.operations(its.main.service.id);
+      expect(operation).toMatchObject({ type: "add_node", status: "completed" } satisfies Partial<OperationJson>);
+      await waitUntil("rows arrive at the replica", async () => {
+        const before = its.writer.acknowledged;
+        const [row] = await its.queryNode(node.id, "SELECT count(*)::int AS rows FROM ledger");
+        return before > 5 && Number(row?.["rows"]) >= before;
+      });
+    });
+
+    it("tells how far it is behind", async () => {
+      const { nodes, replication, term, primary_node_id: primary } = await its.services.get(its.main.service.id);
+      expect({ replication, term }).toMatchObject({ replication: { mode: "async" }, term: 1 });
+      const replica = nodes.find(({ role }) => role === "replica");
+      const status = await its.statusOf(replica?.id ?? "");
+      expect(status).toMatchObject({ role: "replica", connected: true, sync_state: "streaming", timeline: 1 });
+      expect(Number(status.lag_bytes)).toBeLessThan(16 << 20);
+      expect(await its.statusOf(primary)).toMatchObject({ role: "primary", lag_bytes: 0, sync_state: null });
+    });
+
+    it("has figures and an alert for its lag, which its primary has not", async () => {
+      const { nodes } = await its.services.get(its.main.service.id);
+      const replica = nodes.find(({ role }) => role === "replica");
+      const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
+      const asked = `${names.map((name) => `metric=${name}`).join("&")}&period=15m`;
+      const told = await waitUntil("the replica has told its lag", async () => {
+        const { json } = await its.platform.rest.get<MetricsAnswer>(its.path(`/metrics?${asked}`));
+        return json.series.filter(({ points }) => points.length > 0).length === names.length ? json : undefined;
+      });
+      expect(new Set(told.series.map(({ node_id: node }) => node))).toEqual(new Set([replica?.id]));
+      expect(told.absent.map(({ metric }) => metric).sort()).toEqual([...names].sort());
+      await waitUntil("a rule watches the lag", async () => {
+        const { json } = await its.platform.rest.get<{ rules: { metric: string }[] }>(its.path("/alerts/rules"));
+        return json.rules.some(({ metric }) => metric === "replication_lag_seconds");
+      });
+    });
+
+    it("is told of when it has been silent for a while, and with it the service", async () => {
+      const { nodes } = await its.services.get(its.main.service.id);
+      const replica = nodes.find(({ role }) => role === "replica");
+      const agent = its.platform.processes().machines.find(({ id }) => id === replica?.id)?.agent;
+      const eventsOf = async (type: string) => {
+        const { json } = await its.platform.rest.get<Events>(its.path(`/events?type=${type}`));
+        return json.events.map(({ data }) => data);
+      };
+      await whileStanding(agent, async () => {
+        await waitUntil("both are told", async () => {
+          const [unhealthy] = await eventsOf("node.unhealthy");
+          const [degraded] = await eventsOf("service.replication_degraded");
+          return unhealthy?.node_id === replica?.id && degraded?.missing?.join() === replica?.hostname;
+        });
+        const { replication, status } = await its.services.get(its.main.service.id);
+        expect({ status, replication }).toMatchObject({ status: "Running", replication: { healthy: false } });
+      });
+      await waitUntil("replication is healthy again", async () => {
+        return (await its.services.get(its.main.service.id)).replication?.healthy === true;
+      });
+    });
+
+    it("keeps its stream while no client may come from where it is", async () => {
+      const { nodes, primary_node_id: primary, allowed_cidrs: before } = await its.services.get(its.main.service.id);
+      const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
+      const { since } = await its.statusOf(replica);
+      const allow = async (cidrs: readonly string[]) =>
+        expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: cidrs }), 200);
+      const isOpen = () =>
+        its.queryNode(primary, "SELECT 1").then(
+          () => true,
+          () => false,
+        );
+      await allow(["192.0.2.0/24"]);
+      try {
+        await waitUntil("no client is admitted", async () => !(await isOpen()));
+        // Whoever is forbidden is looked for each second.
+        await sleep(3_000);
+        expect(await its.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
+      } finally {
+        await allow(before);
+      }
+      await waitUntil("clients are admitted", isOpen);
+    });
+
+    it("takes no writes, and is where the name for reads leads", async () => {
+      const { nodes, hostname } = await its.services.get(its.main.service.id);
+      const replica = nodes.find(({ role }) => role === "replica");
+      await expect(its.queryNode(replica?.id ?? "", "CREATE TABLE mine (a int)")).rejects.toThrow("read-only");
+      const server = its.platform.admin.dns_server;
+      await waitUntil("the name for reads leads to the replica", async () => {
+        const [reads, own] = await Promise.all([
+          resolveName(server, `replica-${hostname}`),
+          resolveName(server, replica?.hostname ?? ""),
+        ]);
+        return reads.length === 1 && reads.join() === own.join();
+      });
+    });
+
+    it("follows settings, a restart and a stop of its service", async () => {
+      const { id } = its.main.service;
+      // With the restart the replica of before becomes the primary.
+      const streams = async () => {
+        const replica = (await its.services.get(id)).nodes.find(({ role }) => role === "replica");
+        return replica !== undefined && (await its.statusOf(replica.id)).sync_state === "streaming";
+      };
+      const change = { parameters: { wal_level: "logical" } };
+      const patched = await its.platform.rest.patch(its.path("/configuration"), change);
+      expectStatus(patched, 200);
+      await its.services.verb(id, "restart");
+      for (const node of (await its.services.get(id)).nodes)
+        expect(await its.queryNode(node.id, "SHOW wal_level")).toEqual([{ wal_level: "logical" }]);
+      await waitUntil("the replica streams after the restart", streams);
+      await its.services.verb(id, "stop");
+      await its.services.verb(id, "start");
+      await waitUntil("the replica streams after the start", streams);
+    });
+  });
+}

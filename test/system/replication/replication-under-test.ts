@@ -1,0 +1,81 @@
+import type { ReplicationStatus, ServiceNode } from "../../../sdk/src/index.ts";
+import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
+import { queryOnce } from "../../support/api/clients.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+
+/** One PostgreSQL that is written to all the time, and what is asked of it again and again. */
+export interface ReplicationUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly main: RunningService;
+  readonly writer: AcknowledgedWriter;
+  stopWriting(): Promise<void>;
+  /** Path of the service, or of what is below it. */
+  path(rest?: string): string;
+  /** Adds a replica and waits until it is there. */
+  addReplica(): Promise<ServiceNode>;
+  statusOf(nodeId: string): Promise<ReplicationStatus>;
+  /** Runs a statement on one node, by its own name. */
+  queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+type Started = Pick<ReplicationUnderTest, "platform" | "services" | "main" | "writer">;
+
+export function createReplicationUnderTest(): ReplicationUnderTest {
+  let running: Started | undefined;
+  let platform: Platform | undefined;
+  const writing = new AbortController();
+  const started = () => {
+    if (running === undefined) throw new Error("the PostgreSQL was not started");
+    return running;
+  };
+  const its: ReplicationUnderTest = {
+    get platform() {
+      return started().platform;
+    },
+    get services() {
+      return started().services;
+    },
+    get main() {
+      return started().main;
+    },
+    get writer() {
+      return started().writer;
+    },
+    async stopWriting() {
+      writing.abort();
+      await its.writer.done;
+    },
+    path: (rest = "") => `/managed-services/${its.main.service.id}${rest}`,
+    async addReplica() {
+      const added = await its.platform.rest.post<ServiceNode>(its.path("/nodes"), { role: "replica" });
+      const { id } = expectStatus(added, 202).json;
+      await its.services.settled(its.main.service.id, "Running");
+      return expectStatus(await its.platform.rest.get<ServiceNode>(its.path(`/nodes/${id}`)), 200).json;
+    },
+    async statusOf(nodeId) {
+      const path = its.path(`/nodes/${nodeId}/replication-status`);
+      return expectStatus(await its.platform.rest.get<ReplicationStatus>(path), 200).json;
+    },
+    async queryNode(nodeId, sql) {
+      const { nodes } = await its.services.get(its.main.service.id);
+      const host = nodes.find(({ id }) => id === nodeId)?.hostname ?? "";
+      const { connection, password } = its.main;
+      return queryOnce(its.platform, { ...connection, host }, { password }, sql);
+    },
+    async start(environment = {}) {
+      platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000", ...environment } });
+      const services = createServices(platform);
+      const main = await services.createRunning("main");
+      running = { platform, services, main, writer: await writeRows(platform, main, writing.signal) };
+    },
+    async remove() {
+      writing.abort();
+      await platform?.remove();
+    },
+  };
+  return its;
+}

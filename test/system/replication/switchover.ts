@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { queueMeanwhile } from "../../support/api/queue-meanwhile.ts";
+import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { figuresOfRolesCases } from "./figures-of-roles.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+export function switchoverCases(its: ReplicationUnderTest): void {
+  const rolesNow = async () => {
+    const { nodes, primary_node_id: primary, term } = await its.services.get(its.main.service.id);
+    const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
+    return { primary, replica, term };
+  };
+
+  async function failOver(): Promise<void> {
+    const { primary, replica, term } = await rolesNow();
+    const asked = await its.platform.rest.post<OperationJson>(its.path(`/nodes/${replica}/failover`), {});
+    expect(expectStatus(asked, 202).json).toMatchObject({ type: "failover" });
+    await its.services.settled(its.main.service.id, "Running");
+    const operation = await its.platform.rest.get<OperationJson>(`/operations/${asked.json.id}`);
+    expect(operation.json).toMatchObject({ status: "completed", error: null });
+    expect(await rolesNow()).toEqual({ primary: replica, replica: primary, term: term + 1 });
+    const before = its.writer.acknowledged;
+    await waitUntil("writes go on", async () => its.writer.acknowledged > before + 5);
+    await waitUntil("the old primary follows", async () => {
+      return (await its.statusOf(primary)).sync_state === "streaming";
+    });
+  }
+
+  describe("a failover to a chosen replica", () => {
+    it("is refused for the primary", async () => {
+      const { primary } = await rolesNow();
+      const asked = await its.platform.rest.post<ProblemJson>(its.path(`/nodes/${primary}/failover`), {});
+      expectStatus(asked, 409);
+    });
+
+    figuresOfRolesCases(its, "before");
+    it("makes the replica the primary, and the old primary its replica", failOver);
+    figuresOfRolesCases(its, "after");
+
+    it("goes back the same way, with queues that are sent to and worked on meanwhile", async () => {
+      const queue = await queueMeanwhile(its.platform, its.main.service.id, "carried");
+      await failOver();
+      await queue.check();
+    });
+
+    it("lets the replica be removed, which leaves one node as it was before", async () => {
+      const { replica } = await rolesNow();
+      expectStatus(await its.platform.rest.delete(its.path(`/nodes/${replica}`)), 202);
+      const settled = await its.services.settled(its.main.service.id, "Running");
+      expect(settled.nodes).toHaveLength(1);
+      expect(settled.replication).toBeNull();
+      expect((await its.platform.rest.get(its.path(`/nodes/${replica}`))).status).toBe(404);
+    });
+  });
+}

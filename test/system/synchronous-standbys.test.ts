@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
+
+describe("a PostgreSQL whose commits wait for one of two replicas", () => {
+  const its = createReplicationUnderTest();
+  const service = () => its.services.get(its.main.service.id);
+  const wait = { withinMs: 120_000, describe: () => its.services.describe(its.main.service.id) };
+
+  beforeAll(async () => {
+    await its.start();
+    await its.addReplica();
+    await its.addReplica();
+    expectStatus(await its.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: "sync" }), 200);
+    await untilProtected();
+  });
+  afterAll(() => its.remove());
+
+  async function untilProtected(): Promise<void> {
+    await waitUntil(
+      "commits wait for either",
+      async () => {
+        const { replication, primary_node_id: primary, health } = await service();
+        const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+        const names = String(row?.["synchronous_standby_names"]);
+        const isBoth = replication?.standby_names.length === 2 && names.startsWith("ANY 1") && names.includes(",");
+        return isBoth && replication.healthy && health.status === "healthy";
+      },
+      wait,
+    );
+  }
+
+  async function writesGoOn(): Promise<void> {
+    const before = its.writer.acknowledged;
+    await waitUntil("writes go on", () => its.writer.acknowledged > before + 20, wait);
+  }
+
+  /** While nothing of the node's machine goes on. */
+  async function without(nodeId: string, run: () => Promise<void>): Promise<void> {
+    const launcher = its.platform.processes().machines.find(({ id }) => id === nodeId)?.launcher ?? 0;
+    const pids = [launcher, ...findBelow(launcher)];
+    for (const pid of pids) killAtOnce(pid, "SIGSTOP");
+    try {
+      await run();
+    } finally {
+      for (const pid of pids) killAtOnce(pid, "SIGCONT");
+    }
+    await waitUntil("it streams again", async () => (await its.statusOf(nodeId)).sync_state === "streaming", wait);
+  }
+
+  it("has commits go on while one of them is gone, and still wait for the other", async () => {
+    const [gone] = (await service()).nodes.filter(({ role }) => role === "replica");
+    if (gone === undefined) throw new Error("the service has no replica");
+    await without(gone.id, async () => {
+      await writesGoOn();
+      await waitUntil(
+        "only the other one is waited for",
+        async () => {
+          const names = (await service()).replication?.standby_names ?? [];
+          return names.length === 1 && !names.includes(gone.hostname);
+        },
+        wait,
+      );
+      await writesGoOn();
+      const { status, primary_node_id: primary } = await service();
+      const [row] = await its.queryNode(primary, "SHOW synchronous_standby_names");
+      expect({ status, waits: row?.["synchronous_standby_names"] !== "" }).toEqual({ status: "Running", waits: true });
+    });
+    await untilProtected();
+  });
+
+  it("names the one that has each commit after the primary falls silent, and loses none", async () => {
+    const { primary_node_id: old, term } = await service();
+    await without(old, async () => {
+      await waitUntil("another one is the primary", async () => (await service()).primary_node_id !== old, wait);
+      await writesGoOn();
+    });
+    expect((await service()).term).toBe(term + 1);
+    await untilProtected();
+    await its.stopWriting();
+    expect(await its.writer.missing()).toEqual([]);
+  });
+});

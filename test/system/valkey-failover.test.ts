@@ -1,0 +1,194 @@
+import { readFileSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fromBinary } from "@bufbuild/protobuf";
+import { rightMs } from "@holdfast/common/right.ts";
+import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ReplicationStatus } from "../../sdk/src/index.ts";
+import { type AcknowledgedWriter, flushedAtOnce, writeValues } from "../faults/acknowledged-writer.ts";
+import { commandOnce } from "../support/api/clients.ts";
+import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type BothSides, countersOf, writeToAll } from "./replication/both-sides.ts";
+import { createFailures, type Fault } from "./replication/failures.ts";
+
+describe("a Valkey whose primary fails", () => {
+  const writing = new AbortController();
+  const figures: string[] = [];
+  let platform: Platform;
+  let services: Services;
+  let cache: RunningService;
+  let writer: AcknowledgedWriter;
+  let sides: BothSides | undefined;
+  let shell: CommandLine;
+  /** Numbers of rows that may be lost: of the moments before each failover by itself. */
+  const lossy: (readonly [after: number, until: number])[] = [];
+
+  beforeAll(async () => {
+    platform = await startPlatform();
+    shell = createCommandLine({});
+    symlinkSync(platform.directory, join(shell.home, ".holdfast"));
+    services = createServices(platform);
+    cache = await services.createRunning("cache", {
+      database_type: "valkey",
+      node_count: 2,
+      parameters: flushedAtOnce,
+    });
+    writer = writeValues(platform, cache, writing.signal);
+    sides = writeToAll(
+      cache.service.nodes.map(({ hostname }) => hostname),
+      countersOf(platform, cache),
+    );
+  });
+
+  afterAll(async () => {
+    writing.abort();
+    await sides?.stop();
+    console.log(figures.join("\n"));
+    shell?.remove();
+    await platform?.remove();
+  });
+
+  const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
+  const its = {
+    get platform() {
+      return platform;
+    },
+    get services() {
+      return services;
+    },
+    get main() {
+      return cache;
+    },
+    statusOf: async (nodeId: string) =>
+      expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json,
+  };
+  const failures = createFailures(its, () => sides, figures);
+  const { roles, processesOf, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failures;
+
+  const askAs = (host: string, user: string, password: string, command: string, ...args: string[]) =>
+    commandOnce(platform, { ...cache.connection, host }, { user, password }, command, ...args);
+
+  /** No lag is shown for more than a moment: whatever was acknowledged before that has to be there for good. */
+  async function failsOverAsync(name: string, fault: Fault, begin?: (replica: string) => Promise<void>): Promise<void> {
+    let after = 0;
+    await untilReplicaCounts();
+    const { replica } = await roles();
+    await waitUntil("the replica lags by nothing", async () => {
+      after = writer.last;
+      return (await its.statusOf(replica)).lag_bytes === 0;
+    });
+    await failsOver(name, fault, begin);
+    lossy.push([after, writer.last]);
+  }
+
+  it("fails over while its whole machine stands still, with a user that was made meanwhile", async () => {
+    let password = "";
+    await failsOverAsync("machine paused", pauseMachine, async (replica) => {
+      await waitUntil("the replica is the primary", async () => (await roles()).primary === replica);
+      const user = { username: "late", role: "readwrite" };
+      // A 409 may also say that the service has another operation in progress.
+      await waitUntil("a user is made", async () => {
+        await platform.rest.post(path("/database-users"), user);
+        return (await platform.rest.get(path("/database-users/late"))).status === 200;
+      });
+      const reveal = await platform.rest.post<{ password: string }>(path("/database-users/late/reveal-password"));
+      ({ password } = expectStatus(reveal, 200).json);
+    });
+    const { newHost: oldPrimary } = await roles();
+    await waitUntil("the user is at the one that was away", async () => {
+      return askAs(oldPrimary, "late", password, "GET", "nothing").then(
+        (value) => value === null,
+        () => false,
+      );
+    });
+  });
+
+  it("fails over while its engine stands still", async () => {
+    await failsOverAsync("engine paused", pauseEngine);
+  });
+
+  it("fails over when its data are gone, and nobody gets them from a primary without any", async () => {
+    await failsOverAsync("data gone", (id) => {
+      const { engine = 0 } = processesOf(id);
+      rmSync(`/proc/${engine}/cwd/appendonlydir`, { recursive: true });
+      killAtOnce(engine);
+    });
+  });
+
+  failures.outlivedCases(() => writer);
+
+  it("leaves the place to nobody who has been away, also when that one is back first", async () => {
+    await untilReplicaCounts();
+    const { primary, replica, term, newHost } = await roles();
+    const spec = join(platform.directory, "machines", primary, "state", "instance", "spec.bin");
+    const mendReplica = pauseMachine(replica);
+    await waitUntil("the primary counts on nobody", () => {
+      return fromBinary(InstanceSpecSchema, readFileSync(spec)).replication?.vouchers.length === 0;
+    });
+    const before = writer.acknowledged;
+    await waitUntil("it takes writes by itself", () => writer.acknowledged > before + 5);
+    const mendPrimary = pauseMachine(primary);
+    const atMs = performance.now();
+    for (const id of [primary, replica]) killAtOnce(processesOf(id).engine ?? 0);
+    mendReplica();
+    await waitUntil("the one that was away is back", async () => {
+      const told = await askAs(newHost, cache.connection.user, cache.password, "INFO", "replication").catch(() => "");
+      return String(told).includes("role:slave");
+    });
+    // Longer than it would take to become the primary.
+    await sleep(20_000);
+    expect(sides?.firstAfter(newHost, atMs)).toBeUndefined();
+    mendPrimary();
+    const goneOn = writer.acknowledged;
+    await waitUntil("writes go on", () => writer.acknowledged > goneOn + 5);
+    expect(await roles()).toMatchObject({ primary, term });
+  });
+
+  it("shows a failover to a chosen replica as it goes, and takes the commands of valkey-cli after it", async () => {
+    await untilReplicaCounts();
+    const { replica } = await roles();
+    const watched = await shell.runHere(["services", "failover", "cache", replica, "--watch"]);
+    expect(watched).toMatchObject({ code: 0 });
+    expect((await roles()).primary).toBe(replica);
+    // A session that begins while the replica's listener gets its new settings is cut: whoever tries again is served.
+    const judged = await waitUntil("valkey-cli is served", async () => {
+      const ran = await shell.run(["services", "connect", "cache", "--", "--no-auth-warning", "INCR", "judged"]);
+      return ran.code === 0 && ran;
+    });
+    expect(judged.stdout).toBe("1\n");
+  });
+
+  it("goes on for longer than a right while there is no controller", async () => {
+    await untilReplicaCounts();
+    const { primary, term, oldHost } = await roles();
+    await platform.killControlPlane();
+    const endMs = performance.now() + 2 * rightMs;
+    // The platform's names are gone, too: sessions that are open go on.
+    await waitUntil("a write later than any right of a controller", () => sides?.firstAfter(oldHost, endMs), {
+      withinMs: 60_000,
+    });
+    await platform.start();
+    expect(await roles()).toMatchObject({ primary, term });
+  });
+
+  it("never had two writable primaries, and no failover is left without an end", async () => {
+    expect(sides?.overlaps()).toEqual([]);
+    const operations = await services.operations(cache.service.id);
+    expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
+    const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");
+    expect(failedOver.length).toBeGreaterThanOrEqual(4);
+  });
+
+  it("has lost nothing but, at most, of the moments before a failover by itself", async () => {
+    writing.abort();
+    await writer.done;
+    const missing = await writer.missing();
+    figures.push(`${missing.length} of ${writer.acknowledged} acknowledged rows were lost`);
+    expect(missing.filter((id) => !lossy.some(([after, until]) => id > after && id <= until))).toEqual([]);
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ReplicationStatus } from "../../sdk/src/index.ts";
+import { type AcknowledgedWriter, flushedAtOnce, writeValues } from "../faults/acknowledged-writer.ts";
+import { commandOnce } from "../support/api/clients.ts";
+import type { OperationJson } from "../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+describe("a Valkey of two nodes", () => {
+  const writing = new AbortController();
+  let platform: Platform;
+  let services: Services;
+  let cache: RunningService;
+  let writer: AcknowledgedWriter;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    cache = await services.createRunning("cache", {
+      database_type: "valkey",
+      node_count: 2,
+      parameters: flushedAtOnce,
+    });
+    writer = writeValues(platform, cache, writing.signal);
+  });
+  afterAll(async () => {
+    writing.abort();
+    await platform?.remove();
+  });
+
+  const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
+  const statusOf = async (nodeId: string) =>
+    expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
+  const rolesNow = async () => {
+    const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
+    const replica = nodes.find(({ role }) => role === "replica");
+    return { primary, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "", term };
+  };
+  const askReplica = async (command: string, ...args: string[]) => {
+    const { replicaHost: host } = await rolesNow();
+    return commandOnce(platform, { ...cache.connection, host }, { password: cache.password }, command, ...args);
+  };
+  const follows = (nodeId: string) =>
+    waitUntil("it follows", async () => (await statusOf(nodeId)).sync_state === "streaming");
+  const writesGoOn = async () => {
+    const before = writer.acknowledged;
+    await waitUntil("writes go on", async () => writer.acknowledged > before + 5);
+  };
+
+  async function failOver(): Promise<void> {
+    const { primary, replica, term } = await rolesNow();
+    await follows(replica);
+    const asked = await platform.rest.post<OperationJson>(path(`/nodes/${replica}/failover`), {});
+    expect(expectStatus(asked, 202).json).toMatchObject({ type: "failover" });
+    await services.settled(cache.service.id, "Running");
+    const operation = await platform.rest.get<OperationJson>(`/operations/${asked.json.id}`);
+    expect(operation.json).toMatchObject({ status: "completed", error: null });
+    expect(await rolesNow()).toMatchObject({ primary: replica, replica: primary, term: term + 1 });
+    await writesGoOn();
+    await follows(primary);
+  }
+
+  it("has a replica that gets what is written, tells how far it is, and takes no writes", async () => {
+    const { primary, replica } = await rolesNow();
+    await writesGoOn();
+    const written = writer.acknowledged;
+    await waitUntil("values arrive at the replica", async () => Number(await askReplica("SCARD", "ledger")) >= written);
+    expect(await statusOf(replica)).toMatchObject({ role: "replica", connected: true, sync_state: "streaming" });
+    expect(await statusOf(primary)).toMatchObject({ role: "primary", lag_bytes: 0, sync_state: null, connected: true });
+    await expect(askReplica("SET", "mine", "1")).rejects.toThrow("READONLY");
+  });
+
+  it("has each user on each node once the change is accepted", async () => {
+    const { replicaHost: host } = await rolesNow();
+    const user = { username: "reader", role: "readonly" };
+    expectStatus(await platform.rest.post(path("/database-users"), user), 201);
+    const reveal = await platform.rest.post<{ password: string }>(path("/database-users/reader/reveal-password"));
+    const { password } = expectStatus(reveal, 200).json;
+    const asReader = () =>
+      commandOnce(platform, { ...cache.connection, host }, { user: "reader", password }, "SCARD", "ledger");
+    expect(Number(await asReader())).toBeGreaterThan(0);
+    expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
+    await expect(asReader()).rejects.toThrow("WRONGPASS");
+  });
+
+  it("makes the replica the primary, and the old primary its replica", failOver);
+
+  it("goes back the same way", failOver);
+
+  it("keeps what was written when its engines are killed after that", async () => {
+    const { replica } = await rolesNow();
+    const engines = platform
+      .processes()
+      .machines.filter(({ id }) => cache.service.nodes.some((node) => node.id === id));
+    for (const { engine } of engines) killAtOnce(engine ?? 0);
+    await writesGoOn();
+    await follows(replica);
+  });
+
+  it("has lost no value that was acknowledged before the kills", async () => {
+    writing.abort();
+    await writer.done;
+    expect(await writer.missing()).toEqual([]);
+  });
+});
