@@ -1,17 +1,19 @@
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { pause } from "./pause.ts";
+import type { StreamPace } from "./stream-pace.ts";
 
 const watchIntervalMs = 1_000;
 
 /** grpc.health.v1: the whole server under the empty name, and each service it has. Needs no credential. */
-export function addHealth(router: ConnectRouter, deps: GatewayDeps): void {
+export function addHealth(router: ConnectRouter, deps: GatewayDeps, pace: StreamPace): void {
   const names = new Set(["", ...deps.services.map((served) => served.service.typeName)]);
   const statusOf = (name: string) =>
     names.has(name) ? (deps.ready() ? Serving.SERVING : Serving.NOT_SERVING) : Serving.SERVICE_UNKNOWN;
 
-  router.service(Health, {
+  const options = { requestGate: pace.take };
+  const implementation: ServiceImpl<typeof Health> = {
     check({ service }) {
       if (!names.has(service)) throw new ConnectError("no such service", Code.NotFound);
       return { status: statusOf(service) };
@@ -20,13 +22,19 @@ export function addHealth(router: ConnectRouter, deps: GatewayDeps): void {
       return { statuses: Object.fromEntries([...names].map((name) => [name, { status: statusOf(name) }])) };
     },
     async *watch({ service }, context) {
-      let last: Serving | undefined;
-      while (!context.signal.aborted) {
-        const status = statusOf(service);
-        if (status !== last) yield { status };
-        last = status;
-        await pause(watchIntervalMs, context.signal);
+      const leave = pace.stream(context);
+      try {
+        let last: Serving | undefined;
+        while (!context.signal.aborted) {
+          const status = statusOf(service);
+          if (status !== last) yield { status };
+          last = status;
+          await pause(watchIntervalMs, context.signal);
+        }
+      } finally {
+        leave();
       }
     },
-  });
+  };
+  router.service(Health, implementation, options);
 }

@@ -1,18 +1,18 @@
-import type { MetricQuery, Metrics } from "./metric-types.ts";
-import { type CallOptions, pathOf, type Transport } from "./transport.ts";
+import type { MetricSample } from "./answers.ts";
+import { follow } from "./follow.ts";
+import type { SampleFilter } from "./inputs.ts";
+import { MetricMethods } from "./methods.ts";
+import { type CallOptions, pathOf } from "./transport.ts";
 
-/** What services' machines and engines did over time, sampled every 15 s. The catalogue has the names of all metrics. */
-export class ServiceMetrics {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  get(serviceId: string, { metric, node_id, ...query }: MetricQuery, options?: CallOptions): Promise<Metrics> {
-    return this.#transport.request("GET", pathOf("managed-services", serviceId, "metrics"), {
-      ...options,
-      query: { ...query, metric, node_id },
-    });
+/** Metrics of services' machines and engines, sampled every 15 s. The catalog has the names of all metrics. */
+export class ServiceMetrics extends MetricMethods {
+  /** The samples so far, then each new one, until the signal aborts: the iteration then throws its reason. */
+  followSamples(
+    serviceId: string,
+    filter: SampleFilter,
+    options?: Pick<CallOptions, "signal">,
+  ): AsyncGenerator<MetricSample, void, undefined> {
+    const path = pathOf("managed-services", serviceId, "metrics", "samples");
+    return follow(this.transport, path, { ...filter }, options);
   }
 }

@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
-import type { ControlGroup } from "../host/control-group.ts";
-import { diskOperations } from "../host/disk-activity.ts";
-import { measureDisk } from "../host/disk-space.ts";
-import { networkTraffic } from "../host/network-traffic.ts";
+import type { ControlGroup } from "../os/control-group.ts";
+import { diskOperations } from "../os/disk-activity.ts";
+import { measureUsable } from "../os/disk-reserve.ts";
+import { networkTraffic } from "../os/network-traffic.ts";
 import { createRate } from "./rate.ts";
 import type { SampleSource } from "./sample-source.ts";
 
@@ -62,7 +62,7 @@ function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps)
   const completed = createRate(longestMs);
   return {
     async read(signal) {
-      const { usedBytes, totalBytes, own } = await measureDisk(dataDir, storageBytes() ?? 0, signal);
+      const { usedBytes, totalBytes, own } = await measureUsable(dataDir, storageBytes() ?? 0, signal);
       const operations = (own ? await diskOperations(dataDir) : undefined) ?? (await group.diskOperations());
       return {
         values: {

@@ -1,4 +1,4 @@
-/** Where figures come from. One that hangs holds no other one up. */
+/** A source of metrics. A source that hangs holds no other up. */
 export interface SampleSource {
   /** Figures of now, by the names of their metrics. A metric that is neither told nor absent has no value this time. */
   read(signal: AbortSignal): Promise<Reading>;
@@ -14,7 +14,7 @@ export interface Reading {
 export interface Sample {
   /** Milliseconds since 1970: a multiple of the interval. */
   readonly timeMs: number;
-  /** Places in the catalogue of metrics. */
+  /** Places in the catalog of metrics. */
   readonly slots: readonly number[];
   /** One for each slot. */
   readonly values: readonly number[];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { metricOf } from "@holdfast/common/metric-catalogue.ts";
+import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { Reading, Sample, SampleSource } from "./sample-source.ts";
 
 export interface SamplerDeps {
@@ -38,6 +38,8 @@ export function createSampler(deps: SamplerDeps): Sampler {
   let intervalMs = usualIntervalMs;
   let paced = new AbortController();
   let failing = "";
+  /** A source that tells nothing this time has not said that its reasons are over. */
+  const reasons = new Map<SampleSource, Reading["absent"]>();
 
   /** Undefined when it did not tell in time, or still has not told from the last time. */
   async function ask(source: SampleSource, signal: AbortSignal): Promise<Reading | undefined> {
@@ -48,7 +50,9 @@ export function createSampler(deps: SamplerDeps): Sampler {
     const end = AbortSignal.any([signal, late.signal]);
     const limit = sleep(intervalMs * patience, undefined, { signal: end }).catch(() => undefined);
     try {
-      return await Promise.race([reading, limit]);
+      const told = await Promise.race([reading, limit]);
+      if (told !== undefined) reasons.set(source, told.absent);
+      return told;
     } catch (error) {
       // Once for each reason, and not every 15 seconds.
       const reason = error instanceof Error ? error.message : String(error);
@@ -65,7 +69,7 @@ export function createSampler(deps: SamplerDeps): Sampler {
       (each) => each !== undefined,
     );
     if (signal.aborted) return;
-    absent(Object.assign({}, ...readings.map((reading) => reading.absent)));
+    absent(Object.assign({}, ...reasons.values()));
     const figures = readings
       .flatMap(({ values }) => Object.entries(values))
       .flatMap(([name, value]) => {

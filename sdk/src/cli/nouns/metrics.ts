@@ -1,7 +1,7 @@
+import type { ManagedService, MetricSeries, Metrics } from "../../answers.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option } from "commander";
-import type { MetricPeriod, MetricResolution, Metrics, MetricSeries } from "../../metric-types.ts";
-import type { ManagedService } from "../../service-types.ts";
+import type { MetricPeriod, MetricResolution } from "../../inputs.ts";
 import { drawChart, shortFigure } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -24,17 +24,19 @@ const widest = 120;
 export function addMetrics(metrics: CliCommand): void {
   metrics
     .argument("<service>")
-    .option("--metric <metric>", "only this one; may be repeated", several)
+    .argument("[metrics...]", "only these")
+    .addOption(new Option("--metric <metric>", "the same, one by one").argParser(several).hideHelp())
     .addOption(new Option("--period <period>", "how far back").choices(Object.keys(periods)).default("1h"))
     .addOption(new Option("--resolution <time>", "what one point stands for").choices(Object.keys(stepsS)))
     .option("--node <id>", "only of this node; may be repeated", several)
     .option("--watch", "draw again every 5 seconds, until Ctrl-C")
     .example("metrics orders")
-    .example("metrics orders --metric cpu --metric memory --period 24h --watch")
-    .example("metrics orders --metric disk_iops --output json")
-    .does(async (context, name: string, flags: MetricFlags) => {
+    .example("metrics orders cpu memory --period 24h --watch")
+    .example("metrics orders disk_iops --output json")
+    .does(async (context, name: string, named: readonly string[], flags: MetricFlags) => {
       const service = await context.service(name);
-      const metric = flags.metric ?? (await collectedOf(context, service));
+      const asked = [...named, ...(flags.metric ?? [])];
+      const metric = asked.length === 0 ? await collectedOf(context, service) : asked;
       const { period, resolution, node } = flags;
       const query = { metric, period, ...given({ resolution, node_id: node }) };
       const ask = () => context.client.metrics.get(service.id, query, { signal: context.signal });

@@ -1,0 +1,89 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import { again, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { newMetadata, type Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { resolvedEvent } from "./alert-event.ts";
+import { alertRuleKind, alertRuleSetKind, type AlertRuleSetObject, defaultNameOf } from "./alert-rule.ts";
+import { touchRuleSet } from "./alert-rule-set.ts";
+import { defaultRulesOf } from "./default-rules.ts";
+import type { RulesOfServices } from "./rules-of-services.ts";
+
+interface Deps {
+  readonly services: Collection<ManagedServiceObject>;
+  readonly rulesOf: RulesOfServices;
+  readonly ruleSets: Collection<AlertRuleSetObject>;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Rules that go in one transaction. */
+const batch = 25;
+
+/** Gives each service its default rules, each once, and removes the rules of services that are gone. */
+export function createAlertRulesWork(deps: Deps): ControlLoop {
+  const { services, rulesOf, ruleSets, begin, clock, newId } = deps;
+
+  async function makeDefaults(service: ManagedServiceObject, signal: AbortSignal): Promise<void> {
+    const { id: serviceId, organizationId } = service.metadata;
+    const made = ruleSets.get(serviceId)?.object.spec.defaultsMade ?? [];
+    const missing = defaultRulesOf(service).filter(({ metric }) => !made.includes(metric));
+    if (missing.length === 0) return;
+    const now = clock.now();
+    const unit = begin();
+    for (const rule of missing) {
+      const name = defaultNameOf(rule.metric, rule.condition, rule.threshold);
+      unit.create(alertRuleKind, {
+        metadata: newMetadata(newId(), now, { name, organizationId }),
+        spec: { ...rule, serviceId, channelId: null, paused: false, since: now },
+        status: { fired: null },
+      });
+    }
+    const names = missing.map(({ metric }) => metric);
+    touchRuleSet(unit, ruleSets, { serviceId, organizationId }, now, names);
+    await unit.commit(signal);
+  }
+
+  /** True when there is nothing left. */
+  async function removeAll(serviceId: string, set: Stored<AlertRuleSetObject> | undefined, signal: AbortSignal) {
+    const rules = rulesOf.of(serviceId);
+    if (rules.length === 0 && set === undefined) return true;
+    const unit = begin();
+    for (const rule of rules.slice(0, batch)) {
+      unit.remove(alertRuleKind, rule);
+      const { fired } = rule.object.status;
+      const ending = { reason: "service_deleted", at: clock.now(), value: null } as const;
+      if (fired !== null) unit.event(resolvedEvent(rule.object, fired, ending));
+    }
+    if (rules.length <= batch && set !== undefined) unit.remove(alertRuleSetKind, set);
+    await unit.commit(signal);
+    return rules.length <= batch;
+  }
+
+  return {
+    reconciler: {
+      name: "alert-rules",
+      async reconcile(serviceId, signal) {
+        const service = services.get(serviceId)?.object;
+        if (service !== undefined) {
+          if (service.metadata.deletionRequestedAt === undefined) await makeDefaults(service, signal);
+          return settled;
+        }
+        // The memory of services may be behind that of their rules: only the store says that one is not there.
+        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service is there");
+        return (await removeAll(serviceId, ruleSets.get(serviceId), signal)) ? settled : again(10, "there are more");
+      },
+    },
+    *keys() {
+      for (const { object } of services.values()) yield object.metadata.id;
+      for (const id of rulesOf.services()) if (services.get(id) === undefined) yield id;
+      for (const { object } of ruleSets.values())
+        if (services.get(object.metadata.id) === undefined) yield object.metadata.id;
+    },
+    subscribe: (onChange) => services.subscribe(onChange),
+    inputs: (id) => `${services.get(id)?.object.spec.nodes.length} ${ruleSets.get(id)?.modRevision ?? 0}`,
+  };
+}

@@ -1,0 +1,113 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { Ownership } from "#kernel/runtime/ownership.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { firedEvent, type ResolvedReason, resolvedEvent } from "./alert-event.ts";
+import { alertRuleKind, type AlertRuleObject, type FiredAlert, type StoredRule } from "./alert-rule.ts";
+import type { RuleEvaluation } from "./evaluate-rule.ts";
+
+/** A rule whose stored state is no longer what its samples, or its service, say. */
+export interface Transition {
+  readonly rule: StoredRule;
+  readonly service: ManagedServiceObject;
+  readonly to: RuleEvaluation | { readonly reason: ResolvedReason };
+}
+
+export interface AlertTransitions {
+  /**
+   * Writes each with its event in one transaction. A transition that another writer overtook is left to the next
+   * evaluation.
+   */
+  apply(transitions: readonly Transition[]): Promise<void>;
+}
+
+interface Deps {
+  readonly rules: Pick<Collection<AlertRuleObject>, "reached">;
+  /** The channel that the rule's alerts go to now; null for none. */
+  readonly channelFor: (rule: AlertRuleObject) => string | null;
+  readonly ownership: Ownership;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly log: Log;
+}
+
+/** Transactions under way at a time. */
+const atOnce = 32;
+const reachedMs = 1_000;
+
+export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTransitions {
+  const { rules, ownership, begin, log } = deps;
+
+  async function write({ rule, service, to }: Transition): Promise<bigint | undefined> {
+    const right = ownership.begin(service.metadata.id);
+    if (right === undefined) return undefined;
+    try {
+      const { object } = rule;
+      const unit = begin();
+      const after = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, service, to);
+      unit.update(alertRuleKind, rule, { ...object, status: { ...object.status, fired: after } });
+      if (right.claim !== undefined) unit.onlyWhile(right.claim);
+      const revision = await unit.commit(AbortSignal.any([signal, right.signal]));
+      const { id, name } = object.metadata;
+      const [from, state] = [object.status.fired?.state ?? "ok", after?.state ?? "ok"];
+      log.info("alert rule changed", { rule: id, name, service: object.spec.serviceId, from, to: state });
+      return revision;
+    } catch (error) {
+      if (error instanceof Conflict) return undefined;
+      throw error;
+    } finally {
+      right.end();
+    }
+  }
+
+  function resolved(unit: UnitOfWork, rule: AlertRuleObject, reason: ResolvedReason, value: number | null): null {
+    const { fired } = rule.status;
+    if (fired !== null) unit.event(resolvedEvent(rule, fired, { reason, at: deps.clock.now(), value }));
+    return null;
+  }
+
+  function evaluated(
+    unit: UnitOfWork,
+    rule: AlertRuleObject,
+    service: ManagedServiceObject,
+    { state, sinceMs, nodeId, value }: RuleEvaluation,
+  ): FiredAlert | null {
+    if (state !== "firing" && state !== "no_data") return resolved(unit, rule, "condition_false", value ?? null);
+    const before = rule.status.fired;
+    // It fires already: what it lacks has changed, and nobody is told twice.
+    if (before !== null) return { ...before, state };
+    const now = deps.clock.now();
+    const fired: FiredAlert = {
+      id: deps.newId(),
+      state,
+      nodeId: nodeId ?? null,
+      value: value ?? null,
+      since: sinceMs ?? now,
+      firedAt: now,
+      channelId: deps.channelFor(rule),
+      serviceName: service.metadata.name,
+    };
+    unit.event(firedEvent(rule, fired));
+    return fired;
+  }
+
+  return {
+    async apply(transitions) {
+      let newest = 0n;
+      const failures: unknown[] = [];
+      for (let at = 0; at < transitions.length && !signal.aborted; at += atOnce) {
+        const some = transitions.slice(at, at + atOnce);
+        for (const done of await Promise.allSettled(some.map(write))) {
+          if (done.status === "rejected") failures.push(done.reason);
+          else if (done.value !== undefined && done.value > newest) newest = done.value;
+        }
+      }
+      // The next look must see what this one wrote.
+      if (newest > 0n) await rules.reached(newest, reachedMs);
+      if (failures.length > 0) throw failures[0];
+    },
+  };
+}

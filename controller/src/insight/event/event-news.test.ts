@@ -1,0 +1,57 @@
+import { expect, test, vi } from "vitest";
+import { createEventNews } from "./event-news.ts";
+
+test("one look is for all that follow, and tells only those apart who have news", async () => {
+  vi.useFakeTimers();
+  try {
+    let looks = 0;
+    const events: string[] = [];
+    const news = createEventNews({
+      history: {
+        async eventsBehind(behind, limit) {
+          looks += 1;
+          if (behind === undefined) return { newest: String(events.length), organizationIds: [] };
+          const found = events.slice(Number(behind), Number(behind) + limit);
+          return { newest: String(Number(behind) + found.length), organizationIds: found };
+        },
+      },
+      clock: { now: Date.now, monotonicMs: Date.now },
+    });
+    // Before the first look nothing is known, so nobody may stay quiet.
+    expect(news.version("a")).not.toBe(news.version("a"));
+    await vi.advanceTimersByTimeAsync(500);
+    const versions = () => ["a", "b"].map((id) => news.version(id));
+    const before = versions();
+    for (let n = 0; n < 1_000; n += 1) versions();
+    await vi.advanceTimersByTimeAsync(400);
+    expect(versions()).toEqual(before);
+    expect(looks).toBe(2);
+    events.push("a");
+    await vi.advanceTimersByTimeAsync(400);
+    const [a, b] = versions();
+    expect([a === before[0], b === before[1]]).toEqual([false, true]);
+    events.push(...Array.from({ length: 1_500 }, () => "a"));
+    await vi.advanceTimersByTimeAsync(800);
+    expect(versions()[1]).not.toBe(b);
+    const done = looks;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(looks - done).toBeLessThan(20);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("without the history everybody looks for themselves", async () => {
+  vi.useFakeTimers();
+  try {
+    const news = createEventNews({
+      history: { eventsBehind: () => Promise.reject(new Error("away")) },
+      clock: { now: Date.now, monotonicMs: Date.now },
+    });
+    const first = news.version("a");
+    await vi.advanceTimersByTimeAsync(500);
+    expect(news.version("a")).not.toBe(first);
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,164 @@
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { nearName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { isOfEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import { type GetMetricsRequest, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { Samples } from "./samples/samples.ts";
+import type { MetricPoint } from "./samples/sample-points.ts";
+import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
+import { roleOf } from "#services/service/managed-service-message.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { metricExposition } from "./metric-exposition.ts";
+import { createSamplePages } from "./sample-pages.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
+import type { ServiceFigures } from "#kernel/metrics/service-figure.ts";
+import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { type MetricWindow, metricWindow } from "./metric-window.ts";
+
+export interface MetricApiDeps {
+  readonly storedSamples: Pick<Samples, "points" | "newest" | "recent">;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly access: ServiceAccess;
+  readonly fleet: Pick<Fleet, "observation">;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  /** Of this process. */
+  readonly metrics: Pick<ProcessMetrics, "text">;
+  readonly serviceFigures: Pick<ServiceFigures, "list">;
+}
+
+/** A sample that is older says nothing of now. */
+const exportedMs = 60_000;
+
+/** The RPCs of metrics, read from the history. */
+export function createMetricApi(deps: MetricApiDeps): ServedService {
+  const { storedSamples, services, access, fleet, clock } = deps;
+  const samplePages = createSamplePages(deps);
+
+  async function textOf(shown: readonly ManagedServiceObject[]): Promise<string> {
+    const machineIds = shown.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
+    const figures = deps.serviceFigures.list();
+    return metricExposition(shown, await storedSamples.newest(machineIds, clock.now() - exportedMs), figures);
+  }
+
+  const handlers: Handlers<typeof MetricService> = {
+    async getMetrics(request, call) {
+      const { object } = access.require(request.serviceId, call);
+      const window = requireWindow(metricWindow(request, clock.now()));
+      const metrics = metricsFor(request, object);
+      const nodes = nodesFor(request, object);
+      const { fromS, toS, resolutionS, resolution, period } = window;
+      const points = await storedSamples.points({
+        machineIds: nodes.map(({ id }) => id),
+        slots: metrics.map(({ slot }) => slot),
+        fromS,
+        toS,
+        resolutionS,
+      });
+      const bySeries = Map.groupBy(points, ({ machineId, slot }) => seriesKey(machineId, slot));
+      const all = metrics.flatMap((metric) =>
+        nodes.map((node) => ({
+          metric,
+          node,
+          points: bySeries.get(seriesKey(node.id, metric.slot)) ?? [],
+          reason: absenceOf(metric, fleet.observation(node.id)?.instance.absentMetrics ?? {}),
+        })),
+      );
+      return {
+        ...(period !== undefined && { period }),
+        resolution,
+        series: all
+          // What a machine told before it came to where it cannot is still true.
+          .filter(({ reason, points: had }) => reason === undefined || had.length > 0)
+          .map(({ metric, node, points: had }) => ({
+            metric: metric.name,
+            unit: metric.unit,
+            nodeId: node.id,
+            role: roleOf(object, node),
+            points: had.map(pointMessage),
+          })),
+        absent: all.flatMap(({ metric, node, reason }) =>
+          reason === undefined ? [] : [{ metric: metric.name, nodeId: node.id, reason }],
+        ),
+      };
+    },
+    listMetricSamples: (request, call) => {
+      const { object } = access.require(request.serviceId, call);
+      return samplePages(request, object, metricsFor(request, object), call);
+    },
+    exportServiceMetrics: async ({ serviceId }, call) => ({
+      text: await textOf([access.require(serviceId, call).object]),
+    }),
+    exportPlatformMetrics: async () => ({ text: await deps.metrics.text() }),
+    exportMetrics: async (_request, call) => {
+      const theirs = ofOrganization(services, organizationOf(call));
+      return { text: await textOf(theirs.filter(({ metadata }) => mayTouch(call, "managed-service", metadata.id))) };
+    },
+  };
+  return serve(MetricService, handlers, {
+    getMetrics: (request) => faultsOf(request, clock.now()),
+    listMetricSamples: ({ metric }) => metric.flatMap(faultOfName),
+  });
+}
+
+/** Names outside of the catalog, and times that do not fit. */
+function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[] {
+  const window = metricWindow(request, now);
+  return [...request.metric.flatMap(faultOfName), ...("fromS" in window ? [] : window)];
+}
+
+function faultOfName(name: string, index: number): FieldFault[] {
+  if (metricOf(name) !== undefined) return [];
+  const near = nearName(
+    name,
+    metricCatalog.map((metric) => metric.name),
+  );
+  const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
+  return [
+    { field: `metric[${index}]`, pointer: null, code: "unknown_metric", detail: `${name} is no metric: ${hint}` },
+  ];
+}
+
+/** Time went on since the check. */
+function requireWindow(window: MetricWindow | readonly FieldFault[]): MetricWindow {
+  if ("fromS" in window) return window;
+  throw new HoldfastError("INVALID_REQUEST", window.map(({ detail }) => detail).join("; "), { errors: window });
+}
+
+/** Each once. Throws NOT_SUPPORTED for one of other engines. */
+function metricsFor(request: Pick<GetMetricsRequest, "metric">, { spec }: ManagedServiceObject): Metric[] {
+  const metrics = [...new Set(request.metric)].flatMap((name) => metricOf(name) ?? []);
+  const foreign = metrics.find((metric) => !isOfEngine(metric, spec.databaseType));
+  if (foreign === undefined) return metrics;
+  const detail = `${foreign.name} is a metric of ${foreign.engines.join(", ")}; this service is ${spec.databaseType}.`;
+  throw new HoldfastError("NOT_SUPPORTED", detail);
+}
+
+/** Throws OBJECT_NOT_FOUND for one that the service has not. */
+function nodesFor({ nodeId }: GetMetricsRequest, { spec }: ManagedServiceObject): readonly NodeSpec[] {
+  const strange = nodeId.find((id) => !spec.nodes.some((node) => node.id === id));
+  if (strange !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The service has no node ${strange}.`);
+  return nodeId.length === 0 ? spec.nodes : spec.nodes.filter(({ id }) => nodeId.includes(id));
+}
+
+/** Why a node has no values of it; undefined when it may have. */
+function absenceOf({ name, source }: Metric, told: Readonly<Record<string, string>>): string | undefined {
+  return source === null ? "This version does not collect it." : told[name];
+}
+
+function seriesKey(machineId: string, slot: number): string {
+  return `${machineId} ${slot}`;
+}
+
+function pointMessage({ timeS, average, minimum, maximum }: MetricPoint) {
+  return {
+    values: [timeS, average, minimum, maximum].map((value) => ({
+      kind: { case: "numberValue" as const, value },
+    })),
+  };
+}

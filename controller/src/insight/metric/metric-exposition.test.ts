@@ -1,0 +1,64 @@
+import { metricOf } from "@holdfast/common/metric-catalog.ts";
+import { expect, test } from "vitest";
+import { parseExposition } from "../../../../test/support/api/parse-exposition.ts";
+import { nodeOf, runningService } from "../../../../test/support/controller/service-object.ts";
+import { metricExposition } from "./metric-exposition.ts";
+
+const slot = (name: string) => metricOf(name)?.slot ?? 0;
+
+test("every metric that was told is there once for each node, and no other", async () => {
+  const names = ["orders", 'a "quoted" \\ name'];
+  const services = names.map((name, index) =>
+    runningService({ id: `s-${index}`, name }, { nodes: [nodeOf(`n-${index}`)] }),
+  );
+  const silent = runningService({ id: "s-9", name: "silent" }, { nodes: [nodeOf("n-9")] });
+  const samples = [
+    {
+      machineId: "n-0",
+      values: new Map([
+        [slot("cpu"), 12.5],
+        [slot("pg_connections"), 0],
+      ]),
+    },
+    {
+      machineId: "n-1",
+      values: new Map([
+        [slot("cpu"), 1e-7],
+        [slot("valkey_used_memory"), 5],
+      ]),
+    },
+  ];
+  const read = parseExposition(await metricExposition([...services, silent], samples, []));
+  expect(read.map(({ name, labels, value }) => [name, labels["service_name"], labels["node_id"], value])).toEqual([
+    ["holdfast_cpu", "orders", "n-0", 12.5],
+    ["holdfast_cpu", 'a "quoted" \\ name', "n-1", 1e-7],
+    ["holdfast_pg_connections", "orders", "n-0", 0],
+  ]);
+});
+
+test("a thousand services are told at once", async () => {
+  const services = Array.from({ length: 1_000 }, (_, index) =>
+    runningService({ id: `s-${index}` }, { nodes: [nodeOf(`n-${index}`)] }),
+  );
+  const values = new Map(["cpu", "memory", "disk", "connections", "pg_locks"].map((name) => [slot(name), 1]));
+  const samples = services.map((_, index) => ({ machineId: `n-${index}`, values }));
+  expect(parseExposition(await metricExposition(services, samples, []))).toHaveLength(5_000);
+});
+
+test("what systems tell of a service is there, labelled, and nothing of a service that they say nothing of", async () => {
+  const services = [runningService({ id: "s-0", name: "orders" }), runningService({ id: "s-1", name: "silent" })];
+  const figure = {
+    name: "backups",
+    help: "Backups of the service",
+    labels: ["state"],
+    read: (id: string) =>
+      id === "s-0" ? ["completed", "failed"].map((state, index) => ({ labels: { state }, value: index + 1 })) : [],
+  };
+  const nothing = { name: "queues", help: "Queues of the service", labels: [], read: () => [] };
+  const read = parseExposition(await metricExposition(services, [], [figure, nothing]));
+  const labels = { service_id: "s-0", service_name: "orders", db_type: "postgresql" };
+  expect(read).toEqual([
+    { name: "holdfast_backups", labels: { ...labels, state: "completed" }, value: 1 },
+    { name: "holdfast_backups", labels: { ...labels, state: "failed" }, value: 2 },
+  ]);
+});

@@ -1,0 +1,68 @@
+import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import { Gauge, Registry } from "prom-client";
+import type { ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import type { NewestSample } from "./samples/newest-samples.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+
+const serviceLabels = ["service_id", "service_name", "db_type"] as const;
+const labelNames = [...serviceLabels, "node_id", "role"] as const;
+
+/**
+ * Prometheus text of what the nodes of these services told last, and of what systems know of the services. What nobody told is
+ * left out.
+ */
+export function metricExposition(
+  services: readonly ManagedServiceObject[],
+  samples: readonly NewestSample[],
+  figures: readonly ServiceFigure[],
+): Promise<string> {
+  const registry = new Registry();
+  for (const figure of figures) addFigure(registry, figure, services);
+  const byMachine = new Map(samples.map(({ machineId, values }) => [machineId, values]));
+  const gauges = new Map<number, Gauge<(typeof labelNames)[number]>>();
+  for (const { metadata, spec, status } of services) {
+    const metrics = metricCatalog.filter((metric) => isOfEngine(metric, spec.databaseType));
+    for (const node of spec.nodes) {
+      const labels = {
+        service_id: metadata.id,
+        service_name: metadata.name,
+        db_type: spec.databaseType,
+        node_id: node.id,
+        role: status.primaryNodeId === node.id ? "primary" : "replica",
+      };
+      for (const { slot, name, meaning, unit } of metrics) {
+        const value = byMachine.get(node.id)?.get(slot);
+        if (value === undefined) continue;
+        let gauge = gauges.get(slot);
+        if (gauge === undefined) {
+          gauge = new Gauge({
+            name: `holdfast_${name}`,
+            help: `${meaning} (${unit})`,
+            labelNames,
+            registers: [registry],
+          });
+          gauges.set(slot, gauge);
+        }
+        gauge.set(labels, value);
+      }
+    }
+  }
+  return registry.metrics();
+}
+
+function addFigure(
+  registry: Registry,
+  { name, help, labels, read }: ServiceFigure,
+  services: readonly ManagedServiceObject[],
+): void {
+  const told = services.flatMap(({ metadata, spec }) =>
+    Array.from(read(metadata.id), ({ labels: own, value }) => ({
+      labels: { service_id: metadata.id, service_name: metadata.name, db_type: spec.databaseType, ...own },
+      value,
+    })),
+  );
+  if (told.length === 0) return;
+  const all = [...serviceLabels, ...labels];
+  const gauge = new Gauge({ name: `holdfast_${name}`, help, labelNames: all, registers: [registry] });
+  for (const each of told) gauge.set(each.labels, each.value);
+}

@@ -1,0 +1,82 @@
+import type { Database } from "#kernel/history/database.ts";
+import { timeOf } from "#kernel/history/times.ts";
+
+export interface PointsAsked {
+  readonly machineIds: readonly string[];
+  readonly slots: readonly number[];
+  /** Seconds since 1970, a multiple of the resolution; inclusive. */
+  readonly fromS: number;
+  /** Exclusive. */
+  readonly toS: number;
+  readonly resolutionS: number;
+}
+
+/** What one metric of one machine was in one stretch of time. */
+export interface MetricPoint {
+  readonly machineId: string;
+  readonly slot: number;
+  /** Where the stretch begins, seconds since 1970. */
+  readonly timeS: number;
+  readonly average: number;
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+interface Row {
+  readonly machine_id: string;
+  readonly slot: number;
+  readonly time: string;
+  readonly average: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Roll-ups, the coarsest first: the first that is as fine as what is asked for is read. */
+const rollUps = [
+  { stepS: 3_600, table: "sample_hour" },
+  { stepS: 300, table: "sample_five_minutes" },
+  { stepS: 60, table: "sample_minute" },
+] as const;
+
+/** Oldest first for each machine and metric. Up to the first hour that is not rolled up it reads roll-ups, then samples. */
+export async function readPoints(database: Database, asked: PointsAsked): Promise<MetricPoint[]> {
+  const { machineIds, slots, fromS, toS, resolutionS } = asked;
+  const rolledUp = rollUps.find(({ stepS }) => resolutionS >= stepS)?.table ?? "sample_minute";
+  const rows = await database.read<Row>(points(rolledUp), [
+    machineIds,
+    slots,
+    fromS * 1_000,
+    toS * 1_000,
+    `${resolutionS} seconds`,
+  ]);
+  return rows.map((row) => ({
+    machineId: row.machine_id,
+    slot: row.slot,
+    timeS: Number(row.time),
+    // The sum of equal values, divided by their number, may lie a hair beside them.
+    average: Math.min(Math.max(row.average, row.least), row.most),
+    minimum: row.least,
+    maximum: row.most,
+  }));
+}
+
+const points = (rolledUp: string) => `
+  with edge as (
+    select coalesce(min(hour), 'infinity') as edge from sample_stale where machine_id = any($1::uuid[])
+  )
+  select machine_id, slot, extract(epoch from time)::bigint::text as time,
+    sum(total) / sum(n) as average, min(least) as least, max(most) as most
+  from (
+    select r.machine_id, slot, date_bin($5::interval, r.time, timestamptz 'epoch') as time,
+      r.sums[slot] as total, r.counts[slot] as n, r.mins[slot] as least, r.maxs[slot] as most
+    from ${rolledUp} r, unnest($2::integer[]) as slot
+    where r.machine_id = any($1::uuid[]) and r.time >= ${timeOf("$3::bigint")} and r.time < ${timeOf("$4::bigint")}
+      and r.time < (select edge from edge) and r.counts[slot] > 0
+    union all
+    select s.machine_id, slot, date_bin($5::interval, s.time, timestamptz 'epoch'),
+      s.vals[slot], 1, s.vals[slot], s.vals[slot]
+    from sample s, unnest($2::integer[]) as slot
+    where s.machine_id = any($1::uuid[]) and s.time >= ${timeOf("$3::bigint")} and s.time < ${timeOf("$4::bigint")}
+      and s.time >= (select edge from edge) and s.vals[slot] is not null
+  ) as each
+  group by machine_id, slot, each.time order by machine_id, slot, each.time`;

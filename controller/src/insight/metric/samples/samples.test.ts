@@ -1,0 +1,148 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestPostgresql, type TestPostgresql } from "../../../../../test/support/engines/postgresql.ts";
+import { createHistory, type History } from "#kernel/history/history.ts";
+import type { PointsAsked } from "./sample-points.ts";
+import { createSamples, type Samples, type StoredSample } from "./samples.ts";
+
+let postgresql: TestPostgresql;
+let history: History;
+let samples: Samples;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+/** In the middle of an hour, and of a quarter of a day. */
+const now = Date.parse("2026-03-15T14:30:00Z");
+
+beforeAll(async () => {
+  postgresql = await startTestPostgresql(["timezone=Asia/Kolkata"]);
+  history = createHistory({ url: postgresql.url, log: silentLog, now: () => now });
+  await history.ready;
+  samples = createSamples(history.sql);
+  history.addUpkeep(samples.rollUp);
+});
+afterAll(async () => {
+  await history?.close();
+  await postgresql?.stop();
+});
+
+/** Each 15 s from one time to another: slot 1 counts 0, 1, 2, 3 in each minute, slot 3 is always 7. */
+function samplesOf(machineId: string, fromMs: number, toMs: number): StoredSample[] {
+  const count = (toMs - fromMs) / 15_000;
+  return Array.from({ length: count }, (_, index) => {
+    const timeMs = fromMs + index * 15_000;
+    const ofMinute = (timeMs % minuteMs) / 15_000;
+    return {
+      machineId,
+      timeMs,
+      values: new Map([
+        [1, ofMinute],
+        [3, 7],
+      ]),
+    };
+  });
+}
+
+function asked(machineId: string, fromMs: number, toMs: number, resolutionS: number): PointsAsked {
+  return { machineIds: [machineId], slots: [1, 2, 3], fromS: fromMs / 1_000, toS: toMs / 1_000, resolutionS };
+}
+
+async function rowsOf(table: string, machineId: string): Promise<number> {
+  const [row] = await history.database.query<{ count: string }>(
+    `select count(*) from ${table} where machine_id = '${machineId}'`,
+  );
+  return Number(row?.count);
+}
+
+test("samples are points at once, each once, with gaps where there are none", async () => {
+  const machine = uuidv7();
+  const from = now - 10 * minuteMs;
+  const first = samplesOf(machine, from, from + 2 * minuteMs);
+  const second = samplesOf(machine, from + 5 * minuteMs, from + 6 * minuteMs);
+  // A batch whose acknowledgement was lost comes again, with more behind it.
+  await samples.insert(first);
+  await samples.insert([...first.slice(3), ...second]);
+  await Promise.all([samples.insert(second), samples.insert(second)]);
+  expect(await rowsOf("sample", machine)).toBe(12);
+  const points = await samples.points(asked(machine, from, now, 60));
+  const timesOf = [0, 1, 5].map((minute) => from / 1_000 + minute * 60);
+  expect(points).toEqual([
+    ...timesOf.map((timeS) => ({ machineId: machine, slot: 1, timeS, average: 1.5, minimum: 0, maximum: 3 })),
+    ...timesOf.map((timeS) => ({ machineId: machine, slot: 3, timeS, average: 7, minimum: 7, maximum: 7 })),
+  ]);
+});
+
+test("an average lies between the least and the most, though sums are rounded", async () => {
+  const machineId = uuidv7();
+  const from = now - 30 * minuteMs;
+  await samples.insert(
+    [0, 1, 2].map((index) => ({ machineId, timeMs: from + index * 15_000, values: new Map([[1, 2.7]]) })),
+  );
+  const [point] = await samples.points(asked(machineId, from, now, 60));
+  expect(point).toMatchObject({ average: 2.7, minimum: 2.7, maximum: 2.7 });
+});
+
+test("roll-ups give the points that the samples gave, however often and late", async () => {
+  const machine = uuidv7();
+  const from = now - 5.5 * hourMs;
+  const all = samplesOf(machine, from, now);
+  const [early, late] = [all.slice(0, 700), all.slice(700, 900)];
+  await samples.insert([...early, ...all.slice(900)]);
+  const both = async () =>
+    Promise.all([
+      samples.points(asked(machine, from, now, 300)),
+      samples.points(asked(machine, from - 30 * minuteMs, now + 30 * minuteMs, 3_600)),
+    ]);
+  const before = await both();
+  expect(before[1]?.filter(({ slot }) => slot === 3).length).toBe(6);
+  expect(await samples.rollUp(now)).toBeGreaterThanOrEqual(5);
+  expect(await both()).toEqual(before);
+  expect(await samples.rollUp(now)).toBe(0);
+  // What an outage held back makes its hours anew, and nothing else.
+  const [firstMinute] = await history.database.query<{ xmin: string }>(
+    `select xmin::text from sample_minute where machine_id = '${machine}' order by time limit 1`,
+  );
+  await samples.insert(late);
+  const whole = await both();
+  expect(whole[0]?.length).toBeGreaterThan(before[0]?.length ?? 0);
+  expect(await samples.rollUp(now)).toBeGreaterThan(0);
+  expect(await both()).toEqual(whole);
+  expect(
+    await history.database.query(
+      `select xmin::text from sample_minute where machine_id = '${machine}' order by time limit 1`,
+    ),
+  ).toEqual([firstMinute]);
+  // The hour in progress is not rolled up.
+  expect(await rowsOf("sample_minute", machine)).toBe(5 * 60);
+});
+
+test("samples that come while their hour is rolled up are in the next roll-up", async () => {
+  const machine = uuidv7();
+  const from = now - 3.5 * hourMs;
+  const all = samplesOf(machine, from, from + hourMs / 2);
+  for (let index = 0; index < all.length; index += 12) {
+    // Both at once: whoever comes second waits for the first, or leaves the hour to the next time.
+    await Promise.all([samples.insert(all.slice(index, index + 12)), samples.rollUp(now)]);
+  }
+  await samples.rollUp(now);
+  const counted = await history.database.query<{ n: string }>(
+    `select sum(counts[1])::text as n from sample_minute where machine_id = '${machine}'
+     union all select sum(counts[1])::text from sample_hour where machine_id = '${machine}'`,
+  );
+  expect(counted.map(({ n }) => Number(n))).toEqual([all.length, all.length]);
+});
+
+test("old samples go as whole partitions once they are rolled up, minutes later, hours much later", async () => {
+  const machine = uuidv7();
+  const from = now - 23 * hourMs;
+  await samples.insert(samplesOf(machine, from, from + minuteMs));
+  const later = now + 12 * hourMs;
+  await history.prepare(later);
+  expect((await history.forget(later)).filter((name) => name.startsWith("sample_2026"))).not.toEqual([]);
+  const kept = ["sample", "sample_minute", "sample_five_minutes", "sample_hour"];
+  expect(await Promise.all(kept.map((table) => rowsOf(table, machine)))).toEqual([0, 1, 1, 1]);
+  const week = await samples.points(asked(machine, now - 7 * 24 * hourMs, later, 300));
+  expect(week.filter(({ slot }) => slot === 1)).toMatchObject([{ average: 1.5, minimum: 0, maximum: 3 }]);
+  await history.forget(now + 10 * 24 * hourMs);
+  expect(await Promise.all(kept.map((table) => rowsOf(table, machine)))).toEqual([0, 0, 0, 1]);
+});

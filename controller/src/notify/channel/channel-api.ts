@@ -1,0 +1,204 @@
+import { create } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import {
+  ChannelSchema,
+  ChannelService,
+  ChannelType,
+  TestChannelResponseSchema,
+  type UpdateChannelRequest,
+} from "@holdfast/proto/holdfast/v1/channel_pb.ts";
+import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { Organization } from "#access/organization/organization.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { Deliveries } from "../webhook/deliveries.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { newSecret } from "../webhook/webhook-secret.ts";
+import { channelKind, type ChannelObject, type ChannelSpec } from "./channel.ts";
+import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
+import { channelTestEvent, confirmationEvent } from "./channel-event.ts";
+import { channelDeliveryMessage, channelMessage } from "./channel-message.ts";
+import { sealChannelSecret } from "./channel-secret.ts";
+import type { LinkPace } from "./link-pace.ts";
+
+export interface ChannelApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly channels: Collection<ChannelObject>;
+  readonly organizations: Pick<Collection<Organization>, "get" | "reached">;
+  readonly quotas: Pick<Quotas, "claim">;
+  readonly deliveries: Pick<Deliveries, "attempts">;
+  /** What keeps a channel from being deleted, such as rules that name it: ids for the answer; empty when nothing does. */
+  readonly usersOf: (channel: Stored<ChannelObject>) => Promise<readonly string[]>;
+  readonly egress: Pick<EgressClient, "check">;
+  readonly sendsMail: boolean;
+  readonly linkPace: Pick<LinkPace, "claim">;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+const shownAttempts = 100;
+const shownUsers = 20;
+
+/** The RPCs of alert channels. Deliveries themselves are the dispatcher's. */
+export function createChannelApi(deps: ChannelApiDeps): ServedService {
+  const { channels, deliveries, cursors, clock, sealer } = deps;
+
+  function require(id: string, call: Call): Stored<ChannelObject> {
+    const channel = channels.get(id);
+    const isTheirs = channel?.object.metadata.organizationId === organizationOf(call);
+    if (channel === undefined || !isTheirs || !mayTouch(call, "channel", id))
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such channel in the organization.");
+    return channel;
+  }
+
+  /** Has a link sent to the address of a channel that is not confirmed. */
+  function askToConfirm(unit: UnitOfWork, { metadata, spec, status }: ChannelObject): void {
+    if (spec.type !== "email" || status.confirmedAt !== null) return;
+    deps.linkPace.claim(unit, metadata.organizationId, spec.address);
+    unit.event(confirmationEvent(metadata.organizationId, metadata.id));
+  }
+
+  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [channels]);
+
+  const handlers: Handlers<typeof ChannelService> = {
+    createChannel: async (request, call) => {
+      requireUnlimited(call);
+      const organizationId = organizationOf(call);
+      const type = request.type === ChannelType.EMAIL ? "email" : "webhook";
+      const config = await checkedConfig(type, requireConfig(request.config), deps, call.signal);
+      return retryConflict(call.signal, async () => {
+        const id = deps.newId();
+        const secret = newSecret();
+        const channel: ChannelObject = {
+          metadata: newMetadata(id, clock.now(), { name: request.name, organizationId }),
+          spec: specOf(config, () => sealChannelSecret(secret, id, sealer)),
+          status: { confirmedAt: null, confirmation: null },
+        };
+        const answer = create(ChannelSchema, channelMessage(channel, secret));
+        const unit = deps.begin();
+        unit.create(channelKind, channel);
+        await deps.quotas.claim(unit, organizationId, { channels: 1 });
+        askToConfirm(unit, channel);
+        unit.audit(auditOf(call, "channel.create", "channel", id));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [deps.organizations, channels]);
+        return answer;
+      });
+    },
+
+    listChannels: async (request, call) => {
+      const page = { ...cursors.open(call, "channels", null, request), organizationId: organizationOf(call) };
+      const { items, next } = channels.page(({ metadata }) => mayTouch(call, "channel", metadata.id), page);
+      return { channels: items.map(({ object }) => channelMessage(object)), ...page.next(next) };
+    },
+
+    getChannel: async ({ id }, call) => channelMessage(require(id, call).object),
+
+    updateChannel: async (request, call) => {
+      const { type } = require(request.id, call).object.spec;
+      const config =
+        request.config === undefined ? undefined : await checkedConfig(type, request.config, deps, call.signal);
+      return retryConflict(call.signal, async () => {
+        const before = require(request.id, call);
+        const after = updated(before.object, request, config, clock.now());
+        const unit = deps.begin();
+        unit.update(channelKind, before, after);
+        if (after.status !== before.object.status) askToConfirm(unit, after);
+        unit.audit(auditOf(call, "channel.update", "channel", request.id));
+        unit.answer(call, create(ChannelSchema, channelMessage(after)));
+        await commit(unit, call);
+        return channelMessage(after);
+      });
+    },
+
+    deleteChannel: ({ id }, call) =>
+      retryConflict(call.signal, async () => {
+        const channel = require(id, call);
+        const users = await deps.usersOf(channel);
+        if (users.length > 0) throw inUse(users);
+        const unit = deps.begin();
+        unit.remove(channelKind, channel);
+        unit.audit(auditOf(call, "channel.delete", "channel", id));
+        await commit(unit, call);
+        return {};
+      }),
+
+    testChannel: ({ id }, call) =>
+      retryConflict(call.signal, async () => {
+        const channel = require(id, call).object;
+        const { metadata, spec, status } = channel;
+        const isWaiting = spec.type === "email" && status.confirmedAt === null;
+        if (spec.type === "email") requireMail(deps.sendsMail);
+        const message = isWaiting
+          ? "A link to confirm the address is on its way."
+          : "A channel.test event is on its way.";
+        const answer = create(TestChannelResponseSchema, { message });
+        const unit = deps.begin();
+        if (isWaiting) askToConfirm(unit, channel);
+        else unit.event(channelTestEvent(metadata.organizationId, id));
+        unit.audit(auditOf(call, "channel.test", "channel", id));
+        unit.answer(call, answer);
+        await commit(unit, call);
+        return answer;
+      }),
+
+    listChannelDeliveries: async ({ id }, call) => {
+      require(id, call);
+      return { deliveries: (await deliveries.attempts(id, shownAttempts)).map(channelDeliveryMessage) };
+    },
+  };
+  return serve(ChannelService, handlers);
+}
+
+function requireConfig<C>(config: C | undefined): C {
+  if (config !== undefined) return config;
+  throw invalid({ field: "config", code: "required", detail: "must be given" });
+}
+
+function specOf(config: CheckedConfig, seal: () => string): ChannelSpec {
+  return config.type === "webhook" ? { ...config, sealedSecret: seal() } : config;
+}
+
+/** Pure: what the mask names. Another address is one that nobody has confirmed. */
+function updated(
+  channel: ChannelObject,
+  request: UpdateChannelRequest,
+  config: CheckedConfig | undefined,
+  now: number,
+): ChannelObject {
+  const paths = request.updateMask?.paths ?? [];
+  if (paths.length === 0)
+    throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
+  const strange = paths.find((path) => path !== "name" && path !== "config" && !path.startsWith("config."));
+  if (strange !== undefined)
+    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${strange}, which cannot be changed` });
+  if (paths.includes("name") && request.name === undefined)
+    throw invalid({ field: "name", code: "not_clearable", detail: "must not be null" });
+  if (paths.some((path) => path.startsWith("config")) && config === undefined)
+    throw invalid({ field: "config", code: "not_clearable", detail: "must not be null" });
+  const { metadata, spec, status } = channel;
+  const changed =
+    config !== undefined && config.type === "email" && spec.type === "email" && config.address !== spec.address;
+  return {
+    metadata: { ...nextMetadata(metadata, now), name: request.name ?? metadata.name },
+    spec: config === undefined ? spec : ({ ...spec, ...config } as ChannelSpec),
+    status: changed ? { confirmedAt: null, confirmation: null } : status,
+  };
+}
+
+function inUse(users: readonly string[]): HoldfastError {
+  const shown = users.slice(0, shownUsers);
+  const more = users.length > shown.length ? ` and ${users.length - shown.length} more` : "";
+  return new HoldfastError("WRONG_STATE", `The channel is in use by ${shown.join(", ")}${more}.`, {
+    members: { rules: shown, rules_total: users.length },
+  });
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from "node:crypto";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { equalHash } from "#access/equal-hash.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { channelKind, type ChannelObject, type ChannelStatus } from "./channel.ts";
+
+/** Links by which the holders of addresses agree to get alerts. */
+export interface ChannelConfirmations {
+  /** A new link for the channel's address; the one before is void. Undefined when there is nothing to confirm. */
+  begin(channelId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Would the link confirm? Changes nothing: programs that read mail follow links too. */
+  isValid(link: ConfirmationLink): boolean;
+  /** Confirms, once; false for a link that is not good any more. */
+  accept(link: ConfirmationLink, from: { readonly source: string; readonly requestId: string }): Promise<boolean>;
+}
+
+export interface ConfirmationLink {
+  readonly channelId: string;
+  readonly token: string;
+}
+
+export const confirmationPath = "/channel-confirmation";
+
+const validMs = 72 * 3_600_000;
+const acceptMs = 10_000;
+const hashPurpose = "channel-confirmation";
+
+export function createChannelConfirmations(deps: {
+  readonly channels: Collection<ChannelObject>;
+  readonly begin: () => UnitOfWork;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** Where clients reach the platform. */
+  readonly baseUrl: string;
+}): ChannelConfirmations {
+  const { channels, sealer, clock, baseUrl } = deps;
+
+  /** The channel's id is hashed with the token, so that it is good for nothing else. */
+  const hashOf = ({ channelId, token }: ConfirmationLink) => sealer.keyedHash(hashPurpose, `${channelId} ${token}`);
+
+  function channelOf(link: ConfirmationLink): Stored<ChannelObject> | undefined {
+    const channel = channels.get(link.channelId);
+    const confirmation = channel?.object.status.confirmation ?? undefined;
+    const isSame = equalHash(confirmation?.tokenHash, hashOf(link));
+    return isSame && confirmation !== undefined && confirmation.expiresAt > clock.now() ? channel : undefined;
+  }
+
+  function withStatus({ metadata, spec }: ChannelObject, status: ChannelStatus): ChannelObject {
+    return { metadata: nextMetadata(metadata, clock.now()), spec, status };
+  }
+
+  return {
+    begin: (channelId, signal) =>
+      retryConflict(signal, async () => {
+        const before = channels.get(channelId);
+        if (before?.object.spec.type !== "email" || before.object.status.confirmedAt !== null) return undefined;
+        const token = randomBytes(32).toString("base64url");
+        const confirmation = { tokenHash: hashOf({ channelId, token }), expiresAt: clock.now() + validMs };
+        const unit = deps.begin();
+        unit.update(channelKind, before, withStatus(before.object, { confirmedAt: null, confirmation }));
+        await channels.reached(await unit.commit(signal), 1_000);
+        return `${baseUrl}${confirmationPath}?channel=${channelId}&token=${token}`;
+      }),
+
+    isValid: (link) => channelOf(link) !== undefined,
+
+    accept: (link, { source, requestId }) =>
+      retryConflict(AbortSignal.timeout(acceptMs), async () => {
+        const before = channelOf(link);
+        if (before === undefined) return false;
+        const { id, organizationId } = before.object.metadata;
+        const unit = deps.begin();
+        unit.update(channelKind, before, withStatus(before.object, { confirmedAt: clock.now(), confirmation: null }));
+        const who = { organizationId, actor: "link", source, requestId };
+        unit.audit({ ...who, action: "channel.confirm", objectKind: "channel", objectId: id, result: "ok" });
+        await channels.reached(await unit.commit(), 1_000);
+        return true;
+      }),
+  };
+}

@@ -1,0 +1,43 @@
+import type { EventEntry, NewEvent } from "#kernel/store/outbox-entry.ts";
+
+/** The event that shows a channel's owner that it works. */
+export function channelTestEvent(organizationId: string, channelId: string): NewEvent {
+  const message = "This is a test of your alert channel.";
+  return {
+    type: "channel.test",
+    organizationId,
+    objectKind: "channel",
+    objectId: channelId,
+    data: { channel_id: channelId, message },
+  };
+}
+
+/** The event that has a link sent to the channel's address. */
+export function confirmationEvent(organizationId: string, channelId: string): NewEvent {
+  return {
+    type: confirmationType,
+    organizationId,
+    objectKind: "channel",
+    objectId: channelId,
+    data: { channel_id: channelId },
+  };
+}
+
+export const confirmationType = "channel.confirmation_requested";
+
+/** Id of the channel that an event is for, besides the endpoints that want it; undefined for none. */
+export function channelIdOf({
+  type,
+  objectId,
+  data,
+}: Pick<EventEntry, "type" | "objectId" | "data">): string | undefined {
+  if (type === "channel.test" || type === confirmationType) return objectId;
+  if (!type.startsWith("alert.")) return undefined;
+  const id = data["notification_channel_id"];
+  return typeof id === "string" ? id : undefined;
+}
+
+/** What a channel is told: the alert itself, without the name of the channel. */
+export function alertOf({ data }: Pick<EventEntry, "data">): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => name !== "notification_channel_id"));
+}

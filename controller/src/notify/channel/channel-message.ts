@@ -1,0 +1,37 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type ChannelDeliverySchema, type ChannelSchema, ChannelType } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
+import type { AttemptRecord } from "../webhook/attempt-record.ts";
+import { attemptFields } from "../webhook/webhook-message.ts";
+import type { ChannelObject, ChannelSpec, ChannelStatus } from "./channel.ts";
+
+const blank = "********";
+const plainWarning = "Alerts over http:// can be read by others on the way; use https:// where you can.";
+const unconfirmedWarning = "The address gets no alert before the link that was sent to it is followed.";
+
+/** A channel as the API shows it; with its secret in the answer that made it only. */
+export function channelMessage(
+  { metadata, spec, status }: ChannelObject,
+  secret: string = blank,
+): Omit<MessageInitShape<typeof ChannelSchema>, "$typeName"> {
+  const warning = warningOf(spec, status);
+  return {
+    id: metadata.id,
+    name: metadata.name,
+    type: spec.type === "webhook" ? ChannelType.WEBHOOK : ChannelType.EMAIL,
+    config: spec.type === "webhook" ? { url: spec.url, secret } : { address: spec.address },
+    ...(status.confirmedAt !== null && { confirmedAt: timestampFromMs(status.confirmedAt) }),
+    ...(warning !== undefined && { warning }),
+    createdAt: timestampFromMs(metadata.createdAt),
+    updatedAt: timestampFromMs(metadata.updatedAt),
+  };
+}
+
+function warningOf(spec: ChannelSpec, { confirmedAt }: ChannelStatus): string | undefined {
+  if (spec.type === "webhook") return spec.url.startsWith("http:") ? plainWarning : undefined;
+  return confirmedAt === null ? unconfirmedWarning : undefined;
+}
+
+export function channelDeliveryMessage(record: AttemptRecord): MessageInitShape<typeof ChannelDeliverySchema> {
+  return { channelId: record.webhookId, ...attemptFields(record) };
+}

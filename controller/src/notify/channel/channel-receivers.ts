@@ -1,0 +1,61 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { stableText } from "../webhook/envelope.ts";
+import type { Receiver, Receivers } from "../webhook/receiver.ts";
+import { sendSigned } from "../webhook/send-signed.ts";
+import type { MailSender } from "../mail/mail-sender.ts";
+import type { ChannelObject } from "./channel.ts";
+import { alertOf, channelIdOf, confirmationType } from "./channel-event.ts";
+import { createChannelKeys } from "./channel-secret.ts";
+
+interface Deps {
+  readonly channels: Collection<ChannelObject>;
+  readonly egress: Pick<EgressClient, "post">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly mail: MailSender;
+}
+
+/** Alert channels as receivers of events: each gets those that name it. */
+export function createChannelReceivers({ channels, egress, sealer, clock, mail }: Deps): Receivers {
+  const keyFor = createChannelKeys(sealer);
+
+  function senderOf({ metadata: { id, organizationId }, spec, status }: ChannelObject): Receiver["send"] {
+    const isConfirmed = status.confirmedAt !== null;
+    if (spec.type === "webhook")
+      return (event, signal) => {
+        const secrets = { current: keyFor(id, spec) };
+        const message = { id: event.id, body: stableText(alertOf(event)), sentAt: clock.now(), secrets };
+        return sendSigned(spec.url, message, { egress, organizationId, signal });
+      };
+    return async (event, signal) => {
+      const errorMessage = await mail.tell({ channelId: id, address: spec.address, isConfirmed }, event, signal);
+      return { responseStatus: null, errorMessage };
+    };
+  }
+
+  return {
+    get(id) {
+      const channel = channels.get(id)?.object;
+      if (channel === undefined) return undefined;
+      const { organizationId } = channel.metadata;
+      return { id, organizationId, isActive: true, retryPolicy: "extended", send: senderOf(channel) };
+    },
+    ids: () => Iterator.from(channels.values()).map(({ object }) => object.metadata.id),
+    wanting(event) {
+      const id = channelIdOf(event);
+      const channel = id === undefined ? undefined : channels.get(id)?.object;
+      if (channel === undefined || channel.metadata.organizationId !== event.organizationId) return [];
+      // An address that nobody has confirmed is sent its link and nothing else.
+      const isWaiting = channel.spec.type === "email" && channel.status.confirmedAt === null;
+      return isWaiting === (event.type === confirmationType) ? [channel.metadata.id] : [];
+    },
+    subscribe: (onChange) => channels.subscribe(onChange),
+    reached: (revision, timeoutMs) => channels.reached(revision, timeoutMs),
+    ready: channels.ready,
+    // A channel that fails is not switched off: its next alert may be the one that matters.
+    failing: async () => undefined,
+  };
+}

@@ -1,0 +1,57 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { page } from "@holdfast/gateway/docs/page.ts";
+import { type Exchange, send, sendProblem } from "@holdfast/gateway/exchange.ts";
+import type { Mount } from "@holdfast/gateway/mounts.ts";
+import { type ChannelConfirmations, type ConfirmationLink, confirmationPath } from "./channel-confirmation.ts";
+
+/** Nothing from elsewhere, no scripts, and the button's request goes to this page alone; the link is told to nobody. */
+const headers = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy":
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+};
+
+/** The page of a link: looking at it changes nothing, its button (POST) confirms. */
+export function createConfirmationPage(confirmations: ChannelConfirmations, baseUrl: string): Mount {
+  return {
+    name: "channel-confirmation",
+    prefix: confirmationPath,
+    accepts: ({ path }) => path === confirmationPath,
+    async handle(exchange) {
+      const { method } = exchange.request;
+      const link = linkOf(exchange);
+      if (method === "GET" || method === "HEAD") {
+        if (link === undefined || !confirmations.isValid(link)) return show(exchange, 404, "No such link", stale);
+        return show(exchange, 200, "Alerts by mail", question);
+      }
+      if (method !== "POST")
+        throw new HoldfastError("METHOD_NOT_ALLOWED", "The page is shown by GET and confirmed by POST.", {
+          allow: ["GET", "HEAD", "POST"],
+        });
+      const { source, requestId } = exchange;
+      const isConfirmed = link !== undefined && (await confirmations.accept(link, { source, requestId }));
+      if (isConfirmed) return show(exchange, 200, "Confirmed", "<p>Alerts are sent to this address from now on.</p>");
+      return show(exchange, 404, "No such link", stale);
+    },
+    fail: (exchange, error) => sendProblem(exchange, error, baseUrl),
+  };
+}
+
+/** Without an action the form goes to where it came from, link and all. */
+const question =
+  '<p>Shall alerts of this installation be sent to your address?</p><form method="post"><button>Send me alerts</button></form>';
+const stale =
+  "<p>The link was used already, is older than 72 hours, or a newer one was sent. Ask whoever set the channel up for another.</p>";
+
+function show(exchange: Exchange, status: number, title: string, body: string): void {
+  send(exchange, status, headers, page(title, body));
+}
+
+function linkOf({ query }: Exchange): ConfirmationLink | undefined {
+  const given = new URLSearchParams(query);
+  const channelId = given.get("channel") ?? "";
+  const token = given.get("token") ?? "";
+  const isOne = /^[0-9a-f-]{36}$/.test(channelId) && /^[A-Za-z0-9_-]{43}$/.test(token);
+  return isOne ? { channelId, token } : undefined;
+}

@@ -1,0 +1,124 @@
+import { readFile } from "node:fs/promises";
+import { createLane } from "@holdfast/common/lane.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import nodemailer from "nodemailer";
+import { attemptMs } from "../webhook/retry-policy.ts";
+import { isMailAddress } from "./mail-address.ts";
+import type { MailSettings } from "./mail-settings.ts";
+
+/** A mail to one address. */
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  /** The same for the same mail, however often it is sent: before the @ of its Message-ID. */
+  readonly id: string;
+  /** Mails of one thread have the same one. */
+  readonly thread?: string;
+}
+
+/** Sends mail through the operator's server. */
+export interface Mailer {
+  /** Resolves when the server took it. Throws MailFailure, or the reason of the signal. */
+  send(mail: Mail, signal: AbortSignal): Promise<void>;
+}
+
+/** Why a mail was not taken, in words for users: nothing of what the server said. */
+export class MailFailure extends Error {
+  override readonly name = "MailFailure";
+}
+
+/** Sessions with the server at one time; what comes meanwhile waits within its own deadline. */
+const sessionsMax = 8;
+
+interface Deps {
+  /** For servers that operators configure. */
+  readonly egress: Pick<EgressClient, "connect">;
+  readonly log: Log;
+}
+
+/** Undefined without a server. Throws for settings that cannot be. Credential and authorities are read anew for each session. */
+export function createMailer(settings: MailSettings, { egress, log }: Deps): Mailer | undefined {
+  const { smtpHost: host, smtpPort: port, smtpTls, smtpUser: user, smtpFrom: from } = settings;
+  if (host === "") return undefined;
+  if (!isMailAddress(from)) throw new Error("HOLDFAST_SMTP_FROM: must be one plain address, as alerts@example.com");
+  if (user !== "" && settings.smtpPasswordFile === "") throw new Error("HOLDFAST_SMTP_PASSWORD_FILE: must be set");
+  const domain = from.slice(from.indexOf("@") + 1);
+  const sessions = createLane(sessionsMax);
+
+  async function session(signal: AbortSignal) {
+    const ca = settings.smtpCa === "" ? {} : { ca: await readFile(settings.smtpCa, "utf8") };
+    const pass = user === "" ? "" : (await readFile(settings.smtpPasswordFile, "utf8")).replace(/\r?\n$/, "");
+    const isImplicit = smtpTls === "implicit";
+    const tls = isImplicit ? ca : undefined;
+    const connection = await egress.connect({ host, port, tls, deadlineMs: attemptMs, signal });
+    const transport = nodemailer.createTransport({
+      host,
+      port,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      secure: isImplicit,
+      requireTLS: smtpTls === "starttls",
+      ignoreTLS: smtpTls === "none",
+      tls: ca,
+      ...(user !== "" && { auth: { user, pass } }),
+      name: domain,
+      greetingTimeout: attemptMs,
+      socketTimeout: attemptMs,
+      getSocket: (_options, callback) => callback(null, { connection, secured: isImplicit }),
+    });
+    return { transport, connection };
+  }
+
+  async function sendNow({ to, subject, text, html, id, thread }: Mail, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { transport, connection } = await session(signal);
+    try {
+      await transport.sendMail({
+        from,
+        to,
+        subject: headerText(subject),
+        text,
+        html,
+        messageId: `<${id}@${domain}>`,
+        ...(thread !== undefined && { references: `<${thread}@${domain}>` }),
+        headers: { "Auto-Submitted": "auto-generated" },
+        signal,
+      });
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  return {
+    async send(mail, signal) {
+      const deadline = AbortSignal.timeout(attemptMs);
+      const ending = AbortSignal.any([signal, deadline]);
+      try {
+        await sessions.run(() => sendNow(mail, ending));
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn("mail not taken", { error: String(error) });
+        const late = `No answer of the mail server within ${attemptMs / 1_000} s.`;
+        throw new MailFailure(deadline.aborted ? late : reasonOf(error));
+      }
+    },
+  };
+}
+
+/** One line of at most 150 characters, whatever users named their things. */
+export function headerText(text: string): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ").trim();
+  const cut = line.slice(0, 150);
+  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof EgressFailure) return `The mail server could not be reached: ${error.message}`;
+  const code = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
+  return typeof code === "number" ? `The mail server answered ${code}.` : "The mail server did not take the mail.";
+}

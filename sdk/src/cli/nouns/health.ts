@@ -1,0 +1,34 @@
+import type { CliCommand } from "../command.ts";
+import { take } from "../flag-values.ts";
+
+interface HealthFlags {
+  readonly history?: boolean;
+}
+
+const checkColumns = ["node", "name", "status", "since", "reason"];
+
+export function addHealth(health: CliCommand): void {
+  health
+    .argument("<service>")
+    .option("--history", "how it changed, oldest first")
+    .example("health orders")
+    .example("health orders --history")
+    .does(async ({ client, output, serviceId }, name: string, { history }: HealthFlags) => {
+      const id = await serviceId(name);
+      if (history === true) {
+        const changes = [];
+        for await (const { timestamp, data } of client.health.history(id)) changes.push({ time: timestamp, ...data });
+        return output.list(changes, ["time", "from", "to", "reason"]);
+      }
+      const now = await client.health.get(id);
+      if (output.format !== "table") return output.show(now);
+      output.say(`${name} is ${now.status}${now.reason === null ? "" : `: ${now.reason}`}`);
+      const labels = new Map(
+        (await take(client.services.nodes(id))).map((node) => [node.id, node.hostname.split(".")[0]]),
+      );
+      output.list(
+        now.checks.map((check) => ({ ...check, node: labels.get(check.node_id) ?? check.node_id })),
+        checkColumns,
+      );
+    });
+}

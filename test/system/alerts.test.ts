@@ -1,0 +1,455 @@
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { startSecondController } from "../support/platform/second-controller.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import { type MailServer, startMailServer } from "../support/servers/mail-server.ts";
+import type { Rest } from "../support/api/rest.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+
+interface RuleJson {
+  readonly id: string;
+  readonly metric: string;
+  readonly state: string;
+}
+
+interface AlertJson {
+  readonly id: string;
+  readonly rule_id: string;
+  readonly state: string;
+}
+
+interface ChannelJson {
+  readonly id: string;
+  readonly type: string;
+  readonly config: { readonly secret: string };
+}
+
+const mailUser = { name: "holdfast", password: "planted-smtp-password" };
+const address = "on-call@example.com";
+
+describe("alerts", { timeout: 600_000 }, () => {
+  let platform: Platform;
+  let services: Services;
+  let shell: CommandLine;
+  let receiver: WebhookReceiver;
+  let watched: RunningService;
+  let mail: MailServer;
+  /** A rule without a channel, and the session whose transaction makes it true. */
+  let slow: RuleJson;
+  let idle: Awaited<ReturnType<typeof openPostgresql>>;
+  /** A service of which nothing is heard while others are tested, and its rule that asks for that. */
+  let silent: RunningService;
+  let silence: RuleJson;
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-alerts-"));
+
+  beforeAll(async () => {
+    mail = await startMailServer({ user: mailUser });
+    writeFileSync(join(directory, "password"), mailUser.password);
+    writeFileSync(join(directory, "ca"), mail.ca);
+    platform = await startPlatform({
+      environment: {
+        HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
+        HOLDFAST_OPERATOR_EGRESS: "127.0.0.0/8",
+        HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
+        HOLDFAST_SMTP_HOST: "127.0.0.1",
+        HOLDFAST_SMTP_PORT: String(mail.port),
+        HOLDFAST_SMTP_FROM: "alerts@platform.example",
+        HOLDFAST_SMTP_USER: mailUser.name,
+        HOLDFAST_SMTP_PASSWORD_FILE: join(directory, "password"),
+        HOLDFAST_SMTP_CA: join(directory, "ca"),
+      },
+    });
+    services = createServices(platform);
+    receiver = await startWebhookReceiver();
+    shell = createCommandLine({});
+    symlinkSync(platform.directory, join(shell.home, ".holdfast"));
+    [watched, silent] = await Promise.all([
+      services.createRunning("watched", { allowed_cidrs: ["127.0.0.0/8"] }),
+      services.createRunning("silent"),
+    ]);
+    // It becomes true while others are tested.
+    idle = await openPostgresql(platform, watched.connection, { password: watched.password });
+    await idle.query("BEGIN; SELECT count(*) FROM pg_class");
+    const wanted = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
+    slow = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), wanted), 201).json;
+    await fallSilent();
+  });
+  afterAll(async () => {
+    await idle?.end().catch(() => undefined);
+    shell?.remove();
+    await receiver?.close();
+    await platform?.remove();
+    await mail?.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** The JSON that a command answers that must not fail. */
+  const answer = async <T>(line: string): Promise<T> => {
+    const ran = await shell.runHere(["--output", "json", ...line.split(" ")]);
+    expect(ran, line).toMatchObject({ code: 0, stderr: "" });
+    return JSON.parse(ran.stdout) as T;
+  };
+  const alertsOf = (ruleId: string) =>
+    receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
+  const mailsOf = (words: string) => mail.received.filter(({ email }) => email.subject?.includes(words));
+  /** What a browser does with a link of a mail. */
+  const visit = (method: "GET" | "POST", url: string) =>
+    new Promise<{ status: number | undefined; html: string }>((resolve, reject) => {
+      const asked = request(url, { method, ca: platform.ca, servername: "" }, (answered) => {
+        let html = "";
+        answered.on("data", (chunk: Buffer) => (html += chunk.toString()));
+        answered.on("end", () => resolve({ status: answered.statusCode, html }));
+      });
+      asked.on("error", reject).end();
+    });
+  const linkIn = (text: string | undefined) =>
+    /https:\S+/.exec(text?.split("\n").find((line) => line.startsWith("https:")) ?? "")?.[0] ?? "";
+  const eventsOfAlerts = () => answer<{ event_type: string; data: AlertJson }[]>("alerts events watched");
+  const logOf = (program: string) => readFileSync(join(platform.directory, "log", `${program}.log`), "utf8");
+  const rulesPath = () => `/managed-services/${watched.service.id}/alerts/rules`;
+
+  const pathOfSilence = () => `/managed-services/${silent.service.id}/alerts/rules/${silence.id}`;
+  const stateOfSilence = async () => expectStatus(await platform.rest.get<RuleJson>(pathOfSilence()), 200).json.state;
+  const agentOfSilent = () =>
+    platform.processes().machines.find((machine) => machine.id === silent.service.nodes[0]?.id)?.agent ?? 0;
+
+  async function fallSilent(): Promise<void> {
+    const path = `/managed-services/${silent.service.id}/alerts/rules`;
+    const wanted = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
+    silence = expectStatus(await platform.rest.post<RuleJson>(path, wanted), 201).json;
+    await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
+    killAtOnce(agentOfSilent(), "SIGSTOP");
+  }
+
+  it("gives each service default rules", async () => {
+    const rules = await waitUntil("the default rules are there", async () => {
+      const found = await answer<RuleJson[]>("alerts rules watched");
+      return found.length > 2 && found;
+    });
+    const ours = rules.filter(({ id }) => id !== slow.id).map(({ metric }) => metric);
+    expect(ours.toSorted()).toEqual(["disk", "health", "restorable_age_seconds"]);
+  });
+
+  it("sends mail to nobody who has not agreed to it, and asks once", async () => {
+    const channel = await answer<ChannelJson>(`channels create mail --address ${address}`);
+    expect(channel).toMatchObject({ confirmed_at: null, warning: expect.stringContaining("link") });
+    const [first] = await waitUntil("the link arrives", () => mail.received.length > 0 && mail.received);
+    expect(first).toMatchObject({ to: [address], secure: true, user: mailUser.name });
+    expect(first?.email.html).toContain("/channel-confirmation?");
+    await answer(`channels test ${channel.id}`);
+    const links = await waitUntil("another link arrives", () => mail.received.length > 1 && mail.received);
+    const [old, link] = links.map(({ email }) => linkIn(email.text));
+    expect(await visit("POST", old ?? "")).toMatchObject({ status: 404 });
+    // Programs that look at mails follow links: that alone agrees to nothing.
+    expect(await visit("GET", link ?? "")).toMatchObject({ status: 200, html: expect.stringContaining("<button>") });
+    expect(await answer<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({ confirmed_at: null });
+    expect(await visit("POST", `${link?.slice(0, -1)}${link?.endsWith("A") ? "B" : "A"}`)).toMatchObject({
+      status: 404,
+    });
+    expect(await visit("POST", link ?? "")).toMatchObject({ status: 200 });
+    expect(await visit("POST", link ?? "")).toMatchObject({ status: 404 });
+    expect(await answer<ChannelJson>(`channels get ${channel.id}`)).toMatchObject({
+      confirmed_at: expect.any(String),
+      warning: null,
+    });
+    await answer(`channels test ${channel.id}`);
+    await waitUntil("the test arrives", () => mailsOf("test of your alert channel").length === 1);
+    expect((await platform.rest.call("PATCH", "/channel-confirmation")).status).toBe(405);
+  });
+
+  it("sends at most five links a day to an address, whoever asks", async () => {
+    const make = () =>
+      platform.rest.post<ChannelJson>("/alerts/channels", {
+        name: "m",
+        type: "email",
+        config: { address: "Other@example.com" },
+      });
+    const { id } = expectStatus(await make(), 201).json;
+    for (const _ of [2, 3, 4, 5]) expectStatus(await platform.rest.post(`/alerts/channels/${id}/test`), 202);
+    expect(await platform.rest.post(`/alerts/channels/${id}/test`)).toMatchObject({ status: 429 });
+    expect(await make()).toMatchObject({ status: 429 });
+    expectStatus(await platform.rest.delete(`/alerts/channels/${id}`), 204);
+  });
+
+  it("fires under load, by webhook and mail, and resolves, with the controller killed in between", async () => {
+    const channel = await answer<ChannelJson>(`channels create on-call --url ${receiver.url}`);
+    const byMail = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "email");
+    const rule = await answer<RuleJson>(
+      `alerts create watched --metric pg_connections --gt 2 --severity critical --channel ${channel.id}`,
+    );
+    expect(rule).toMatchObject({ state: "ok", name: "pg_connections gt 2", severity: "critical" });
+    const mailed = {
+      metric: "pg_connections",
+      condition: "gt",
+      threshold: 2,
+      name: "crowded\r\nBcc: victim@example.com",
+    };
+    expectStatus(await platform.rest.post(rulesPath(), { ...mailed, notification_channel_id: byMail?.id }), 201);
+    const clients = await Promise.all(
+      [1, 2, 3, 4].map(() => openPostgresql(platform, watched.connection, { password: watched.password })),
+    );
+    await waitUntil("the rule fires", () => alertsOf(rule.id).length > 0);
+    const [fired] = alertsOf(rule.id);
+    expect(fired).toMatchObject({
+      alert_name: "pg_connections gt 2",
+      service_name: "watched",
+      metric: "pg_connections",
+      threshold: 2,
+      severity: "critical",
+      state: "firing",
+      resolved_at: null,
+    });
+    expect(await acceptedBy(receiver.received.at(-1), channel.config.secret)).toContain(
+      "octokit, X-Platform-Signature",
+    );
+    await waitUntil("the mail arrives", () => mailsOf("is firing").length > 0);
+    expect(await answer<AlertJson[]>("alerts firing")).toContainEqual(
+      expect.objectContaining({ id: fired?.id, rule_id: rule.id }),
+    );
+    expect(await answer<RuleJson>(`alerts get watched ${rule.id}`)).toMatchObject({ state: "firing" });
+
+    const recorded = async (id: string | undefined) => answer<object[]>(`channels deliveries ${id}`);
+    // What is not on record yet is told again after a crash.
+    await waitUntil("both are on record", async () => {
+      const [posted, sent] = [await recorded(channel.id), await recorded(byMail?.id)];
+      return posted.length === 1 && sent.length === 4;
+    });
+    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    for (const client of clients) await client.end();
+    await waitUntil("the alert is resolved", () => alertsOf(rule.id).some(({ state }) => state === "resolved"));
+    await waitUntil("the mail says so", () => mailsOf("is resolved").length > 0);
+    expect(alertsOf(rule.id)).toMatchObject([
+      { id: fired?.id, state: "firing" },
+      { id: fired?.id, state: "resolved", reason: "condition_false" },
+    ]);
+    const told = mailsOf("crowded");
+    expect(told.map(({ email }) => email.subject?.replace(/at \d+/, "at N"))).toEqual([
+      "[Holdfast] watched: crowded Bcc: victim@example.com (warning) is firing at N",
+      "[Holdfast] watched: crowded Bcc: victim@example.com (warning) is resolved",
+    ]);
+    expect(told.map(({ to }) => to)).toEqual([[address], [address]]);
+    expect(told[0]?.email.references).toBe(told[1]?.email.references);
+    expect(told[0]?.email.html).toContain("pg_connections gt 2");
+    const events = (await eventsOfAlerts()).filter(({ data }) => data.rule_id !== slow.id);
+    expect(events.map(({ event_type }) => event_type).toSorted()).toEqual([
+      "alert.fired",
+      "alert.fired",
+      "alert.resolved",
+      "alert.resolved",
+    ]);
+    await waitUntil("the ends are on record", async () => (await recorded(byMail?.id)).length === 5);
+    await waitUntil("so is that of the webhook", async () => (await recorded(channel.id)).length >= 2);
+    expect(await recorded(channel.id)).toHaveLength(2);
+  });
+
+  it("fires once and is resolved while its controllers are killed and take turns", async () => {
+    const ruleAt = async (rest: Rest) =>
+      (await rest.get<RuleJson & { since: string }>(`${rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
+    const before = await ruleAt(platform.rest);
+    expect(before?.since).toEqual(expect.any(String));
+    const second = await startSecondController(platform);
+    try {
+      const [first = 0] = platform.processes().controllers;
+      killAtOnce(first);
+      await waitUntil("it is started anew", () => platform.processes().controllers.some((pid) => pid !== first));
+      await waitUntil("the second one owns everything", () =>
+        asOperator(platform, ControlService, async (rpcs) => {
+          await rpcs.drainController({ controllerId: "controller-1" });
+          const { controllers } = await rpcs.listControllers({});
+          return controllers.every(({ id: controller, shards }) => (controller === "controller-2") === shards > 0);
+        }).catch(() => false),
+      );
+      await waitUntil("it fires", async () => (await ruleAt(second.rest))?.state === "firing");
+      expect((await ruleAt(second.rest))?.since).toBe(before?.since);
+    } finally {
+      for (const pid of [second.pid, ...platform.processes().controllers]) killAtOnce(pid);
+      await second.stop();
+    }
+    await waitUntil("the first one is back", async () => (await ruleAt(platform.rest))?.state === "firing");
+    await idle.query("COMMIT");
+    const told = await waitUntil("it is resolved", async () => {
+      const events = (await eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
+      const inOrder = events.toSorted((one, other) => one.event_type.localeCompare(other.event_type));
+      return inOrder.at(-1)?.event_type === "alert.resolved" && inOrder;
+    });
+    expect(told).toMatchObject([
+      { event_type: "alert.fired", data: { state: "firing" } },
+      { event_type: "alert.resolved", data: { id: told[0]?.data.id, reason: "condition_false" } },
+    ]);
+    expect(told).toHaveLength(2);
+    // Whoever fired it is no more.
+    const ended = new RegExp(`"rule":"${slow.id}".*"from":"firing","to":"ok"`);
+    await waitUntil("the controller's log has it", () => ended.test(logOf("controller")));
+    expectStatus(await platform.rest.delete(`${rulesPath()}/${slow.id}`), 204);
+  });
+
+  it("ends what fires when its rule changes or is deleted, and tells the default channel", async () => {
+    const channel = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
+    expect(channel?.config.secret).toBe("********");
+    const moved = { name: "night shift", config: { url: `${receiver.url}/night` } };
+    const patched = await platform.rest.call("PATCH", `/alerts/channels/${channel?.id}`, { body: moved });
+    expect(expectStatus(patched, 200).json).toMatchObject({ name: "night shift", config: moved.config });
+    await answer(`channels test ${channel?.id}`);
+    await waitUntil("the test arrives where the channel leads now", () =>
+      receiver.received.some(({ path, body }) => path === "/night" && body.includes("This is a test")),
+    );
+    await answer(`alerts default-channel ${channel?.id}`);
+    const path = rulesPath();
+    const body = { metric: "memory", condition: "gt", threshold: 0, name: "some memory" };
+    const { id } = expectStatus(await platform.rest.post<RuleJson>(path, body), 201).json;
+    await waitUntil("it fires", () => alertsOf(id).length === 1);
+    const changed = await platform.rest.call<RuleJson>("PATCH", `${path}/${id}`, { body: { threshold: 200 } });
+    expect(expectStatus(changed, 200).json).toMatchObject({ state: "ok", name: "some memory" });
+    await waitUntil("it is resolved", () => alertsOf(id).length === 2);
+    expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "rule_changed", current_value: null });
+
+    expect((await platform.rest.call("PATCH", `${path}/${id}`, { body: { threshold: 0 } })).status).toBe(200);
+    await waitUntil("it fires again", () => alertsOf(id).length === 3);
+    expect((await platform.rest.delete(`${path}/${id}`)).status).toBe(204);
+    await waitUntil("it is resolved by its end", () => alertsOf(id).length === 4);
+    expect(alertsOf(id)[3]).toMatchObject({ state: "resolved", reason: "rule_deleted" });
+  });
+
+  it("ends what fires when its rule is paused, and begins anew when it is not any more", async () => {
+    const body = { metric: "memory", condition: "gt", threshold: 0 };
+    const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
+    await waitUntil("it fires", () => alertsOf(id).length === 1);
+    const path = `${rulesPath()}/${id}`;
+    const paused = await platform.rest.call<RuleJson>("PATCH", path, { body: { paused: true } });
+    expect(expectStatus(paused, 200).json).toMatchObject({ state: "paused", since: null });
+    await waitUntil("it is resolved", () => alertsOf(id).length === 2);
+    expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "rule_paused" });
+    expectStatus(await platform.rest.call("PATCH", path, { body: { paused: false } }), 200);
+    await waitUntil("it fires again", () => alertsOf(id).length === 3);
+    expectStatus(await platform.rest.delete(path), 204);
+  });
+
+  it("takes 50 rules of a service and 20 channels of an organization, and tells the figures", async () => {
+    const rule = { metric: "cpu", condition: "gt", threshold: 1_000 };
+    const channel = { name: "one of many", type: "webhook", config: { url: receiver.url } };
+    for (const [path, body, most] of [
+      [rulesPath(), rule, 50],
+      ["/alerts/channels", channel, 20],
+    ] as const) {
+      const made: string[] = [];
+      let last = await platform.rest.post<RuleJson>(path, body);
+      while (last.status === 201) {
+        made.push(last.json.id);
+        last = await platform.rest.post<RuleJson>(path, body);
+      }
+      expect(last).toMatchObject({ status: 409, json: { detail: expect.stringContaining(String(most)) } });
+      for (const id of made) expectStatus(await platform.rest.delete(`${path}/${id}`), 204);
+    }
+  });
+
+  it("refuses what is no rule and no channel, and says why", async () => {
+    const path = rulesPath();
+    const rule = { metric: "cpu", condition: "gt", threshold: 1 };
+    const refused = async (body: object) => (await platform.rest.post(path, body)).json;
+    expect(await refused({ ...rule, metric: "cup" })).toMatchObject({ status: 400, errors: [{ field: "metric" }] });
+    expect(await refused({ ...rule, metric: "valkey_used_memory" })).toMatchObject({ status: 422 });
+    expect(await refused({ ...rule, condition: "eq" })).toMatchObject({
+      status: 400,
+      errors: [{ field: "condition" }],
+    });
+    expect(await refused({ metric: "cpu", condition: "gt" })).toMatchObject({ errors: [{ field: "threshold" }] });
+    expect(await refused({ ...rule, duration_minutes: 1441 })).toMatchObject({
+      errors: [{ field: "duration_minutes" }],
+    });
+    expect(await refused({ ...rule, notification_channel_id: watched.service.id })).toMatchObject({ status: 404 });
+    const channel = (await answer<ChannelJson[]>("channels list")).find(({ type }) => type === "webhook");
+    expect((await platform.rest.delete(`/alerts/channels/${channel?.id}`)).json).toMatchObject({ status: 409 });
+    const make = async (body: object) => (await platform.rest.post("/alerts/channels", body)).json;
+    const inside = { name: "inside", type: "webhook", config: { url: "http://10.0.0.1/" } };
+    expect(await make(inside)).toMatchObject({ status: 422, code: "target_not_allowed" });
+    expect(await make({ ...inside, config: { address: "a@example.com" } })).toMatchObject({
+      errors: [{ field: "config.address" }],
+    });
+    const byMail = (to: string) => make({ ...inside, type: "email", config: { address: to } });
+    expect(await byMail("a\r\nb@example.com")).toMatchObject({ errors: [{ field: "config.address" }] });
+  });
+
+  it("never leaves a rule with a channel that is gone, whoever comes first", async () => {
+    const config = { url: receiver.url };
+    const rule = { metric: "cpu", condition: "gt", threshold: 1_000 };
+    for (let round = 0; round < 8; round += 1) {
+      const made = await platform.rest.post<ChannelJson>("/alerts/channels", {
+        name: "short",
+        type: "webhook",
+        config,
+      });
+      const { id } = expectStatus(made, 201).json;
+      const [named, gone] = await Promise.all([
+        platform.rest.post<RuleJson>(rulesPath(), { ...rule, notification_channel_id: id }),
+        platform.rest.delete(`/alerts/channels/${id}`),
+      ]);
+      expect([
+        [201, 409],
+        [404, 204],
+      ]).toContainEqual([named.status, gone.status]);
+      if (named.status !== 201) continue;
+      expectStatus(await platform.rest.delete(`${rulesPath()}/${named.json.id}`), 204);
+      expectStatus(await platform.rest.delete(`/alerts/channels/${id}`), 204);
+    }
+  });
+
+  it("leaves a question without an answer where operators have named no model", async () => {
+    const translate = (question: string) =>
+      platform.rest.post(`/managed-services/${watched.service.id}/ai-query/translate`, { question });
+    expect(await translate("How many orders are open?")).toMatchObject({
+      status: 501,
+      json: { code: "not_configured" },
+    });
+    expect(await translate("")).toMatchObject({ status: 400 });
+  });
+
+  it("resolves what fires when its service is deleted", async () => {
+    const { service } = await services.createRunning("short-lived", { database_type: "valkey" });
+    const path = `/managed-services/${service.id}/alerts/rules`;
+    const body = { metric: "memory", condition: "gt", threshold: 0 };
+    const { id } = expectStatus(await platform.rest.post<RuleJson>(path, body), 201).json;
+    await waitUntil("it fires", () => alertsOf(id).length === 1);
+    await services.delete(service.id);
+    await waitUntil("it is resolved", () => alertsOf(id).length === 2);
+    expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_deleted" });
+    await waitUntil("nothing of it fires", async () => {
+      const { json } = await platform.rest.get<{ alerts: readonly AlertJson[] }>("/alerts/firing");
+      return json.alerts.every(({ rule_id }) => rule_id !== id);
+    });
+  });
+
+  it("resolves what fires when its service stops", async () => {
+    const body = { metric: "memory", condition: "gt", threshold: 0 };
+    const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
+    await waitUntil("it fires", () => alertsOf(id).length === 1);
+    await services.verb(watched.service.id, "stop");
+    await waitUntil("it is resolved", () => alertsOf(id).length === 2);
+    expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_stopped" });
+  });
+
+  it("tell of a service of which nothing is heard any more, by a rule that asks for that", async () => {
+    const firing = async () =>
+      expectStatus(await platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
+        ({ rule_id }) => rule_id === silence.id,
+      );
+    await waitUntil("nothing is heard", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
+    expect(await firing()).toMatchObject([{ state: "no_data" }]);
+    killAtOnce(agentOfSilent(), "SIGCONT");
+    await waitUntil(
+      "it is heard again",
+      async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,
+    );
+    await services.delete(silent.service.id);
+  });
+});
