@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { createKnownSourcesInMemory } from "../../../../test/support/controller/known-sources-in-memory.ts";
 import { createSignInGuard } from "./sign-in-guard.ts";
 
 function guardAt() {
   const clock = { nowMs: 1_000_000, now: () => 0, monotonicMs: () => clock.nowMs };
-  const guard = createSignInGuard(clock);
+  const guard = createSignInGuard(clock, { known: createKnownSourcesInMemory() });
   /** Seconds to wait; 0 when the try was let through. */
   const attempt = (account: string, source: string): number => {
     try {
@@ -38,8 +39,7 @@ test("one source at many accounts gets slow, and an IPv6 source is its /64", () 
 
 test("guesses from everywhere do not lock out who has signed in before", () => {
   const { clock, guard, attempt } = guardAt();
-  expect(attempt("anna", "192.0.2.1")).toBe(0);
-  guard.succeeded("anna", "192.0.2.1");
+  guard.begin("anna", "192.0.2.1").succeeded();
   for (let i = 0; i < 50; i += 1) expect(attempt("anna", `10.0.0.${i}`)).toBe(0);
   expect(attempt("anna", "10.0.1.1")).toBe(2);
   expect(attempt("anna", "192.0.2.1")).toBe(0);
@@ -69,4 +69,23 @@ test("whoever tries all the time has the tries in an hour that the docs name", (
   const sources = (tick: number) => Array.from({ length: 20 }, (_, i) => `10.${tick >> 8}.${tick & 255}.${i}`);
   const everywhere = triesIn((attempt, tick) => sources(tick).map((source) => attempt("anna", source)));
   expect(everywhere).toBeLessThanOrEqual(1_850);
+});
+
+test("a good sign-in to one's own account makes no guess at others free", () => {
+  const { clock, guard, attempt } = guardAt();
+  guard.begin("mallory", "10.0.0.1").succeeded();
+  for (let i = 0; i < 40; i += 1) expect(attempt(`user-${i}`, "10.0.0.1")).toBe(0);
+  expect(attempt("user-40", "10.0.0.1")).toBe(1);
+  guard.begin("mallory", "10.0.0.1").succeeded();
+  expect(attempt("user-40", "10.0.0.1")).toBe(1);
+  clock.nowMs += 1_000;
+  expect(attempt("user-40", "10.0.0.1")).toBe(0);
+  guard.begin("mallory", "10.0.0.1").succeeded();
+  expect(attempt("user-41", "10.0.0.1")).toBe(2);
+});
+
+test("a /48 of IPv6 is sixteen sources and not 65,536", () => {
+  const { attempt } = guardAt();
+  const tried = Array.from({ length: 2_000 }, (_, i) => attempt(`user-${i}`, `2001:db8:1:${i.toString(16)}::1`));
+  expect(tried.filter((wait) => wait === 0).length).toBe(640);
 });

@@ -1,13 +1,25 @@
-import { isIPv6 } from "node:net";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
 
 /** Makes guessing passwords slow. Counts are kept by each replica for itself, in memory that is bounded. */
 export interface SignInGuard {
+  /** Has this source signed in to the account before? */
+  isKnown(account: string, source: string): boolean;
   /** Counts a try as failed before it is made, so that many at once are many. Throws RATE_LIMITED. */
-  begin(account: string, source: string): void;
-  /** The password was right. */
-  succeeded(account: string, source: string): void;
+  begin(account: string, source: string): Attempt;
+}
+
+/** A try that was let through. */
+export interface Attempt {
+  /** The password was right: this attempt was no failure. Failures of others stay counted. */
+  succeeded(): void;
+}
+
+/** Sources that people have signed in from, on any replica and before its start. */
+export interface KnownSources {
+  has(account: string, source: string): boolean;
+  note(account: string, source: string): void;
 }
 
 interface Count {
@@ -22,10 +34,15 @@ interface Limit {
   readonly delayMs: (beyond: number) => number;
 }
 
+interface Asked {
+  readonly key: string;
+  readonly limit: Limit;
+}
+
 /**
- * One source at one account waits twice as long after each failure, up to a minute; one source at many accounts likewise,
- * later. Guesses from many sources share one try in two seconds for the account. Who has signed in from a source before
- * is held up by neither of the last two, so an attacker elsewhere does not lock the owner out.
+ * One source at one account waits twice as long after each failure, up to a minute; one source at many accounts
+ * likewise, later. Guesses from many sources share one attempt in two seconds for the account. The last two limits
+ * exempt sources from which the person has signed in before, so an attacker elsewhere does not lock the owner out.
  */
 const limits = {
   pair: { free: 5, delayMs: (beyond) => Math.min(60_000, 1_000 * 2 ** Math.min(beyond, 6)) },
@@ -34,60 +51,70 @@ const limits = {
 } as const satisfies Record<string, Limit>;
 
 const forgetMs = 15 * 60_000;
-const knownMs = 30 * 86_400_000;
 const kept = 20_000;
 
-export function createSignInGuard(clock: Clock): SignInGuard {
+export function createSignInGuard(
+  clock: Clock,
+  { known, sources = createSourceGroups() }: { readonly known: KnownSources; readonly sources?: SourceGroups },
+): SignInGuard {
   const counts = new Map<string, Count>();
-  const known = new Map<string, number>();
 
-  function remember<V>(map: Map<string, V>, key: string, value: V): void {
-    map.delete(key);
-    map.set(key, value);
-    const oldest = map.keys().next();
-    if (map.size > kept && oldest.done !== true) map.delete(oldest.value);
+  function remember(key: string, value: Count): void {
+    counts.delete(key);
+    counts.set(key, value);
+    const oldest = counts.keys().next();
+    if (counts.size > kept && oldest.done !== true) counts.delete(oldest.value);
+  }
+
+  /**
+   * The counters that an attempt charges. A balancer's address is shared, so callers behind it are told apart by their
+   * accounts alone.
+   */
+  function askedOf(account: string, source: string): Asked[] {
+    const groups = sources(source);
+    const [own] = groups;
+    const asked: Asked[] = own === undefined ? [] : [{ key: `pair ${account} ${own.name}`, limit: limits.pair }];
+    if (own !== undefined && known.has(account, own.name)) return asked;
+    for (const { name, factor } of groups)
+      asked.push({ key: `source ${name}`, limit: { ...limits.source, free: limits.source.free * factor } });
+    return [...asked, { key: `account ${account}`, limit: limits.account }];
   }
 
   return {
+    isKnown(account, source) {
+      const [own] = sources(source);
+      return own !== undefined && known.has(account, own.name);
+    },
     begin(account, source) {
       const now = clock.monotonicMs();
-      const pair = `${account} ${networkOf(source)}`;
-      const isKnown = (known.get(pair) ?? -Infinity) > now - knownMs;
-      const asked: [keyof typeof limits, string][] = [["pair", pair]];
-      if (!isKnown) asked.push(["source", networkOf(source)], ["account", account]);
-      const until = Math.max(...asked.map(([name, key]) => counts.get(`${name} ${key}`)?.until ?? 0));
+      const asked = askedOf(account, source);
+      const until = Math.max(0, ...asked.map(({ key }) => counts.get(key)?.until ?? 0));
       if (until > now) {
         throw new HoldfastError("RATE_LIMITED", "Too many failed attempts to sign in; wait before the next.", {
           retryAfterS: Math.ceil((until - now) / 1_000),
         });
       }
-      for (const [name, key] of asked) {
-        const before = counts.get(`${name} ${key}`);
+      for (const { key, limit } of asked) {
+        const before = counts.get(key);
         const failures = before === undefined || before.at < now - forgetMs ? 1 : before.failures + 1;
-        const beyond = failures - limits[name].free;
-        const delayMs = beyond < 0 ? 0 : limits[name].delayMs(beyond);
-        remember(counts, `${name} ${key}`, { failures, at: now, until: now + delayMs });
+        const beyond = failures - limit.free;
+        const delayMs = beyond < 0 ? 0 : limit.delayMs(beyond);
+        remember(key, { failures, at: now, until: now + delayMs });
       }
-    },
-    succeeded(account, source) {
-      const pair = `${account} ${networkOf(source)}`;
-      remember(known, pair, clock.monotonicMs());
-      counts.delete(`pair ${pair}`);
-      for (const key of [`source ${networkOf(source)}`, `account ${account}`]) {
-        const count = counts.get(key);
-        // This try was none; what others have failed stays counted.
-        if (count !== undefined) counts.set(key, { ...count, failures: Math.max(0, count.failures - 1), until: 0 });
-      }
+      return {
+        succeeded() {
+          const [own] = sources(source);
+          if (own !== undefined) known.note(account, own.name);
+          for (const { key, limit } of asked) {
+            const count = counts.get(key);
+            if (count === undefined) continue;
+            const failures = count.failures - 1;
+            if (failures <= 0 || limit === limits.pair) counts.delete(key);
+            // The wait was this try's own, and goes with it, unless others have failed meanwhile.
+            else counts.set(key, { ...count, failures, until: count.at === now ? now : count.until });
+          }
+        },
+      };
     },
   };
-}
-
-/** Who has one IPv6 address has its /64. */
-function networkOf(source: string): string {
-  if (!isIPv6(source)) return source;
-  const [head = "", tail] = source.toLowerCase().split("%")[0]?.split("::") ?? [];
-  const before = head.split(":").filter((part) => part !== "");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
-  return [...before, ...zeros, ...after].slice(0, 4).join(":");
 }

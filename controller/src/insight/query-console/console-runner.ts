@@ -1,0 +1,114 @@
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type {
+  ConsoleRefusal,
+  RunConsoleQuery,
+  RunConsoleQueryResult,
+  TaskResult,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { PackedContents } from "#fleet/payload/packed-contents.ts";
+import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import type { Judgement } from "./console-guard.ts";
+
+/** A statement that was judged, as it was printed, with what it names. */
+export type JudgedStatement = Exclude<Judgement, { readonly refused: string }>;
+
+type StatementNames = Pick<JudgedStatement, "functions" | "types" | "relations" | "qualified">;
+
+export type ConsoleAnswer =
+  | Pick<RunConsoleQueryResult, "columns" | "rows" | "rowCount" | "executionMs" | "truncated">
+  | { readonly refusal: ConsoleRefusal };
+
+/** Has judged statements run by the agent of a service. */
+export interface ConsoleRunner {
+  /** Throws INVALID_REQUEST, never a 409, for a service that the console is not for, or not now. */
+  require(serviceId: string, call: Call): ManagedServiceObject;
+  /** Throws RATE_LIMITED while four of the service's run, MACHINE_UNREACHABLE. A refusal of the engine is an answer. */
+  run(
+    service: ManagedServiceObject,
+    database: string,
+    statement: Pick<JudgedStatement, "sql"> & Partial<StatementNames>,
+    signal: AbortSignal,
+  ): Promise<ConsoleAnswer>;
+}
+
+const rowsMax = 1_000;
+const bytesMax = 8 << 20;
+/** What an agent of before may send in its message. */
+const inlineBytesMax = 3 << 20;
+const statementMs = 30_000;
+/** The rows come by the object store at a pace that all have together. */
+const answerMs = statementMs + 10_000;
+
+export function createConsoleRunner({
+  access,
+  fleet,
+  contents,
+}: {
+  readonly access: ServiceAccess;
+  readonly fleet: Pick<Fleet, "run">;
+  readonly contents: PackedContents;
+}): ConsoleRunner {
+  return {
+    require(serviceId, call) {
+      const { object } = access.require(serviceId, call);
+      const { state } = object.status;
+      if (engineOf(object.spec.databaseType)?.hasQueryConsole !== true)
+        throw wrongService("not_supported", `The console is not for services of ${object.spec.databaseType}.`);
+      if (state !== "Running" || object.spec.power !== "on" || object.metadata.deletionRequestedAt !== undefined)
+        throw wrongService("wrong_state", `The service must be Running for this; it is ${state}.`);
+      return object;
+    },
+
+    async run(service, database, { sql, functions = [], types = [], relations = [], qualified = [] }, signal) {
+      const value = {
+        $typeName: "holdfast.agent.v1.RunConsoleQuery" as const,
+        database,
+        sql: qualified.length === 0 ? sql : "",
+        qualifiedSql: qualified.length === 0 ? "" : sql,
+        functions: [...functions],
+        types: [...types],
+        relations: [...relations],
+        qualifiedNames: qualified.map((each) => ({ $typeName: "holdfast.agent.v1.ConsoleName", ...each })),
+        rowsMax,
+        bytesMax: inlineBytesMax,
+        contentBytesMax: bytesMax,
+        timeoutMs: statementMs,
+      } satisfies RunConsoleQuery;
+      const request = {
+        ownerId: service.metadata.id,
+        generation: service.spec.instanceGeneration,
+        term: service.status.term,
+        lane: "query",
+        input: { case: "runConsoleQuery", value },
+        deadlineMs: answerMs,
+      } as const;
+      const { id: machineId } = primaryOf(service);
+      const { refusal, content, ...answer } = resultIn(await fleet.run(machineId, request, answerMs, signal));
+      if (refusal !== undefined) return { refusal };
+      const { columns, rowCount, executionMs, truncated } = answer;
+      try {
+        const rows = content === undefined ? answer.rows : await contents.unpack(machineId, content, signal);
+        return { columns, rows, rowCount, executionMs, truncated };
+      } finally {
+        if (content !== undefined) await contents.drop(machineId, content);
+      }
+    },
+  };
+}
+
+function resultIn({ failure, output }: TaskResult): RunConsoleQueryResult {
+  if (failure?.code === "engine_busy") throw new HoldfastError("RATE_LIMITED", failure.message, { retryAfterS: 1 });
+  if (failure?.code === "not_supported") throw wrongService("not_supported", failure.message);
+  if (output.case === "runConsoleQuery") return output.value;
+  throw new HoldfastError("MACHINE_UNREACHABLE", failure?.message ?? "The agent did not run the query.");
+}
+
+function wrongService(code: string, detail: string): HoldfastError {
+  return new HoldfastError("INVALID_REQUEST", detail, {
+    errors: [{ field: "service_id", pointer: null, code, detail }],
+  });
+}

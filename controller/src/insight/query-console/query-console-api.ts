@@ -1,0 +1,70 @@
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { ChatModel } from "./chat-model.ts";
+import type { ConsoleRunner } from "./console-runner.ts";
+import type { GuardThread } from "./guard-thread.ts";
+import { askedPosition } from "./statement-places.ts";
+import { requireModel, translateQuestion } from "./translate-question.ts";
+
+export interface QueryConsoleApiDeps {
+  readonly runner: ConsoleRunner;
+  readonly guard: GuardThread;
+  /** Undefined where operators have named none. */
+  readonly model: ChatModel | undefined;
+  readonly auditNow: (entry: NewAudit) => Promise<void>;
+}
+
+const sqlBytesMax = 65_536;
+
+/** The RPCs of the query console: judged here, run by the service's agent. */
+export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService {
+  const { runner, guard, auditNow } = deps;
+
+  const handlers: Handlers<typeof QueryConsoleService> = {
+    async translateQuestion({ serviceId, question, databaseName = defaultDatabase }, call) {
+      const service = runner.require(serviceId, call);
+      const model = requireModel(deps.model);
+      await auditNow(auditOf(call, "query-console.translate", "managed-service", serviceId));
+      const asked = { service, database: databaseName, question };
+      const { sql, explanation, warning } = await translateQuestion({ model, runner, guard }, asked, call.signal);
+      const { databaseType } = service.spec;
+      return { sql, explanation, databaseType, ...(warning !== undefined && { warning }) };
+    },
+
+    async executeQuery({ serviceId, sql, databaseName = defaultDatabase }, call) {
+      const service = runner.require(serviceId, call);
+      const judgement = await guard.judge(sql);
+      if ("refused" in judgement) throw sqlRefused(judgement.refused, judgement.position);
+      await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, judgement.shown));
+      const answer = await runner.run(service, databaseName, judgement, call.signal);
+      if ("refusal" in answer) throw sqlRefused(answer.refusal.message, askedPosition(answer.refusal, judgement));
+      return answer;
+    },
+  };
+  return serve(QueryConsoleService, handlers, {
+    executeQuery: ({ sql }) => faultsOf(sql),
+    translateQuestion: ({ question }) => faultsOfQuestion(question),
+  });
+}
+
+/** The protos count characters. */
+function faultsOf(sql: string): readonly FieldFault[] {
+  if (Buffer.byteLength(sql) <= sqlBytesMax) return [];
+  return [{ field: "sql", pointer: "/sql", code: "too_long", detail: `must be at most ${sqlBytesMax} bytes` }];
+}
+
+function faultsOfQuestion(question: string): readonly FieldFault[] {
+  if (question === "" || question.trim() !== "") return [];
+  return [{ field: "question", pointer: "/question", code: "required", detail: "must not be blank" }];
+}
+
+function sqlRefused(reason: string, position: number): HoldfastError {
+  const detail = position > 0 ? `${reason} (at character ${position})` : reason;
+  return new HoldfastError("SQL_REFUSED", detail, {
+    errors: [{ field: "sql", pointer: "/sql", code: "sql_refused", detail }],
+  });
+}

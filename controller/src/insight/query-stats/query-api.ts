@@ -1,0 +1,130 @@
+import type { Call, Handlers, ServedService } from "@holdfast/common/call.ts";
+import { serve } from "@holdfast/common/call.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type QueryStatisticsTask, QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
+import { type Task, TaskStatus } from "@holdfast/proto/holdfast/v1/task_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import type { EngineTasks } from "#services/service/engine-task.ts";
+import type { MachineTasks } from "#services/service/machine-task-source.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import type { AsynchronousTasks } from "#operation/task/asynchronous-tasks.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import { queryRunId, sessionOf } from "./query-run-id.ts";
+import { statisticMessages } from "./statistics-message.ts";
+import type { StatisticsJson } from "./statistics-json.ts";
+
+export interface QueryApiDeps {
+  readonly access: ServiceAccess;
+  readonly tasks: EngineTasks;
+  readonly statistics: MachineTasks;
+  readonly asynchronous: AsynchronousTasks;
+  readonly auditNow: (entry: NewAudit) => Promise<void>;
+}
+
+const usualLimit = 50;
+const runningMax = 200;
+const taskMs = 60_000;
+
+/** The RPCs of statistics of queries, and of queries that run. */
+export function createQueryApi({ access, tasks, statistics, asynchronous, auditNow }: QueryApiDeps): ServedService {
+  /** Throws NOT_SUPPORTED for an engine that counts no queries. */
+  function requireCounting(serviceId: string, call: Call): ManagedServiceObject {
+    const { databaseType } = access.require(serviceId, call).object.spec;
+    if (engineOf(databaseType)?.hasQueryStatistics !== true)
+      throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} do not tell of their queries.`);
+    return access.requireRunning(serviceId, call).object;
+  }
+
+  async function signal(request: { serviceId: string; queryRunId: string }, terminate: boolean, call: Call) {
+    const service = requireCounting(request.serviceId, call);
+    const session = sessionOf(request.queryRunId);
+    const value = {
+      $typeName: "holdfast.agent.v1.SignalQuery",
+      session: { $typeName: "holdfast.agent.v1.EngineSession", ...session },
+      terminate,
+    } as const;
+    const action = terminate ? "query.terminate" : "query.cancel";
+    await auditNow(auditOf(call, action, "managed-service", request.serviceId));
+    const { found } = await tasks.run(service, { case: "signalQuery", value }, call.signal);
+    if (!found) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such session of a user any more.");
+    return { queryRunId: request.queryRunId, pid: session.pid };
+  }
+
+  const handlers: Handlers<typeof QueryService> = {
+    async getQueryStatistics({ serviceId, limit = usualLimit, order = "total_time" }, call) {
+      const service = requireCounting(serviceId, call);
+      const input = inputOf(limit, order);
+      const { queries, totalCount, collectedAt, since } = await tasks.run(service, input, call.signal);
+      const { databaseType } = service.spec;
+      const shown = await statisticMessages(queries);
+      return { queries: shown, totalCount, databaseType, ...(collectedAt && { collectedAt }), ...(since && { since }) };
+    },
+    async startQueryStatistics({ serviceId, limit = usualLimit, sortBy = "total_time" }, call) {
+      const service = requireCounting(serviceId, call);
+      return { taskId: await statistics.submit(service, inputOf(limit, sortBy), taskMs, call) };
+    },
+    async getQueryStatisticsTask({ serviceId, taskId }, call) {
+      access.require(serviceId, call);
+      const isMeant = (ref: { type: string; serviceId: string }) =>
+        ref.type === statistics.source.type && ref.serviceId === serviceId;
+      return taskMessage(await asynchronous.get(taskId, call, isMeant));
+    },
+    async listRunningQueries({ serviceId }, call) {
+      const service = requireCounting(serviceId, call);
+      const value = { $typeName: "holdfast.agent.v1.ListRunningQueries", limit: runningMax } as const;
+      const told = await tasks.run(service, { case: "listRunningQueries", value }, call.signal);
+      return {
+        truncated: told.truncated,
+        queries: told.queries.map(({ session, wait, client, ...query }) => ({
+          username: query.username,
+          database: query.database,
+          state: query.state,
+          blockedBy: query.blockedBy,
+          ageSeconds: query.ageSeconds,
+          ...(query.transactionSeconds !== undefined && { transactionSeconds: query.transactionSeconds }),
+          query: query.query,
+          queryRunId: queryRunId(session),
+          pid: session?.pid ?? 0,
+          ...(wait !== "" && { wait }),
+          ...(client !== "" && { client }),
+        })),
+      };
+    },
+    cancelQuery: (request, call) => signal(request, false, call),
+    terminateQuery: (request, call) => signal(request, true, call),
+  };
+  return serve(QueryService, handlers);
+}
+
+function inputOf(limit: number, order: string) {
+  return {
+    case: "readQueryStatistics",
+    value: { $typeName: "holdfast.agent.v1.ReadQueryStatistics", limit, order },
+  } as const;
+}
+
+function taskMessage({ taskId, status, error, result }: Task) {
+  if (status !== TaskStatus.COMPLETED || result === undefined) return { taskId, status, ...(error && { error }) };
+  const told = JSON.parse(Buffer.from(result).toString("utf8")) as StatisticsJson;
+  return {
+    taskId,
+    status,
+    queries: told.queries.map((entry) => ({
+      query: entry.query,
+      calls: BigInt(entry.calls),
+      totalTime: entry.total_time,
+      meanTime: entry.mean_time,
+      rows: BigInt(entry.rows),
+      ...(entry.cache_hit_ratio !== null && { cacheHitRatio: entry.cache_hit_ratio }),
+      queryId: entry.query_id,
+      database: entry.database,
+    })),
+    totalCount: BigInt(told.total_count),
+    collectedAt: timestampFromDate(new Date(told.collected_at)),
+    databaseType: told.database_type,
+    since: timestampFromDate(new Date(told.since)),
+  } satisfies Partial<Omit<QueryStatisticsTask, "queries" | "$typeName">> & { queries: unknown };
+}

@@ -1,0 +1,314 @@
+import { create } from "@bufbuild/protobuf";
+import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
+import type { ReadOnlyAnswer, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
+import { askedPosition } from "@holdfast/controller/insight/query-console/statement-places.ts";
+import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectPostgresql, scramVerifier } from "../support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../support/engines/engine-machine.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { attacks } from "./query-console/attacks.ts";
+import { extensionAttacks, extensionStatements } from "./query-console/extensions.ts";
+import { honest } from "./query-console/honest.ts";
+
+const version = "17";
+const password = "a password";
+
+/** What an owner of the database can lay in wait; each leaves a trace in harm_done, or in what the engine itself counts. */
+const schema = `
+  CREATE TABLE customers (id int PRIMARY KEY, name text);
+  CREATE TABLE orders (id serial PRIMARY KEY, customer_id int, status text, amount numeric, note text,
+    details jsonb, created_at timestamptz DEFAULT now());
+  INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bob');
+  INSERT INTO orders (customer_id, status, amount, note, details)
+    SELECT n % 2 + 1, CASE n % 2 WHEN 0 THEN 'open' ELSE 'done' END, n * 10, 'first order ' || n,
+      '{"city": "Bonn", "tags": ["a"]}' FROM generate_series(1, 20) AS n;
+  CREATE SCHEMA sales;
+  CREATE MATERIALIZED VIEW sales.monthly AS SELECT date_trunc('month', created_at) AS month, sum(amount) FROM orders GROUP BY 1;
+  CREATE VIEW open_orders AS SELECT id, amount FROM orders WHERE status = 'open' AND created_at <= now();
+  CREATE TABLE "Mixed Case" ("Weird ; Column" int);
+  CREATE TABLE harm_done (what text);
+  CREATE SEQUENCE harm_counted;
+  CREATE FUNCTION harm() RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS
+    $f$ BEGIN PERFORM nextval('harm_counted'); INSERT INTO harm_done VALUES ('harm'); RETURN 1; END $f$;
+  CREATE FUNCTION harm_immutable() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+  CREATE FUNCTION harm_order(orders) RETURNS int LANGUAGE sql AS 'SELECT harm()';
+  CREATE FUNCTION harm_int(int, int) RETURNS int LANGUAGE sql AS 'SELECT harm()';
+  CREATE OPERATOR @@@ (LEFTARG = int, RIGHTARG = int, FUNCTION = harm_int);
+  CREATE FUNCTION lower(unknown text) RETURNS text LANGUAGE sql AS 'SELECT harm()::text';
+  CREATE DOMAIN harmful AS text CHECK (harm() = 1);
+  CREATE VIEW harmful_view AS SELECT harm() AS harmed;
+  CREATE VIEW harmful_behind AS SELECT * FROM harmful_view;
+  CREATE VIEW sleeping_view AS SELECT pg_sleep(1)::text AS slept;
+  CREATE TABLE harmful_rows (id int);
+  INSERT INTO harmful_rows VALUES (1);
+  ALTER TABLE harmful_rows ENABLE ROW LEVEL SECURITY;
+  CREATE POLICY harmful ON harmful_rows USING (harm() = 1);
+  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC;`;
+
+/** As a service with vectors has it: extensions in `public`, beside tables and functions of users' own. */
+const extended = `
+  CREATE EXTENSION vector; CREATE EXTENSION citext; CREATE EXTENSION pgcrypto; CREATE EXTENSION unaccent;
+  CREATE EXTENSION "uuid-ossp"; CREATE EXTENSION tablefunc; CREATE EXTENSION hstore;
+  CREATE SCHEMA search; CREATE EXTENSION pg_trgm SCHEMA search; GRANT USAGE ON SCHEMA search TO PUBLIC;
+  CREATE TABLE items (id int PRIMARY KEY, embedding vector(3), label citext, facts hstore);
+  INSERT INTO items VALUES (1, '[1,0,0]', 'Apple', 'a=>1'), (2, '[0,1,0]', 'Pear', 'a=>2'), (3, '[0.9,0.1,0]', 'apricot', 'b=>3');
+  CREATE VIEW near_items AS SELECT id, embedding <-> '[1,0,0]' AS distance FROM items;
+  CREATE TABLE harm_done (what text);
+  CREATE SEQUENCE harm_counted;
+  CREATE FUNCTION harm() RETURNS int LANGUAGE plpgsql SECURITY DEFINER AS
+    $f$ BEGIN PERFORM nextval('harm_counted'); INSERT INTO harm_done VALUES ('harm'); RETURN 1; END $f$;
+  CREATE FUNCTION harm_in_extension() RETURNS int LANGUAGE sql AS 'SELECT harm()';
+  ALTER EXTENSION citext ADD FUNCTION harm_in_extension();
+  CREATE FUNCTION l2_distance(real[], real[]) RETURNS float8 LANGUAGE sql AS 'SELECT harm()::float8';
+  CREATE FUNCTION search.similarity(varchar, varchar) RETURNS real LANGUAGE sql AS 'SELECT harm()::real';
+  CREATE DOMAIN harmful AS text CHECK (harm() = 1);
+  GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC`;
+
+describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
+  const guard = createGuardThread();
+  let machine: EngineMachine;
+  let owner: Client;
+
+  beforeAll(async () => {
+    const verifier = scramVerifier(password);
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version, {
+      users: [create(EngineUserSchema, { username: "app_user", role: "admin", verifier })],
+    });
+    await machine.bringUp();
+    owner = await connectPostgresql(machine, { user: "app_user", password });
+    await owner.query(schema);
+  });
+  afterAll(async () => {
+    await owner?.end();
+    await guard.close();
+    await machine?.remove();
+  });
+
+  /** As the API runs a statement: judged, and what was printed brought to the engine. */
+  async function execute(sql: string, change: Partial<ReadOnlyQuery> = {}) {
+    const judgement = await guard.judge(sql);
+    if ("refused" in judgement)
+      return { refusal: { message: judgement.refused, position: judgement.position, name: "" } };
+    const limits = { rowsMax: 1_000, bytesMax: 8 << 20, timeoutMs: 10_000, ...change };
+    const query = { database: "defaultdb", ...judgement, ...limits };
+    const answer = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
+    if (answer === undefined) throw new Error("the driver has no console");
+    if (!("refusal" in answer)) return answer;
+    return { refusal: { ...answer.refusal, position: askedPosition(answer.refusal, judgement) } };
+  }
+
+  async function answered(sql: string, change = {}) {
+    const answer: ReadOnlyAnswer = await execute(sql, change);
+    if ("refusal" in answer) throw new Error(`${sql}: ${answer.refusal.message}`);
+    return { ...answer, rows: JSON.parse(answer.rows) as unknown[][] };
+  }
+
+  /** Everything that an effect would change. */
+  async function traces(): Promise<unknown> {
+    const { rows } = await owner.query(`SELECT
+      (SELECT md5(string_agg(orders::text, ',' ORDER BY id)) FROM orders) AS orders,
+      (SELECT count(*) FROM harm_done) AS harmed, (SELECT is_called FROM harm_counted) AS counted,
+      (SELECT last_value FROM orders_id_seq) AS sequence,
+      (SELECT count(*) FROM pg_class) AS relations, (SELECT count(*) FROM pg_proc) AS functions,
+      (SELECT count(*) FROM pg_roles) AS roles, (SELECT count(*) FROM pg_extension) AS extensions,
+      (SELECT count(*) FROM pg_largeobject_metadata) AS objects, (SELECT count(*) FROM pg_prepared_xacts) AS prepared,
+      (SELECT count(*) FROM pg_replication_slots) AS slots, (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks,
+      (SELECT md5(string_agg(relacl::text, ',' ORDER BY oid)) FROM pg_class) AS rights,
+      (SELECT count(*) FROM pg_description) AS remarks`);
+    return rows[0];
+  }
+
+  test(`answers ${honest.length} honest statements`, async () => {
+    expect(honest.length).toBeGreaterThanOrEqual(100);
+    const refused: string[] = [];
+    for (const sql of honest) {
+      const answer = await execute(sql);
+      if ("refusal" in answer) refused.push(`${sql}: ${answer.refusal.message}`);
+    }
+    expect(refused).toEqual([]);
+  });
+
+  test(`refuses ${attacks.length} attacks, and none leaves a trace`, async () => {
+    expect(attacks.length).toBeGreaterThanOrEqual(300);
+    const before = await traces();
+    const passed: string[] = [];
+    for (const sql of attacks) if (!("refusal" in (await execute(sql)))) passed.push(sql.slice(0, 200));
+    expect(passed).toEqual([]);
+    expect(await traces()).toEqual(before);
+  });
+
+  test("does nothing that writes even when the guard is not asked", async () => {
+    const before = await traces();
+    const raw = (sql: string) =>
+      machine.driver.readOnlyQuery?.run(
+        machine.instance,
+        {
+          database: "defaultdb",
+          sql,
+          functions: [],
+          types: [],
+          qualified: [],
+          relations: [],
+          rowsMax: 10,
+          bytesMax: 10_000,
+          timeoutMs: 5_000,
+        },
+        machine.signal,
+      );
+    for (const sql of ["SELECT harm()", "SELECT nextval('public.orders_id_seq')", "SELECT public.harm()"])
+      expect(await raw(sql)).toHaveProperty("refusal");
+    expect(await traces()).toEqual(before);
+    const inside = {
+      database: "holdfast",
+      sql: "SELECT 1",
+      functions: [],
+      types: [],
+      qualified: [],
+      relations: [],
+      rowsMax: 1,
+      bytesMax: 100,
+      timeoutMs: 5_000,
+    };
+    expect(await machine.driver.readOnlyQuery?.run(machine.instance, inside, machine.signal)).toHaveProperty("refusal");
+  });
+
+  test("tells values so that none loses a digit", async () => {
+    const { columns, rows } =
+      await answered(`SELECT 1 AS small, 9007199254740993 AS large, 0.10::numeric AS exact, 1.5::float8,
+      'NaN'::float8, true, NULL, '\\xdeadbeef'::bytea, '2026-01-02 03:04:05.678+02'::timestamptz,
+      '2026-01-02 03:04:05'::timestamp, '2026-01-02'::date, 'infinity'::timestamptz, '{1,2}'::int[], '{"a": 1}'::jsonb`);
+    expect(columns.slice(0, 3)).toEqual(["small", "large", "exact"]);
+    const [row = []] = rows;
+    expect(row.slice(0, 8)).toEqual([1, "9007199254740993", "0.10", 1.5, "NaN", true, null, "\\xdeadbeef"]);
+    expect(row.slice(8)).toEqual([
+      "2026-01-02T01:04:05.678Z",
+      "2026-01-02T03:04:05",
+      "2026-01-02",
+      "infinity",
+      "{1,2}",
+      '{"a": 1}',
+    ]);
+  });
+
+  test("answers so many rows and bytes, ends what takes too long, and no answer that is too large", async () => {
+    const many = await answered("SELECT n FROM generate_series(1, 1001) AS n");
+    expect([many.rowCount, many.rows.length, many.truncated]).toEqual([1_000, 1_000, true]);
+    expect((await answered("SELECT n FROM generate_series(1, 1000) AS n")).truncated).toBe(false);
+    const wide = await answered("SELECT repeat('x', 1000) FROM generate_series(1, 100)", { bytesMax: 10_000 });
+    expect([wide.rowCount, wide.truncated]).toEqual([9, true]);
+    // Pages of a hundred rows, each page far over the limit: bytea is answered as hex, two letters a byte.
+    const long = await answered("SELECT n, repeat('x', 1000000) FROM generate_series(1, 1000) AS n");
+    expect([long.rowCount, long.rows.at(-1)?.[0], long.truncated]).toEqual([8, 8, true]);
+    const bytes = await answered("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 1000)");
+    expect([bytes.rowCount, bytes.truncated]).toEqual([4, true]);
+    const uneven = await answered(
+      "SELECT repeat('x', CASE WHEN n < 3 THEN 10 ELSE 30000000 END) FROM generate_series(1, 9) AS n",
+    );
+    expect([uneven.rowCount, uneven.truncated]).toEqual([2, true]);
+    const slow = await execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 300 });
+    expect(slow).toMatchObject({ refusal: { message: expect.stringMatching(/statement timeout/) } });
+    const huge = await execute("SELECT repeat('x', 50000000)", { bytesMax: 10_000 });
+    expect(huge).toMatchObject({ refusal: { message: expect.stringMatching(/too large/) } });
+  });
+
+  test("runs four at a time, and another one as soon as one of them has ended", async () => {
+    const slow = () => execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 100_000 });
+    const four = [slow(), slow(), slow(), slow()];
+    const ours = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
+    // A session that has not come to its statement yet has nothing to cancel.
+    const running = `${ours} AND state = 'active' AND query ~ '^FETCH'`;
+    await waitUntil("four run", async () => (await owner.query(running)).rows[0].count === 4);
+    await expect(execute("SELECT 1")).rejects.toThrow(/4 queries of the console run already/);
+    await owner.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'");
+    for (const one of await Promise.all(four))
+      expect(one).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
+    expect((await answered("SELECT 1")).rows).toEqual([[1]]);
+    // A connection serves one statement.
+    await waitUntil("no session is left", async () => (await owner.query(ours)).rows[0].count === 0);
+  });
+
+  test("says what is refused, and where", async () => {
+    expect(await execute("SELECT 1;\nDELETE FROM orders")).toMatchObject({ refusal: { position: 9 } });
+    // Positions are those of what was asked, though what runs is printed anew: without remarks, names qualified.
+    const asked: readonly (readonly [sql: string, meant: string, message: RegExp])[] = [
+      ["SELECT /* a remark */ nope FROM orders", "nope", /^column "nope" does not exist$/],
+      ["SELECT 'äöü€😀' AS x, nope FROM orders", "nope", /^column "nope" does not exist$/],
+      [
+        "select   id\nfrom   customers c join nowhere n on true",
+        "nowhere",
+        /^relation "public.nowhere" does not exist$/,
+      ],
+      ["select 1 where   1 = 'x'::text", "=", /^operator does not exist: integer = text/],
+      ["EXPLAIN  SELECT   nope FROM orders", "nope", /^column "nope" does not exist$/],
+      ["  DESCRIBE   nowhere", "nowhere", /^relation "public.nowhere" does not exist$/],
+      ["SELECT 'ä' ,  harm()", "harm", /^function harm\(\) does not exist$/],
+      ["SELECT 'ä' ,  pg_sleep(1)", "pg_sleep", /^The function pg_sleep is not among/],
+      ["SELECT 'ä' FROM  orders, harmful_view", "harmful_view", /harmful_view calls a function/],
+      ["WITH ä AS (DELETE FROM orders RETURNING 1) SELECT 1", "orders", /^DELETE is not allowed/],
+      ["SELECT 'ä', ; 1", ";", /^A semicolon/],
+      ["SELECT 'ä', FROM WHERE", "FROM", /^syntax error at or near "FROM"$/],
+      ["DESCRIBE orders WHERE", "orders", /^syntax error at end of input$/],
+    ];
+    for (const [sql, meant, message] of asked) {
+      const position = Array.from(sql.slice(0, sql.indexOf(meant))).length + 1;
+      expect(await execute(sql), sql).toMatchObject({ refusal: { message: expect.stringMatching(message), position } });
+    }
+    const none = { message: "division by zero", position: 0 };
+    expect(await execute("SELECT 1 / (id - id) FROM orders")).toMatchObject({ refusal: none });
+    const message = expect.stringMatching(/^The function public\.harm is not one of the engine's own/);
+    expect(await execute("SELECT public.harm()")).toMatchObject({ refusal: { message } });
+  });
+
+  describe("in a database with extensions", () => {
+    let client: Client;
+
+    beforeAll(async () => {
+      await owner.query("CREATE DATABASE extended");
+      client = await connectPostgresql(machine, { user: "app_user", password, database: "extended" });
+      await client.query(extended);
+    });
+    afterAll(() => client?.end());
+
+    const inExtended = (sql: string) => execute(sql, { database: "extended" });
+
+    test.each(extensionStatements)("%s answers %j", async (sql, first) => {
+      expect((await answered(sql, { database: "extended" })).rows[0]).toEqual(first);
+    });
+
+    test(`refuses ${extensionAttacks.length} statements in which something of users stands for an extension's own`, async () => {
+      const passed: string[] = [];
+      for (const sql of extensionAttacks) if (!("refusal" in (await inExtended(sql)))) passed.push(sql);
+      expect(passed).toEqual([]);
+      const { rows } = await client.query(
+        "SELECT (SELECT count(*) FROM harm_done) + is_called::int AS harm FROM harm_counted",
+      );
+      expect(rows).toEqual([{ harm: "0" }]);
+    });
+
+    test("finds no name of an extension where an operator of users could be found too", async () => {
+      await client.query(`CREATE FUNCTION harm_near(text, text) RETURNS float8 LANGUAGE sql AS 'SELECT harm()::float8';
+        CREATE OPERATOR <-> (LEFTARG = text, RIGHTARG = text, FUNCTION = harm_near)`);
+      const none = { refusal: { message: expect.stringMatching(/^operator does not exist/) } };
+      expect(await inExtended("SELECT embedding <-> '[1,0,0]' FROM items")).toMatchObject(none);
+      const mixed = {
+        refusal: { message: expect.stringMatching(/^The operator public.<-> is not one of/), position: 18 },
+      };
+      expect(await inExtended("SELECT embedding OPERATOR(public.<->) embedding FROM items")).toMatchObject(mixed);
+      await client.query("DROP OPERATOR <-> (text, text)");
+      expect(
+        (await answered("SELECT embedding <-> '[1,0,0]' FROM items WHERE id = 1", { database: "extended" })).rows,
+      ).toEqual([[0]]);
+    });
+  });
+
+  test("runs nothing in a database with a cast that users made", async () => {
+    await owner.query(`CREATE TYPE pair AS (a int); CREATE FUNCTION harm_cast(pair) RETURNS text LANGUAGE sql AS 'SELECT harm()::text';
+      CREATE CAST (pair AS text) WITH FUNCTION harm_cast(pair) AS IMPLICIT`);
+    expect(await execute("SELECT 1")).toMatchObject({ refusal: { message: expect.stringMatching(/cast of its own/) } });
+    await owner.query("DROP CAST (pair AS text)");
+    expect((await answered("SELECT 1")).rows).toEqual([[1]]);
+  });
+});
