@@ -6,6 +6,8 @@ export interface Queue {
   stop(): Promise<void>;
   /** Does it wait, is it worked on, or does it come later? */
   has(key: string): boolean;
+  /** Number of keys that are due or worked on; keys that are due later are no backlog. */
+  readonly size: number;
 }
 
 /** When to work on the key again, or that nothing is left to do. */
@@ -22,7 +24,10 @@ interface Waiting {
   backingOff: boolean;
 }
 
-/** A hint must not turn a failing key into a busy loop, nor make who mended the cause wait for a minute. */
+/**
+ * A hint must not turn a failing key into a busy loop, nor keep an operator who repaired the cause waiting for a
+ * minute.
+ */
 const hintDuringBackOffMs = 500;
 
 /** `work` never rejects. */
@@ -102,6 +107,9 @@ export function createQueue(
       await new Promise<void>((resolve) => {
         onIdle = resolve;
       });
+    },
+    get size() {
+      return ready.size + running.size;
     },
     has: (key) => ready.has(key) || later.has(key) || running.has(key),
   };

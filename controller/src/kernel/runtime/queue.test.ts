@@ -1,6 +1,6 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { beforeEach, expect, test, vi } from "vitest";
-import { backOffMs } from "./back-off.ts";
+import { backOffMs } from "@holdfast/common/back-off.ts";
 import { createQueue, type Next } from "./queue.ts";
 
 // Time passes when a test says so: how busy the machine is does not matter.

@@ -1,0 +1,141 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createQueue } from "../../../../../sdk/src/queue/index.ts";
+import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
+import { functions, statements } from "../../../../../test/support/engines/queue-statements.ts";
+import { createQueues } from "../queues.ts";
+import { migrate, versionOf } from "./migrate.ts";
+import { putRoles } from "./ownership.ts";
+import { createQueue as registerQueue } from "./registry.ts";
+import { roles } from "./schema/grants.ts";
+import { schema } from "./schema/names.ts";
+import { versions } from "./schema/versions.ts";
+
+const given = join(import.meta.dirname, "../../../../../test/support/engines/queue-schemas");
+const newest = versions.length;
+const settings = { visibilityTimeoutSeconds: 30, maxAttempts: 5, dlqEnabled: true };
+
+describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", () => {
+  let database: QueueDatabase;
+  const pools: pg.Pool[] = [];
+  beforeAll(async () => {
+    database = await createQueueDatabase("17", { withSchema: false });
+  });
+  afterAll(async () => {
+    for (const pool of pools) await pool.end();
+    await database?.remove();
+  });
+
+  /** A database whose schema is as the releases of that version made it. */
+  async function databaseOf(version: number): Promise<{ name: string; pool: pg.Pool }> {
+    const name = `version_${version}`;
+    await database.asPlatform((session) => session.rows(`CREATE DATABASE ${name} OWNER app_user`));
+    await database.asPlatform(async (session) => {
+      await putRoles(session);
+      for (const statement of [...roles, `CREATE SCHEMA ${schema}`]) await session.rows(statement);
+      for (let n = 1; n <= version; n += 1) await session.rows(readFileSync(join(given, `version-${n}.sql`), "utf8"));
+      await session.rows(`INSERT INTO ${schema}.meta (version, service_id) VALUES ($1, $2)`, [
+        version,
+        database.machine.instance.spec.serviceId,
+      ]);
+      for (const queue of ["sdk", "raw", "functions"])
+        await registerQueue(session, { id: `${name}-${queue}`, name: queue, ...settings });
+    }, name);
+    const pool = new pg.Pool({ ...database.poolConfig, database: name, max: 8 });
+    pools.push(pool);
+    return { name, pool };
+  }
+
+  /** All of the schema that users and the agent meet, as the catalog has it. */
+  const shapeOf = (name: string) =>
+    database.asPlatform(
+      (session) =>
+        session.rows(
+          `SELECT pg_get_functiondef(oid) AS what, proacl::text AS rights FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace
+           UNION ALL SELECT pg_get_triggerdef(t.oid), NULL FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+             WHERE c.relnamespace = '${schema}'::regnamespace
+           UNION ALL SELECT indexdef, NULL FROM pg_indexes WHERE schemaname = '${schema}'
+           UNION ALL SELECT c.relname || ' ' || coalesce(c.reloptions::text, '') || coalesce((SELECT string_agg(
+               concat_ws(' ', attname, format_type(atttypid, atttypmod), attnotnull, pg_get_expr(d.adbin, d.adrelid)), ', ' ORDER BY attnum)
+               FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+               WHERE a.attrelid = c.oid AND attnum > 0), ''), c.relacl::text
+             FROM pg_class c WHERE c.relnamespace = '${schema}'::regnamespace AND c.relkind IN ('r', 'S')
+           ORDER BY what`,
+        ),
+      name,
+    );
+
+  it.each(versions.map((_, index) => index + 1).slice(0, -1))(
+    "go on from version %i, in transactions and statements that are under way, while the agent brings the newest",
+    async (version) => {
+      const { name, pool } = await databaseOf(version);
+      const sent: Record<string, string[]> = { sdk: [], raw: [], functions: [] };
+      const acked: Record<string, string[]> = { sdk: [], raw: [], functions: [] };
+      let isOver = false;
+
+      const queue = createQueue<{ n: number }>({ pool, queue: "sdk" });
+      const errors: unknown[] = [];
+      const worker = queue.work(({ id }) => void acked["sdk"]?.push(id), {
+        onError: (error) => errors.push(error),
+      });
+      const sending = (async () => {
+        for (let n = 0; !isOver; n += 1) sent["sdk"]?.push(...(await queue.enqueue([{ n }, { n }])));
+      })();
+      /** A client that sends and works by statements, which it prepares once. */
+      const workBy = async (of: "raw" | "functions", sql: typeof statements) => {
+        const client = await pool.connect();
+        const ids = async (statement: keyof typeof statements, values: unknown[]) =>
+          (await client.query<{ id: string }>({ name: `${of} ${statement}`, text: sql[statement], values })).rows.map(
+            ({ id }) => id,
+          );
+        for (let n = 0, isEmpty = false; !isOver || !isEmpty; n += 1) {
+          if (!isOver) sent[of]?.push(...(await ids("enqueue", [of, { n }, 0])));
+          await client.query("BEGIN");
+          const claimed = await ids("claim", [of, `${of}-${n}`, 2, 30]);
+          await ids("extend", [of, `${of}-${n}`, claimed, 60]);
+          await client.query("COMMIT");
+          acked[of]?.push(...(await ids("ack", [of, `${of}-${n}`, claimed])));
+          isEmpty = claimed.length === 0;
+        }
+        client.release();
+      };
+      const working = Promise.all([workBy("raw", statements), workBy("functions", functions)]);
+      const goOn = async () => {
+        const before = Object.values(acked).map(({ length }) => length);
+        await expect
+          .poll(() => Object.values(acked).every(({ length }, at) => length > (before[at] ?? 0) + 20))
+          .toBe(true);
+      };
+
+      await goOn();
+      const open = await pool.connect();
+      await open.query("BEGIN");
+      const [held] = (await open.query<{ id: string }>(functions.enqueue, ["functions", { held: true }, 0])).rows;
+      // As an agent does when it has started: without being asked.
+      await createQueues().keep(database.machine.instance, database.machine.signal);
+      expect(await database.asPlatform(versionOf, name)).toBe(newest);
+      await goOn();
+      await open.query("COMMIT");
+      open.release();
+      sent["functions"]?.push(held?.id ?? "");
+      await goOn();
+
+      isOver = true;
+      await Promise.all([sending, working]);
+      await expect.poll(() => acked["sdk"]?.length).toBe(sent["sdk"]?.length);
+      expect(await worker.stop()).toEqual({ acked: sent["sdk"]?.length, nacked: 0, lost: 0 });
+      expect(errors).toEqual([]);
+      const inOrder = (ids: readonly string[] = []) => ids.toSorted((a, b) => Number(a) - Number(b));
+      for (const of of Object.keys(sent)) expect(inOrder(acked[of]), of).toEqual(inOrder(sent[of]));
+      const left = `SELECT (SELECT count(*)::int FROM ${schema}.messages) AS ready, (SELECT count(*)::int FROM ${schema}.dead_messages) AS dead`;
+      expect((await pool.query(left)).rows).toEqual([{ ready: 0, dead: 0 }]);
+
+      const { serviceId } = database.machine.instance.spec;
+      await database.asPlatform((session) => migrate(session, { serviceId }));
+      expect(await shapeOf(name)).toEqual(await shapeOf("defaultdb"));
+    },
+  );
+});

@@ -1,0 +1,72 @@
+import type { Session } from "../session.ts";
+import { refuseForeign, putRoles } from "./ownership.ts";
+import { refusing } from "./queue-refused.ts";
+import { roles } from "./schema/grants.ts";
+import { schema } from "./schema/names.ts";
+import { versions } from "./schema/versions.ts";
+import { inTransaction } from "./transaction.ts";
+
+export interface Migration {
+  /** Version of the schema that was there, 0 when there was none, and that there is now. */
+  readonly from: number;
+  readonly to: number;
+  /**
+   * True when the data is another service's: a fork, or a backup restored to another one. Its tasks are gone, and its queues
+   * have new ids.
+   */
+  readonly copied: boolean;
+}
+
+const lockMs = 2000;
+
+/**
+ * Makes the schema of queues in the database of a session of the platform's superuser, or brings it to this version, in one
+ * transaction that waits at most 2 s for each lock. Does nothing when it is there already. Throws QueueRefused with
+ * `schema_not_ours` when somebody else has things in its place, EngineBusy when it had to wait for too long.
+ */
+export function migrate(session: Session, { serviceId }: { readonly serviceId: string }): Promise<Migration> {
+  return refusing(() =>
+    inTransaction(session, async () => {
+      await session.rows(`SET LOCAL lock_timeout = ${lockMs}`);
+      await session.rows("SELECT pg_advisory_xact_lock(hashtextextended('holdfast queues', 0))");
+      await refuseForeign(session);
+      const from = await versionOf(session);
+      if (from < versions.length) {
+        await putRoles(session);
+        for (const statement of roles) await session.rows(statement);
+        if (!(await exists(session, `SELECT FROM pg_namespace WHERE nspname = '${schema}'`)))
+          await session.rows(`CREATE SCHEMA ${schema}`);
+        for (const statement of versions.slice(from).flat()) await session.rows(statement);
+        await session.rows(
+          `INSERT INTO ${schema}.meta AS m (version, service_id) VALUES ($1, $2) ON CONFLICT (one) DO UPDATE SET version = $1`,
+          [versions.length, serviceId],
+        );
+      }
+      const copied = await exists(session, `SELECT FROM ${schema}.meta WHERE service_id <> $1`, [serviceId]);
+      if (copied) {
+        await session.rows(`DELETE FROM ${schema}.tasks`);
+        await session.rows(`UPDATE ${schema}.queues SET id = gen_random_uuid()::text`);
+        await session.rows(`UPDATE ${schema}.meta SET service_id = $1`, [serviceId]);
+      }
+      return { from, to: Math.max(from, versions.length), copied };
+    }),
+  );
+}
+
+/** Version of the schema in this database, which the platform must own; 0 when there is none. */
+export async function versionOf(session: Session): Promise<number> {
+  const isThere = await exists(
+    session,
+    `SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     JOIN pg_roles r ON r.oid = c.relowner AND r.oid = n.nspowner AND r.rolname = session_user
+     WHERE n.nspname = '${schema}' AND c.relname = 'meta' AND c.relkind = 'r'`,
+  );
+  if (!isThere) return 0;
+  const [row] = await session.rows<{ version: number }>(`SELECT version FROM ${schema}.meta`);
+  return row?.version ?? 0;
+}
+
+async function exists(session: Session, query: string, values: readonly unknown[] = []): Promise<boolean> {
+  const [row] = await session.rows<{ is: boolean }>(`SELECT EXISTS (${query}) AS is`, values);
+  return row?.is === true;
+}

@@ -1,0 +1,124 @@
+import type { Session } from "../session.ts";
+import { QueueRefused, refusing } from "./queue-refused.ts";
+import { schema } from "./schema/names.ts";
+import { inTransaction } from "./transaction.ts";
+
+export interface QueueSettings {
+  readonly visibilityTimeoutSeconds: number;
+  readonly maxAttempts: number;
+  readonly dlqEnabled: boolean;
+}
+
+/** A queue as a database has it. */
+export interface RegisteredQueue extends QueueSettings {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** When it was deleted; its messages may still be there. */
+  readonly deletedAt: Date | undefined;
+  /** When the last message of a deleted one was gone: the name is free. */
+  readonly purgedAt: Date | undefined;
+}
+
+/** Each row, those of deleted queues too, in order of name; throws EngineRefused when there is no schema. */
+export function listQueues(session: Session): Promise<RegisteredQueue[]> {
+  return refusing(async () => (await session.rows<Row>(`SELECT * FROM ${schema}.queues ORDER BY name`)).map(queueOf));
+}
+
+/**
+ * Makes the queue, or answers it as it is when it is there with this id already. Throws QueueRefused with `queue_exists`
+ * while another queue has the name, be it one whose messages are still being purged.
+ */
+export function createQueue(
+  session: Session,
+  {
+    id,
+    name,
+    visibilityTimeoutSeconds,
+    maxAttempts,
+    dlqEnabled,
+  }: QueueSettings & { readonly id: string; readonly name: string },
+): Promise<RegisteredQueue> {
+  return refusing(async () => {
+    // Not by an upsert: the lock that it takes leaves its mark on the row, which `check_queues` would take for a deletion.
+    const [made] = await inTransaction(session, async () => {
+      await session.rows(`DELETE FROM ${schema}.queues WHERE name = $1 AND purged_at IS NOT NULL AND id <> $2`, [
+        name,
+        id,
+      ]);
+      return session.rows<Row>(
+        `INSERT INTO ${schema}.queues (id, name, visibility_timeout_seconds, max_attempts, dlq_enabled)
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING *`,
+        [id, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled],
+      );
+    });
+    if (made !== undefined) return queueOf(made);
+    const [found] = await session.rows<Row>(`SELECT * FROM ${schema}.queues WHERE name = $1`, [name]);
+    if (found?.id === id) return queueOf(found);
+    throw new QueueRefused("queue_exists", `There is a queue ${name} in this database already.`);
+  });
+}
+
+const lastId = `(SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END FROM ${schema}.messages_id_seq s)`;
+
+/** Changes what is given. dlqEnabled is for messages from then on; undefined when there is no live queue of the id. */
+export function updateQueue(
+  session: Session,
+  { id, visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: Partial<QueueSettings> & { readonly id: string },
+): Promise<RegisteredQueue | undefined> {
+  return refusing(async () => {
+    // Beyond 100 changes the two oldest are forgotten together, which changes nothing for messages that came after them.
+    const [row] = await session.rows<Row>(
+      `UPDATE ${schema}.queues q SET visibility_timeout_seconds = coalesce($2::integer, q.visibility_timeout_seconds),
+         max_attempts = coalesce($3::integer, q.max_attempts), dlq_enabled = coalesce($4::boolean, q.dlq_enabled),
+         dlq_flips = CASE WHEN $4::boolean IS DISTINCT FROM q.dlq_enabled AND $4::boolean IS NOT NULL
+           THEN CASE WHEN cardinality(q.dlq_flips) < 100 THEN q.dlq_flips ELSE q.dlq_flips[3:] END || ${lastId}
+           ELSE q.dlq_flips END,
+         updated_at = clock_timestamp()
+       WHERE q.id = $1 AND q.deleted_at IS NULL RETURNING q.*`,
+      [id, visibilityTimeoutSeconds ?? null, maxAttempts ?? null, dlqEnabled ?? null],
+    );
+    return row && queueOf(row);
+  });
+}
+
+/** Gives a live queue of this name another id, for a copy of a service; undefined when there is none. */
+export function adoptQueue(
+  session: Session,
+  { name, id }: { readonly name: string; readonly id: string },
+): Promise<RegisteredQueue | undefined> {
+  return refusing(async () => {
+    const [row] = await session.rows<Row>(
+      `UPDATE ${schema}.queues SET id = $2 WHERE name = $1 AND deleted_at IS NULL RETURNING *`,
+      [name, id],
+    );
+    return row && queueOf(row);
+  });
+}
+
+interface Row {
+  readonly id: string;
+  readonly name: string;
+  readonly visibility_timeout_seconds: number;
+  readonly max_attempts: number;
+  readonly dlq_enabled: boolean;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly deleted_at: Date | null;
+  readonly purged_at: Date | null;
+}
+
+function queueOf(row: Row): RegisteredQueue {
+  return {
+    id: row.id,
+    name: row.name,
+    visibilityTimeoutSeconds: row.visibility_timeout_seconds,
+    maxAttempts: row.max_attempts,
+    dlqEnabled: row.dlq_enabled,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at ?? undefined,
+    purgedAt: row.purged_at ?? undefined,
+  };
+}

@@ -1,0 +1,21 @@
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { agentRole, queueGroup, schema } from "./names.ts";
+
+/** Of users: what the group may do. PUBLIC gets nothing, so that users without the group see nothing. */
+export const grants: readonly string[] = [
+  `REVOKE ALL ON SCHEMA ${schema} FROM PUBLIC`,
+  `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM PUBLIC`,
+  `GRANT USAGE ON SCHEMA ${schema} TO ${queueGroup}, ${agentRole}`,
+  `GRANT SELECT ON ${schema}.queues TO ${queueGroup}`,
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.messages, ${schema}.dead_messages TO ${queueGroup}`,
+  `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${queueGroup}, ${agentRole}`,
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${agentRole}`,
+  `GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${agentRole}`,
+];
+
+/** Roles are the engine's, not the database's: made when the first queue is. */
+export const roles: readonly string[] = [
+  `GRANT ${queueGroup} TO ${defaultUser} WITH ADMIN OPTION`,
+  // Enough to see who holds an old snapshot.
+  `GRANT pg_read_all_stats TO ${agentRole}`,
+];

@@ -1,0 +1,98 @@
+import type { Session } from "../session.ts";
+import { refusing } from "./queue-refused.ts";
+import { schema } from "./schema/names.ts";
+import { slices } from "./schema/slices.ts";
+
+/** Fields as the API has them. */
+export interface QueueStats {
+  readonly queue_name: string;
+  readonly ready_messages: number;
+  readonly inflight_messages: number;
+  readonly dead_messages: number;
+  /** Null without a ready message. */
+  readonly oldest_age_seconds: number | null;
+  readonly delayed_messages: number;
+  /** Whose transaction keeps dead rows from being removed, which makes claims slow; null when there is none. */
+  readonly oldest_snapshot: { readonly age_seconds: number; readonly holder: string } | null;
+}
+
+/** Counts exactly, for as long as the session's statement_timeout allows: EngineBusy after that. */
+export function readStats(session: Session, { queue }: { readonly queue: string }): Promise<QueueStats> {
+  return refusing(async () => {
+    const [row] = await session.rows<Record<string, string> & { oldest_age_seconds: number | null }>(
+      `SELECT * FROM ${schema}.stats($1)`,
+      [queue],
+    );
+    return {
+      queue_name: queue,
+      ready_messages: Number(row?.["ready_messages"]),
+      inflight_messages: Number(row?.["inflight_messages"]),
+      dead_messages: Number(row?.["dead_messages"]),
+      oldest_age_seconds: row?.oldest_age_seconds ?? null,
+      delayed_messages: Number(row?.["delayed_messages"]),
+      oldest_snapshot: await oldestSnapshot(session),
+    };
+  });
+}
+
+/** Sessions of this database, senders to replicas that hold rows back, and prepared transactions. */
+const snapshots = `
+  SELECT extract(epoch FROM clock_timestamp() - since)::double precision AS age_seconds, holder FROM (
+    SELECT xact_start AS since, format('user %s, process %s, %s', usename, pid, state) AS holder, age(backend_xmin) AS age
+      FROM pg_stat_activity
+      WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
+        AND backend_type = 'client backend'
+    UNION ALL SELECT NULL, format('replica %s', application_name), age(backend_xmin)
+      FROM pg_stat_replication WHERE backend_xmin IS NOT NULL
+    UNION ALL SELECT prepared, format('prepared transaction of user %s', owner), age(transaction)
+      FROM pg_prepared_xacts WHERE database = current_database()
+  ) AS held ORDER BY age DESC LIMIT 1`;
+
+async function oldestSnapshot(session: Session): Promise<QueueStats["oldest_snapshot"]> {
+  const [row] = await session.rows<{ age_seconds: number | null; holder: string }>(snapshots);
+  return row === undefined ? null : { age_seconds: Math.max(row.age_seconds ?? 0, 0), holder: row.holder };
+}
+
+/** What a database's queues come to, for metrics. */
+export interface QueueSample {
+  readonly readyMessages: number;
+  readonly inflightMessages: number;
+  readonly deadMessages: number;
+  readonly oldestAgeSeconds: number;
+}
+
+const counted = 10_000;
+
+/** Rows of all live queues together: exact up to the limit; beyond it what the index held when it was last vacuumed, if that is more. */
+const bounded = (ofQueue: string, index: string) =>
+  `(SELECT CASE WHEN c.n < ${counted} THEN c.n ELSE greatest(c.n, i.reltuples::bigint) END
+    FROM (SELECT count(*) AS n FROM (
+        SELECT FROM live q CROSS JOIN LATERAL (${ofQueue} LIMIT ${counted}) AS one LIMIT ${counted}
+      ) AS l) AS c, pg_class i WHERE i.oid = '${schema}.${index}'::regclass)`;
+
+const from = (slice: string) => `SELECT 1 FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slice}`;
+
+const sampleStatement = `
+  WITH live AS MATERIALIZED (SELECT name FROM ${schema}.queues WHERE deleted_at IS NULL)
+  SELECT ${bounded(from(slices.fresh), "messages_fresh")}
+      + ${bounded(`${from(slices.due)} AND m.visible_at <= now()`, "messages_due")} AS ready,
+    ${bounded(`${from(slices.due)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_due")}
+      + ${bounded(`${from(slices.last)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_last")} AS inflight,
+    ${bounded(`SELECT 1 FROM ${schema}.dead_messages d WHERE d.queue_name = q.name`, "dead_messages_order")} AS dead,
+    coalesce(extract(epoch FROM now() - (SELECT min(least(
+      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slices.fresh} ORDER BY m.id LIMIT 1),
+      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slices.due}
+        AND m.visible_at <= now() ORDER BY m.visible_at LIMIT 1))) FROM live q)), 0)::double precision AS age`;
+
+/** Of all queues of the database together; estimates what is over 10,000 rows of a kind. */
+export function sample(session: Session): Promise<QueueSample> {
+  return refusing(async () => {
+    const [row] = await session.rows<{ ready: string; inflight: string; dead: string; age: number }>(sampleStatement);
+    return {
+      readyMessages: Number(row?.ready),
+      inflightMessages: Number(row?.inflight),
+      deadMessages: Number(row?.dead),
+      oldestAgeSeconds: Math.max(row?.age ?? 0, 0),
+    };
+  });
+}

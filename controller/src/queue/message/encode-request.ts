@@ -1,0 +1,34 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { concatInTurns, groupsOf } from "@holdfast/common/in-turns.ts";
+import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
+
+/** A message to be enqueued, its payload as it was sent. */
+export interface SentMessage {
+  readonly payload: Uint8Array;
+  readonly delaySeconds: number;
+}
+
+/**
+ * The request in wire form, with these messages in its enqueue. They are encoded in groups that yield to other work, as
+ * requests behind one another, which a reader merges into one.
+ */
+export async function encodeRequest(
+  request: MessageInitShape<typeof QueueRequestSchema>,
+  messages: readonly SentMessage[],
+): Promise<Uint8Array> {
+  const parts = [toBinary(QueueRequestSchema, create(QueueRequestSchema, request))];
+  for (const group of groupsOf(messages, ({ payload }) => payload.byteLength)) {
+    if (parts.length > 1) await turn();
+    parts.push(toBinary(QueueRequestSchema, create(QueueRequestSchema, { request: enqueueOf(group) })));
+  }
+  return concatInTurns(parts);
+}
+
+function enqueueOf(group: readonly SentMessage[]) {
+  const messages = group.map(({ payload, delaySeconds }) => ({
+    payload: Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString("utf8"),
+    delaySeconds,
+  }));
+  return { case: "enqueue", value: { messages } } as const;
+}

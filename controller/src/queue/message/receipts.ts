@@ -1,0 +1,32 @@
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { QueueObject } from "../queue.ts";
+
+/** A claim of one message. */
+export interface Receipt {
+  readonly id: bigint;
+  readonly worker: string;
+}
+
+/** Receipts of claims as callers have them: sealed for the queue, so that nobody makes one or takes it elsewhere. */
+export interface Receipts {
+  seal(queue: QueueObject, receipt: Receipt): string;
+  /** Undefined for what is no receipt of this queue. */
+  open(queue: QueueObject, text: string): Receipt | undefined;
+}
+
+const mark = "sealed.";
+
+export function createReceipts(sealer: Pick<Sealer, "sealAlike" | "open">): Receipts {
+  const labelOf = ({ spec }: QueueObject) => `receipt ${spec.serviceId} ${spec.queueId}`;
+  return {
+    seal: (queue, { id, worker }) => sealer.sealAlike(`${id} ${worker}`, labelOf(queue)).slice(mark.length),
+    open(queue, text) {
+      try {
+        const [id = "", worker = ""] = sealer.open(mark + text, labelOf(queue)).split(" ");
+        return { id: BigInt(id), worker };
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

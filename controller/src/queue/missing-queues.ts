@@ -1,0 +1,104 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { afterEvent, changedQueue, queueKind, type QueueObject, serviceOfQueue } from "./queue.ts";
+import { queueEvent } from "./queue-events.ts";
+import type { QueueRegistry, RegistryOutcome } from "./queue-registry.ts";
+
+interface MissingQueuesDeps {
+  readonly queues: Pick<Collection<QueueObject>, "by">;
+  readonly registry: Pick<QueueRegistry, "put" | "databases">;
+  readonly commit: (fill: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Queues whose database has them no more. */
+export interface MissingQueues {
+  /** Settles each Active queue that is not among the rows of its own database; false when there is more to do later. */
+  find(service: ManagedServiceObject, found: readonly EngineQueue[], signal: AbortSignal): Promise<boolean>;
+}
+
+export function createMissingQueues({ queues, registry, commit, clock, log }: MissingQueuesDeps): MissingQueues {
+  /** Queues that the last look of their service did not find, with the database that it did not find either. */
+  const gone = new Map<string, string>();
+
+  /**
+   * An Active queue that its database lacks is found in the database that has it, which was renamed, or made again in an older state
+   * of the data, or fails with its database.
+   */
+  async function find(
+    service: ManagedServiceObject,
+    found: readonly EngineQueue[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let isOver = true;
+    for (const { id } of found) gone.delete(id);
+    for (const queue of queues.by(serviceOfQueue, service.metadata.id)) {
+      const { queueId, databaseName } = queue.object.spec;
+      if (queue.object.status.state !== "Active") continue;
+      const rows = found.filter(({ id }) => id === queueId);
+      if (rows.some(({ database }) => database === databaseName)) continue;
+      const [row] = rows;
+      if (row !== undefined && rows.length === 1) await follow(queue, row, signal);
+      else {
+        const put = await registry.put(service, queue.object, signal);
+        const isSettled = put.kind === "done" || (await judge(service, queue, put, signal));
+        isOver = isSettled && isOver;
+      }
+    }
+    return isOver;
+  }
+
+  /**
+   * One that takes no connections for a while is not gone. False when that is not known: a database that is renamed while it is looked
+   * for is under neither name, so that one look does not tell.
+   */
+  async function judge(
+    service: ManagedServiceObject,
+    queue: Stored<QueueObject>,
+    put: Exclude<RegistryOutcome<true>, { kind: "done" }>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (put.kind === "notYet") return false;
+    const databases = await registry.databases(service, signal);
+    if (databases.kind !== "done") return false;
+    const { queueId, databaseName } = queue.object.spec;
+    if (databases.value.includes(databaseName)) return true;
+    const isGone = gone.get(queueId) === databaseName;
+    if (isGone) {
+      await fail(queue, put.message, signal);
+      gone.delete(queueId);
+    } else gone.set(queueId, databaseName);
+    return isGone;
+  }
+
+  async function follow(queue: Stored<QueueObject>, { database }: EngineQueue, signal: AbortSignal): Promise<void> {
+    const { spec, metadata } = queue.object;
+    const after = changedQueue(queue.object, { databaseName: database }, clock.now());
+    await commit((unit) => unit.update(queueKind, queue, after), signal);
+    const databases = { from: spec.databaseName, to: database };
+    log.info("queue followed its database", { service: spec.serviceId, queue: metadata.name, ...databases });
+  }
+
+  async function fail(queue: Stored<QueueObject>, message: string, signal: AbortSignal): Promise<void> {
+    const moved = afterEvent(queue.object, "refused", clock.now(), message);
+    if (moved === undefined) return;
+    const told = queueEvent(moved.effect, moved.after);
+    await commit((unit) => {
+      unit.update(queueKind, queue, moved.after);
+      if (told !== undefined) unit.event(told);
+    }, signal);
+    log.info("queue moved", {
+      service: queue.object.spec.serviceId,
+      queue: queue.object.metadata.name,
+      event: "refused",
+    });
+  }
+
+  return { find };
+}

@@ -1,0 +1,189 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { managedServiceKind, type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import {
+  adoptedQueue,
+  afterEvent,
+  queueIdOf,
+  queueKind,
+  type QueueObject,
+  queueObjectId,
+  serviceOfQueue,
+} from "./queue.ts";
+import { createMissingQueues } from "./missing-queues.ts";
+import type { QueueRegistry } from "./queue-registry.ts";
+
+export interface QueueAdoptionDeps {
+  readonly queues: Collection<QueueObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly fleet: Pick<Fleet, "session" | "subscribe">;
+  readonly registry: QueueRegistry;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  readonly log: Log;
+}
+
+/** An engine that has just started has other things to do. */
+const afterStartMs = 5_000;
+const retryMs = 15_000;
+/** A database is renamed or dropped without a word: below the runner's full resync, so that each of those looks. */
+const lookEveryMs = 9 * 60_000;
+/** Refused calls make it look no more often. */
+const doubtEveryMs = 5_000;
+
+interface Look {
+  readonly start: string;
+  /** Monotonic. */
+  readonly atMs: number;
+}
+
+/** The loop, and a way to have it look at once. */
+export interface QueueAdoption extends ControlLoop {
+  /** A database refused something about a queue of the service: it may be gone. */
+  doubt(serviceId: string): void;
+}
+
+/**
+ * Compares the registries of a service with the queues that are asked for. Once for each start of its machine it adopts what is
+ * there: a restore, a fork or a control plane that was rebuilt leaves them apart. Then and now and later, queues follow a database
+ * that was renamed and fail with one that is gone. What is asked is in the store; what there is, in the registry. Key: service id.
+ */
+export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
+  const { queues, services, fleet, registry, begin, clock, newId, log } = deps;
+  const missing = createMissingQueues({ queues, registry, commit, clock, log });
+  const looked = new Map<string, Look>();
+  const doubted = new Set<string>();
+  const wakes = new Set<(serviceId: string) => void>();
+
+  function startOf({ object }: Stored<ManagedServiceObject>): string | undefined {
+    const { id } = primaryOf(object);
+    const session = fleet.session(id);
+    return session && `${id} ${session.bootId}`;
+  }
+
+  async function reconcile(serviceId: string, signal: AbortSignal): Promise<Outcome> {
+    const service = services.get(serviceId);
+    if (service === undefined) {
+      looked.delete(serviceId);
+      return settled;
+    }
+    const { spec, status, metadata } = service.object;
+    const start = startOf(service);
+    const isReady = status.state === "Running" && spec.power === "on" && spec.trial === undefined;
+    if (!isReady || metadata.deletionRequestedAt !== undefined || start === undefined) return settled;
+    if (engineOf(spec.databaseType)?.hasQueues !== true) return settled;
+    const last = looked.get(serviceId);
+    const isFirst = last?.start !== start;
+    if (!isFirst && !isDue(serviceId, last)) return settled;
+    const connectedMs = clock.now() - (fleet.session(primaryOf(service.object).id)?.connectedAt ?? 0);
+    if (connectedMs >= 0 && connectedMs < afterStartMs)
+      return again(afterStartMs - connectedMs, "the machine has just come");
+    const found = await registry.list(service.object, signal);
+    if (found.kind !== "done") {
+      log.debug("queues not listed", { service: serviceId, why: found.kind === "refused" ? found.message : found.why });
+      return again(retryMs, "the machine could not list its queues");
+    }
+    doubted.delete(serviceId);
+    let isOver = true;
+    // Between starts nothing comes to be there by itself, and a row may be of a queue that has just been deleted.
+    if (isFirst) for (const row of found.value) isOver = (await compare(service, row, signal)) && isOver;
+    isOver = (await missing.find(service.object, found.value, signal)) && isOver;
+    if (!isOver) return again(retryMs, "the machine has not taken all of it");
+    looked.set(serviceId, { start, atMs: clock.monotonicMs() });
+    return settled;
+  }
+
+  function isDue(serviceId: string, { atMs }: Look): boolean {
+    if (queues.by(serviceOfQueue, serviceId).length === 0) return false;
+    const passedMs = clock.monotonicMs() - atMs;
+    return passedMs > (doubted.has(serviceId) ? doubtEveryMs : lookEveryMs);
+  }
+
+  /** False when there is more to do for this row later. */
+  async function compare(
+    service: Stored<ManagedServiceObject>,
+    row: EngineQueue,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { id: serviceId } = service.object.metadata;
+    const known = await queues.fresh(queueObjectId(serviceId, row.name), signal);
+    const isSame = known?.object.spec.queueId === row.id && known.object.spec.databaseName === row.database;
+    if (known === undefined && row.deleted) {
+      // Nobody is left who waits for its end.
+      return row.purged || (await isGone(service.object, row, signal));
+    } else if (known === undefined) {
+      return adopt(service, row, signal);
+    } else if (isSame && row.deleted && known.object.status.state === "Active") {
+      const moved = afterEvent(known.object, "foundDeleted", clock.now());
+      if (moved !== undefined) await commit((unit) => unit.update(queueKind, known, moved.after), signal);
+    } else if (known.object.spec.queueId !== row.id && !row.deleted) {
+      log.warn("queue of another name's owner", { service: serviceId, queue: row.name, database: row.database });
+    }
+    return true;
+  }
+
+  async function isGone(service: ManagedServiceObject, { database, id }: EngineQueue, signal: AbortSignal) {
+    const removed = await registry.remove(service, { database, id }, signal);
+    return removed.kind === "done" && removed.value;
+  }
+
+  async function adopt(service: Stored<ManagedServiceObject>, row: EngineQueue, signal: AbortSignal): Promise<boolean> {
+    const { id: serviceId, organizationId } = service.object.metadata;
+    // A copy of another service's data that an older agent has brought up: that service's queue goes by the id.
+    const isCopy = queues.by(queueIdOf, row.id).length > 0;
+    const { database: databaseName, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = row;
+    const settings = { databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
+    const queueId = isCopy ? newId() : row.id;
+    const queue = adoptedQueue({ serviceId, organizationId, name, queueId, ...settings }, clock.now());
+    if (isCopy) {
+      const put = await registry.put(service.object, queue, signal, { adopt: true });
+      if (put.kind !== "done") return false;
+    }
+    await commit((unit) => {
+      unit.onlyWhile({ key: keyOf(managedServiceKind, serviceId), modRevision: service.modRevision });
+      unit.create(queueKind, queue);
+    }, signal);
+    log.info("queue adopted", { service: serviceId, queue: name, copy: isCopy });
+    return true;
+  }
+
+  async function commit(fill: (unit: UnitOfWork) => void, signal: AbortSignal): Promise<void> {
+    const unit = begin();
+    fill(unit);
+    await queues.reached(await unit.commit(signal), 1_000);
+  }
+
+  return {
+    reconciler: { name: "queue-adoption", reconcile },
+    *keys() {
+      for (const { object } of services.values()) yield object.metadata.id;
+    },
+    inputs: (id) => {
+      const service = services.get(id);
+      return service === undefined ? "" : `${service.object.status.state} ${startOf(service) ?? ""}`;
+    },
+    subscribe(onChange) {
+      const watch = services.subscribe(onChange);
+      wakes.add(onChange);
+      return {
+        close() {
+          wakes.delete(onChange);
+          watch.close();
+        },
+      };
+    },
+    doubt(serviceId) {
+      doubted.add(serviceId);
+      for (const wake of wakes) wake(serviceId);
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { requireRoom } from "#kernel/store/quota.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import { create } from "@bufbuild/protobuf";
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type {
+  CreateQueueRequest,
+  Queue,
+  QueueService,
+  UpdateQueueRequest,
+} from "@holdfast/proto/holdfast/v1/queue_pb.ts";
+import { ListEngineDatabasesSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
+import type { EngineTasks } from "#services/service/engine-task.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import {
+  afterEvent,
+  changedQueue,
+  newQueue,
+  queueKind,
+  queueQuota,
+  type QueueObject,
+  queueObjectId,
+  serviceOfQueue,
+} from "./queue.ts";
+import type { QueueAccess } from "./queue-access.ts";
+import { queueMessage } from "./queue-message.ts";
+
+export interface QueueDefinitionDeps {
+  readonly queues: Collection<QueueObject>;
+  readonly access: QueueAccess;
+  readonly tasks: EngineTasks;
+  readonly cursors: Cursors;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+type Definitions = Pick<
+  Handlers<typeof QueueService>,
+  "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
+>;
+
+/** The RPCs of queues themselves: they write down what is asked; the reconciler brings it. */
+export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
+  const { queues, access, begin, clock } = deps;
+  const creating = createKeyedMutex();
+
+  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [queues]);
+  const queuesOf = (serviceId: string) => queues.by(serviceOfQueue, serviceId).map(({ object }) => object);
+
+  async function requireDatabase(serviceId: string, database: string, call: Call): Promise<void> {
+    const { object } = access.running(serviceId, call);
+    const value = create(ListEngineDatabasesSchema);
+    const { databases } = await deps.tasks.run(object, { case: "listEngineDatabases", value }, call.signal);
+    if (databases.some(({ name }) => name === database)) return;
+    throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
+  }
+
+  async function createOne(request: CreateQueueRequest, call: Call): Promise<Queue> {
+    const { serviceId, name } = request;
+    const stored = access.running(serviceId, call);
+    const { object: service, modRevision } = stored;
+    // Making a queue writes the service, on whichever controller: queues up to its revision include all made before.
+    await queues.reached(modRevision, 1_000);
+    if ((await queues.fresh(queueObjectId(serviceId, name), call.signal)) !== undefined)
+      throw new HoldfastError("QUEUE_EXISTS", `The service has a queue ${name}.`);
+    requireRoom(queueQuota, queuesOf(serviceId), "The service has");
+    const queue = newQueue(
+      {
+        serviceId,
+        organizationId: service.metadata.organizationId,
+        name,
+        queueId: deps.newId(),
+        databaseName: request.databaseName ?? defaultDatabase,
+        visibilityTimeoutSeconds: request.visibilityTimeoutSeconds ?? 30,
+        maxAttempts: request.maxAttempts ?? 5,
+        dlqEnabled: request.dlqEnabled ?? true,
+      },
+      clock.now(),
+    );
+    const answer = queueMessage(queue);
+    const unit = begin();
+    // Of two that count the same one commits, and a service that goes meanwhile takes no queue any more.
+    unit.update(managedServiceKind, stored, service);
+    unit.create(queueKind, queue);
+    unit.audit(auditOf(call, "queue.create", "managed-service", serviceId));
+    unit.answer(call, answer);
+    await commit(unit, call);
+    return answer;
+  }
+
+  async function change(
+    serviceId: string,
+    name: string,
+    call: Call,
+    work: (queue: Stored<QueueObject>) => Promise<Queue>,
+  ): Promise<Queue> {
+    return retryConflict(call.signal, async () => {
+      access.queue(serviceId, name, call);
+      const queue = await queues.fresh(queueObjectId(serviceId, name), call.signal);
+      if (queue === undefined) throw new HoldfastError("QUEUE_NOT_FOUND", `The service has no queue ${name}.`);
+      return work(queue);
+    });
+  }
+
+  return {
+    async createQueue(request, call) {
+      requireUnlimited(call);
+      await requireDatabase(request.serviceId, request.databaseName ?? defaultDatabase, call);
+      return creating(request.serviceId, () => retryConflict(call.signal, () => createOne(request, call)));
+    },
+
+    async listQueues(request, call) {
+      access.service(request.serviceId, call);
+      const page = deps.cursors.open(call, `queues ${request.serviceId}`, null, request);
+      const { items, next } = pageByName(queuesOf(request.serviceId), ({ metadata }) => metadata.name, page);
+      return { queues: items.map(queueMessage), ...page.next(next) };
+    },
+
+    getQueue: async ({ serviceId, name }, call) => queueMessage(access.queue(serviceId, name, call).queue.object),
+
+    updateQueue: (request, call) =>
+      change(request.serviceId, request.name, call, async (queue) => {
+        const { state } = queue.object.status;
+        if (state === "Deprovisioning" || state === "Failed")
+          throw new HoldfastError("WRONG_STATE", `The queue is ${state}.`, { members: { status: state } });
+        const { visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = { ...queue.object.spec, ...givenOf(request) };
+        const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
+        const after = changedQueue(queue.object, settings, clock.now());
+        const unit = begin();
+        unit.update(queueKind, queue, after);
+        unit.audit(auditOf(call, "queue.update", "managed-service", request.serviceId));
+        await commit(unit, call);
+        return queueMessage(after);
+      }),
+
+    deleteQueue: ({ serviceId, name }, call) =>
+      change(serviceId, name, call, async (queue) => {
+        const moved = afterEvent(queue.object, "deleteRequested", clock.now());
+        // It goes already.
+        if (moved === undefined) return queueMessage(queue.object);
+        const unit = begin();
+        unit.update(queueKind, queue, moved.after);
+        unit.audit(auditOf(call, "queue.delete", "managed-service", serviceId));
+        await commit(unit, call);
+        return queueMessage(moved.after);
+      }),
+  };
+}
+
+/** The fields of a change that were given; null clears none of them. */
+function givenOf({ visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: UpdateQueueRequest) {
+  return {
+    ...(visibilityTimeoutSeconds === undefined ? {} : { visibilityTimeoutSeconds }),
+    ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    ...(dlqEnabled === undefined ? {} : { dlqEnabled }),
+  };
+}

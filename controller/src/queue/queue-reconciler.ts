@@ -1,0 +1,163 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { afterEvent, queueKind, type QueueObject, serviceOfQueue } from "./queue.ts";
+import { queueEvent } from "./queue-events.ts";
+import type { QueueEvent } from "./queue-lifecycle.ts";
+import { planQueue } from "./queue-plan.ts";
+import type { QueueRegistry, RegistryOutcome } from "./queue-registry.ts";
+
+export interface QueueWorkDeps {
+  readonly queues: Collection<QueueObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly fleet: Pick<Fleet, "session" | "subscribe">;
+  readonly registry: QueueRegistry;
+  /** Did the wall clock jump a while ago? */
+  readonly clockJumped: () => boolean;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const retryMs = 2_000;
+const purgeAgainMs = 200;
+
+/** Brings each queue to its database and writes down what became of it. Key: id of the object. */
+export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
+  const { queues, services, fleet, registry, begin, clock, log } = deps;
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const queue = await queues.fresh(id, signal);
+    if (queue === undefined) return settled;
+    const { serviceId, databaseName: database, queueId } = queue.object.spec;
+    const service = services.get(serviceId)?.object ?? (await services.fresh(serviceId, signal))?.object;
+    const connected = service !== undefined && fleet.session(primaryOf(service).id) !== undefined;
+    const step = planQueue(queue.object, { service, connected, clockJumped: deps.clockJumped() }, clock.now());
+    switch (step.kind) {
+      case "forget": {
+        const unit = begin();
+        unit.remove(queueKind, queue);
+        await queues.reached(await unit.commit(signal), 1_000);
+        return settled;
+      }
+      case "begin":
+        return move(queue, "begun", null, signal);
+      case "fail":
+        return move(queue, "stuck", step.message, signal);
+      case "put":
+        if (service === undefined) return settled;
+        return taken(queue, await registry.put(service, queue.object, signal), signal);
+      case "remove": {
+        if (service === undefined) return settled;
+        const outcome = await registry.remove(service, { database, id: queueId }, signal);
+        if (outcome.kind !== "done") return unlessRefused(queue, outcome, signal);
+        return outcome.value ? remove(queue, signal) : again(purgeAgainMs, "messages are left");
+      }
+      case "wait":
+        return step.forMs === undefined ? settled : again(Math.min(step.forMs, 60_000), step.why);
+      case "settled":
+        return settled;
+    }
+  }
+
+  function unlessRefused(
+    queue: Stored<QueueObject>,
+    outcome: Exclude<RegistryOutcome<unknown>, { kind: "done" }>,
+    signal: AbortSignal,
+  ): Promise<Outcome> | Outcome {
+    if (outcome.kind === "refused") return move(queue, "refused", outcome.message, signal);
+    log.debug("queue not brought yet", { queue: queue.object.metadata.id, why: outcome.why });
+    return again(retryMs, "the machine could not");
+  }
+
+  async function taken(
+    queue: Stored<QueueObject>,
+    outcome: RegistryOutcome<true>,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    if (outcome.kind !== "done") return unlessRefused(queue, outcome, signal);
+    const { object } = queue;
+    const { generation } = object.metadata;
+    const known = { ...object, status: { ...object.status, observedGeneration: generation } };
+    if (object.status.state === "Provisioning") return move({ ...queue, object: known }, "registered", null, signal);
+    const unit = begin();
+    unit.update(queueKind, queue, known);
+    await queues.reached(await unit.commit(signal), 1_000);
+    return settled;
+  }
+
+  async function move(
+    queue: Stored<QueueObject>,
+    event: QueueEvent,
+    message: string | null,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const moved = afterEvent(queue.object, event, clock.now(), message);
+    if (moved === undefined) return settled;
+    const unit = begin();
+    unit.update(queueKind, queue, moved.after);
+    const told = queueEvent(moved.effect, moved.after);
+    if (told !== undefined) unit.event(told);
+    await queues.reached(await unit.commit(signal), 1_000);
+    logMove(queue.object, event, moved.after);
+    return again(0, "the next step");
+  }
+
+  async function remove(queue: Stored<QueueObject>, signal: AbortSignal): Promise<Outcome> {
+    const gone = afterEvent(queue.object, "purged", clock.now());
+    const unit = begin();
+    unit.remove(queueKind, queue);
+    const told = gone && queueEvent(gone.effect, gone.after);
+    if (told !== undefined) unit.event(told);
+    await queues.reached(await unit.commit(signal), 1_000);
+    logMove(queue.object, "purged", undefined);
+    return settled;
+  }
+
+  function logMove({ metadata, spec, status }: QueueObject, event: QueueEvent, after: QueueObject | undefined): void {
+    const to = after?.status.state ?? "gone";
+    log.info("queue moved", { service: spec.serviceId, queue: metadata.name, from: status.state, event, to });
+  }
+
+  const wakeOf = (onChange: (id: string) => void) => (serviceId: string) => {
+    for (const { object } of queues.by(serviceOfQueue, serviceId)) onChange(object.metadata.id);
+  };
+
+  return {
+    reconciler: { name: "queue", reconcile },
+    *keys() {
+      for (const { object } of queues.values()) yield object.metadata.id;
+    },
+    inputs: (id) => {
+      const queue = queues.get(id);
+      const service = services.get(queue?.object.spec.serviceId ?? "");
+      const boot = service === undefined ? "" : (fleet.session(primaryOf(service.object).id)?.bootId ?? "");
+      return `${queue?.modRevision ?? 0} ${service?.modRevision ?? 0} ${boot}`;
+    },
+    subscribe(onChange) {
+      const wake = wakeOf(onChange);
+      const watches = [
+        queues.subscribe(onChange),
+        services.subscribe(wake),
+        fleet.subscribe((machineId) => {
+          for (const { object } of queues.values()) {
+            if (object.status.state === "Active" || object.status.state === "Failed") continue;
+            const service = services.get(object.spec.serviceId)?.object;
+            if (service !== undefined && primaryOf(service).id === machineId) onChange(object.metadata.id);
+          }
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type EngineQueue,
+  EngineQueueSchema,
+  ListEngineDatabasesSchema,
+  ListEngineQueuesSchema,
+  PutEngineQueueSchema,
+  RemoveEngineQueueSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { TaskInput } from "#fleet/task/task.ts";
+import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import type { QueueObject } from "./queue.ts";
+
+/** What came of something that was asked of a registry. */
+export type RegistryOutcome<T> =
+  | { readonly kind: "done"; readonly value: T }
+  /** It will not, in words for users. */
+  | { readonly kind: "refused"; readonly message: string }
+  /** It may later. */
+  | { readonly kind: "notYet"; readonly why: string };
+
+/** The registries of queues in the databases of services, as their agents keep them. Each call may be repeated. */
+export interface QueueRegistry {
+  put(
+    service: ManagedServiceObject,
+    queue: QueueObject,
+    signal: AbortSignal,
+    options?: { adopt: boolean },
+  ): Promise<RegistryOutcome<true>>;
+  /** True when nothing of it is left. */
+  remove(
+    service: ManagedServiceObject,
+    queue: { readonly database: string; readonly id: string },
+    signal: AbortSignal,
+  ): Promise<RegistryOutcome<boolean>>;
+  list(service: ManagedServiceObject, signal: AbortSignal): Promise<RegistryOutcome<EngineQueue[]>>;
+  /** Names of all databases, with queues or without. */
+  databases(service: ManagedServiceObject, signal: AbortSignal): Promise<RegistryOutcome<string[]>>;
+}
+
+const timeoutMs = 25_000;
+
+// Codes of failures after which the same will not go well.
+const refusals: readonly string[] = [
+  "engine_refused",
+  "name_taken",
+  "queue_not_active",
+  "invalid_task",
+  "not_possible",
+];
+
+export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "run"> }): QueueRegistry {
+  async function run<C extends string>(
+    service: ManagedServiceObject,
+    input: TaskInput & { case: C },
+    signal: AbortSignal,
+  ): Promise<RegistryOutcome<{ case: string | undefined; value?: unknown }>> {
+    const { metadata, spec, status } = service;
+    const request = {
+      ownerId: metadata.id,
+      generation: spec.instanceGeneration,
+      term: status.term,
+      lane: "queue",
+      input,
+      deadlineMs: timeoutMs,
+    } as const;
+    try {
+      const { failure, output } = await fleet.run(primaryOf(service).id, request, timeoutMs, signal);
+      if (failure === undefined) return { kind: "done", value: output };
+      const { code, message } = failure;
+      return refusals.includes(code) ? { kind: "refused", message } : { kind: "notYet", why: message };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { kind: "notYet", why: String(error) };
+    }
+  }
+
+  return {
+    async put(service, queue, signal, { adopt } = { adopt: false }) {
+      const value = create(PutEngineQueueSchema, { queue: engineQueueOf(queue), adopt });
+      const outcome = await run(service, { case: "putEngineQueue", value }, signal);
+      return outcome.kind === "done" ? { kind: "done", value: true } : outcome;
+    },
+    async remove(service, { database, id }, signal) {
+      const value = create(RemoveEngineQueueSchema, { database, id });
+      const outcome = await run(service, { case: "removeEngineQueue", value }, signal);
+      if (outcome.kind !== "done") return outcome;
+      return { kind: "done", value: (outcome.value.value as { gone: boolean }).gone };
+    },
+    async list(service, signal) {
+      const value = create(ListEngineQueuesSchema);
+      const outcome = await run(service, { case: "listEngineQueues", value }, signal);
+      if (outcome.kind !== "done") return outcome;
+      return { kind: "done", value: (outcome.value.value as { queues: EngineQueue[] }).queues };
+    },
+    async databases(service, signal) {
+      const value = create(ListEngineDatabasesSchema);
+      const outcome = await run(service, { case: "listEngineDatabases", value }, signal);
+      if (outcome.kind !== "done") return outcome;
+      const { databases } = outcome.value.value as { databases: { name: string }[] };
+      return { kind: "done", value: databases.map(({ name }) => name) };
+    },
+  };
+}
+
+function engineQueueOf({ metadata, spec }: QueueObject): EngineQueue {
+  const { queueId: id, databaseName: database, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = spec;
+  const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
+  return create(EngineQueueSchema, { database, id, name: metadata.name, ...settings });
+}

@@ -1,0 +1,205 @@
+import type { QueueTask, Task } from "../../answers.ts";
+import { readFile } from "node:fs/promises";
+import type { NewQueue } from "../../inputs.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { take, wholeNumber } from "../flag-values.ts";
+
+const columns = ["name", "status", "database_name", "visibility_timeout_seconds", "max_attempts", "dlq_enabled"];
+const messageColumns = ["id", "state", "attempt_count", "visible_at", "payload"];
+const pauseMs = 200;
+
+interface Settings {
+  readonly visibilitySeconds?: number;
+  readonly maxAttempts?: number;
+  readonly dlq?: string;
+}
+
+export function addQueues(queues: CliCommand): void {
+  queues
+    .command("list <service>")
+    .description("its queues")
+    .example("queues list orders")
+    .does(async ({ client, output, serviceId }, service: string) =>
+      output.list(await take(client.queues.list(await serviceId(service))), columns),
+    );
+
+  withSettings(queues.command("create <service> <name>").description("make a queue, and wait until it is Active"))
+    .option("--database <database>", "which database it is in")
+    .option("--no-wait", "answer as soon as it is written down")
+    .example("queues create orders jobs --visibility-seconds 60")
+    .does(async (context, service: string, name: string, flags: Settings & { database?: string; wait: boolean }) => {
+      const { client, output } = context;
+      const id = await context.serviceId(service);
+      const queue: NewQueue = { name, ...settingsOf(flags), ...(flags.database && { database_name: flags.database }) };
+      const made = await client.queues.create(id, queue);
+      output.show(flags.wait ? await untilActive(context, id, name) : made, columns);
+    });
+
+  queues
+    .command("get <service> <queue>")
+    .description("one queue")
+    .example("queues get orders jobs")
+    .does(async ({ client, output, serviceId }, service: string, name: string) =>
+      output.show(await client.queues.get(await serviceId(service), name), [...columns, "error_message"]),
+    );
+
+  withSettings(queues.command("update <service> <queue>").description("change it for messages from then on"))
+    .example("queues update orders jobs --max-attempts 10")
+    .does(async ({ client, output, serviceId }, service: string, name: string, flags: Settings) =>
+      output.show(await client.queues.update(await serviceId(service), name, settingsOf(flags)), columns),
+    );
+
+  queues
+    .command("delete <service> <queue>")
+    .description("end it with its messages")
+    .option("--yes", "do not ask")
+    .example("queues delete orders jobs")
+    .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
+      const id = await context.serviceId(service);
+      await context.confirm(`Delete the queue ${name} of ${service} with its messages?`, yes);
+      context.output.show(await context.client.queues.delete(id, name), columns);
+    });
+
+  queues
+    .command("send <service> <queue> [payload]")
+    .description("put a message into it: a JSON object, or a file with a list of them")
+    .option("--file <path>", "a JSON file with an array of payloads, 100 at most")
+    .option("--delay <seconds>", "until it can be claimed", wholeNumber, 0)
+    .example(`queues send orders jobs '{"order": 17}'`)
+    .does(async (context, service: string, name: string, payload: string | undefined, flags: SendFlags) => {
+      const payloads = flags.file === undefined ? [payload ?? "{}"] : await payloadsOf(flags.file);
+      const messages = payloads.map((text) => ({
+        payload: (typeof text === "string" ? JSON.parse(text) : text) as object,
+        delay_seconds: flags.delay,
+      }));
+      const id = await context.serviceId(service);
+      const task = await ended(context, await context.client.queues.enqueue(id, name, { messages }));
+      context.output.show(task.result as object, ["message_ids"]);
+    });
+
+  queues
+    .command("peek <service> <queue>")
+    .description("its messages by id; none is claimed by it")
+    .option("--limit <count>", "how many", wholeNumber, 20)
+    .example("queues peek orders jobs")
+    .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
+      output.list(await take(client.queues.peek(await serviceId(service), name), limit), messageColumns),
+    );
+
+  queues
+    .command("stats <service> <queue>")
+    .description("how many messages are ready, in flight, delayed and dead")
+    .example("queues stats orders jobs")
+    .does(async (context, service: string, name: string) => {
+      const asked = await context.client.queues.count(await context.serviceId(service), name);
+      const { result } = await ended(context, asked);
+      context.output.show(result as object, [
+        "ready_messages",
+        "inflight_messages",
+        "delayed_messages",
+        "dead_messages",
+        "oldest_age_seconds",
+      ]);
+    });
+
+  queues
+    .command("purge <service> <queue>")
+    .description("delete all messages that are not dead")
+    .option("--yes", "do not ask")
+    .example("queues purge orders jobs")
+    .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
+      const id = await context.serviceId(service);
+      await context.confirm(`Delete all messages of ${name} in ${service}?`, yes);
+      await tellCount(context, await context.client.queues.purge(id, name), "deleted");
+    });
+
+  addDead(queues.command("dead").description("messages whose attempts are used up"));
+}
+
+interface SendFlags {
+  readonly file?: string;
+  readonly delay: number;
+}
+
+function addDead(dead: CliCommand): void {
+  dead
+    .command("list <service> <queue>")
+    .description("dead messages by id")
+    .option("--limit <count>", "how many", wholeNumber, 20)
+    .example("queues dead list orders jobs")
+    .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
+      output.list(await take(client.queues.dead(await serviceId(service), name), limit), [
+        "id",
+        "attempt_count",
+        "died_at",
+        "last_error",
+        "payload",
+      ]),
+    );
+
+  dead
+    .command("redrive <service> <queue> [ids...]")
+    .description("make dead messages ready again, all when none is named")
+    .example("queues dead redrive orders jobs 17 18")
+    .does(async (context, service: string, name: string, ids: readonly string[]) => {
+      const id = await context.serviceId(service);
+      await tellCount(context, await context.client.queues.redrive(id, name, ids.map(wholeNumber)), "ready again");
+    });
+
+  dead
+    .command("purge <service> <queue>")
+    .description("delete all dead messages")
+    .option("--yes", "do not ask")
+    .example("queues dead purge orders jobs")
+    .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
+      const id = await context.serviceId(service);
+      await context.confirm(`Delete all dead messages of ${name} in ${service}?`, yes);
+      await tellCount(context, await context.client.queues.purgeDead(id, name), "deleted");
+    });
+}
+
+function withSettings(command: CliCommand): CliCommand {
+  return command
+    .option("--visibility-seconds <seconds>", "how long a claimed message is hidden", wholeNumber)
+    .option("--max-attempts <count>", "claims of a message before it is dead", wholeNumber)
+    .option("--dlq <on|off>", "keep dead messages for 14 days, or delete them");
+}
+
+function settingsOf({ visibilitySeconds, maxAttempts, dlq }: Settings) {
+  return {
+    ...(visibilitySeconds === undefined ? {} : { visibility_timeout_seconds: visibilitySeconds }),
+    ...(maxAttempts === undefined ? {} : { max_attempts: maxAttempts }),
+    ...(dlq === undefined ? {} : { dlq_enabled: dlq === "on" }),
+  };
+}
+
+async function payloadsOf(path: string): Promise<unknown[]> {
+  const read: unknown = JSON.parse(await readFile(path, "utf8"));
+  if (!Array.isArray(read)) throw new Error(`${path} must have a JSON array of payloads`);
+  return read;
+}
+
+async function untilActive({ client }: Context, serviceId: string, name: string) {
+  for (;;) {
+    const queue = await client.queues.get(serviceId, name);
+    if (queue.status === "Active") return queue;
+    if (queue.status === "Failed") throw new Error(`${name} could not be made: ${queue.error_message ?? ""}`);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+async function ended({ client }: Context, { task_id }: QueueTask): Promise<Task> {
+  for (;;) {
+    const task = await client.tasks.get(task_id);
+    if (task.status === "completed") return task;
+    if (task.status === "failed") throw new Error(task.error?.message ?? "the task failed");
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+async function tellCount(context: Context, asked: QueueTask, what: string): Promise<void> {
+  const { result } = await ended(context, asked);
+  const { messages } = result as { messages: number };
+  context.output.say(`${messages} ${messages === 1 ? "message is" : "messages are"} ${what}`);
+}

@@ -1,0 +1,143 @@
+import { pause } from "../retry.ts";
+import type { Backend, Held } from "./backend.ts";
+
+/** What a worker needs of the client of `@holdfast/sdk`. */
+export interface QueueClient {
+  readonly queues: {
+    get(serviceId: string, name: string): Promise<{ readonly visibility_timeout_seconds: number }>;
+    enqueue(
+      serviceId: string,
+      name: string,
+      asked: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: number }[] },
+    ): Promise<{ readonly task_id: string }>;
+    messages(
+      serviceId: string,
+      name: string,
+      query: { readonly task_id: string },
+    ): Promise<{
+      readonly status: unknown;
+      readonly result: unknown;
+      readonly error: { readonly message: string } | null;
+    }>;
+    claim(
+      serviceId: string,
+      name: string,
+      claim: { readonly max: number; readonly visibility_timeout_seconds: number; readonly wait_seconds: number },
+    ): Promise<{ readonly messages: readonly HttpMessage[] }>;
+    ack(serviceId: string, name: string, asked: Asked<Receipt>): Promise<Receipts>;
+    nack(
+      serviceId: string,
+      name: string,
+      asked: Asked<Receipt & { readonly delay_seconds: number; readonly error: string; readonly discard: boolean }>,
+    ): Promise<Receipts>;
+    extend(
+      serviceId: string,
+      name: string,
+      asked: Asked<Receipt & { readonly visibility_timeout_seconds: number }>,
+    ): Promise<Receipts>;
+  };
+}
+
+interface HttpMessage {
+  readonly id: number | string;
+  readonly payload: unknown;
+  readonly attempt_count: number;
+  readonly enqueued_at: string;
+  readonly receipt: string;
+}
+
+interface Receipt {
+  readonly receipt: string;
+}
+
+interface Asked<M> {
+  readonly messages: readonly M[];
+}
+
+interface Receipts {
+  readonly lost: readonly string[];
+}
+
+const most = 100;
+const firstWaitMs = 10;
+const longestWaitMs = 1000;
+
+/** Requests of at most 100 messages each. A claim's messages come with receipts, which are the tokens. */
+export function createHttpBackend({ queues }: QueueClient, service: string, queue: string): Backend {
+  /** In requests of 100; resolves to the ids whose claims were lost. */
+  async function settle(
+    held: readonly Held[],
+    send: (held: readonly Held[]) => Promise<Receipts>,
+  ): Promise<ReadonlySet<string>> {
+    const lost = new Set<string>();
+    for (const part of partsOf(held)) {
+      const receipts = new Set((await send(part)).lost);
+      for (const { id, token } of part) if (receipts.has(token)) lost.add(id);
+    }
+    return lost;
+  }
+  const ack = (held: readonly Held[]) =>
+    settle(held, (part) => queues.ack(service, queue, { messages: part.map(({ token }) => ({ receipt: token })) }));
+  const nack = (held: readonly Held[], { delaySeconds, error, discard }: Parameters<Backend["nack"]>[1]) =>
+    settle(held, (part) =>
+      queues.nack(service, queue, {
+        messages: part.map(({ token }) => ({ receipt: token, delay_seconds: delaySeconds, error, discard })),
+      }),
+    );
+
+  async function idsOf(taskId: string): Promise<string[]> {
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+      const task = await queues.messages(service, queue, { task_id: taskId });
+      if (task.status === "failed") throw new Error(task.error?.message ?? "the messages were refused");
+      if (task.status === "completed")
+        return (task.result as { readonly message_ids: readonly (number | string)[] }).message_ids.map(String);
+      await pause(waitMs);
+    }
+  }
+
+  return {
+    mostClaimed: most,
+    async enqueue(payloads, delaySeconds, within) {
+      if (within !== undefined) throw new TypeError("a queue over HTTP takes no part in a transaction");
+      const ids: string[] = [];
+      for (const part of partsOf(payloads)) {
+        const messages = part.map((payload) => ({ payload, delay_seconds: delaySeconds }));
+        ids.push(...(await idsOf((await queues.enqueue(service, queue, { messages })).task_id)));
+      }
+      return ids;
+    },
+    visibilitySeconds: async () => (await queues.get(service, queue)).visibility_timeout_seconds,
+    async claim({ most: max, visibilitySeconds, acks }) {
+      const lost = await ack(acks);
+      const asked = { max, visibility_timeout_seconds: visibilitySeconds, wait_seconds: 0 };
+      const { messages } = await queues.claim(service, queue, asked);
+      return {
+        lost,
+        messages: messages.map((message) => ({
+          id: String(message.id),
+          token: message.receipt,
+          payload: message.payload,
+          attemptCount: message.attempt_count,
+          enqueuedAt: new Date(message.enqueued_at),
+        })),
+      };
+    },
+    ack,
+    nack: (held, request) => nack([held], request),
+    extend: (held, seconds) =>
+      settle(held, (part) =>
+        queues.extend(service, queue, {
+          messages: part.map(({ token }) => ({ receipt: token, visibility_timeout_seconds: seconds })),
+        }),
+      ),
+    release: (held) => nack(held, { delaySeconds: 0, error: "not begun", discard: false }),
+    isFinal: (error) =>
+      error instanceof Error && "status" in error && [400, 401, 403, 404, 409, 413, 422].includes(Number(error.status)),
+  };
+}
+
+function partsOf<T>(all: readonly T[]): (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / most) }, (_, index) =>
+    all.slice(index * most, (index + 1) * most),
+  );
+}

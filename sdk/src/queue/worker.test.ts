@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasEngine } from "../../../test/support/engines/engine-machine.ts";
+import { createQueueDatabase, type QueueDatabase } from "../../../test/support/engines/queue-database.ts";
+import { ClaimLost, createQueue, Discard, HandlerTimedOut, type Queue } from "./index.ts";
+
+interface Row {
+  readonly id: string;
+  readonly payload: Job;
+  readonly attempt_count: number;
+  readonly claimed_by: string | null;
+  readonly visible_at: Date;
+}
+
+interface Job {
+  readonly n: number;
+}
+
+describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
+  let database: QueueDatabase;
+  let pool: ReturnType<QueueDatabase["pool"]>;
+  beforeAll(async () => {
+    database = await createQueueDatabase();
+    pool = database.pool(8);
+  });
+  afterAll(() => database?.remove());
+
+  const make = async (name: string, settings = {}): Promise<Queue<Job & Record<string, unknown>>> => {
+    await database.createQueue(name, settings);
+    return createQueue({ pool, queue: name });
+  };
+  const jobs = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
+  const left = async (name: string) =>
+    (await pool.query<Row>("SELECT * FROM mdb_queue.messages WHERE queue_name = $1 ORDER BY id", [name])).rows;
+
+  it("handles each message once, beside others, and acks all of them", async () => {
+    const queue = await make("many");
+    const ids = await queue.enqueue(jobs(2000));
+    expect(ids.map(Number)).toEqual(ids.map(Number).toSorted((a, b) => a - b));
+    const seen: string[] = [];
+    const workers = [1, 2, 3].map(() =>
+      queue.work(
+        async ({ id, payload }) => {
+          seen.push(id);
+          if (payload.n % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        },
+        { concurrency: 20, batch: 50 },
+      ),
+    );
+    await expect.poll(() => seen.length).toBeGreaterThanOrEqual(2000);
+    const tallies = await Promise.all(workers.map((worker) => worker.stop()));
+    expect(new Set(seen)).toEqual(new Set(ids));
+    expect(seen).toHaveLength(2000);
+    expect(tallies.reduce((sum, { acked }) => sum + acked, 0)).toBe(2000);
+    expect(await left("many")).toEqual([]);
+  });
+
+  it("has messages that are sent in a transaction when it commits, and never without", async () => {
+    const queue = await make("within");
+    const client = await pool.connect();
+    await client.query("BEGIN");
+    await queue.enqueue(jobs(1), { within: client });
+    await client.query("ROLLBACK");
+    await client.query("BEGIN");
+    await queue.enqueue([{ n: 7 }], { within: client });
+    expect(await left("within")).toEqual([]);
+    await client.query("COMMIT");
+    client.release();
+    const seen: Job[] = [];
+    const worker = queue.work(({ payload }) => seen.push(payload));
+    await expect.poll(() => seen).toEqual([{ n: 7 }]);
+    expect(await worker.stop()).toEqual({ acked: 1, nacked: 0, lost: 0 });
+  });
+
+  it("gives back what throws, with its back-off and error, and buries what is discarded", async () => {
+    const queue = await make("failing", { maxAttempts: 3 });
+    const errors: unknown[] = [];
+    await queue.enqueue([{ n: 0 }, { n: 1 }]);
+    const attempts: number[] = [];
+    const worker = queue.work(
+      ({ payload, attemptCount }) => {
+        if (payload.n === 1) throw new Discard("never");
+        attempts.push(attemptCount);
+        throw new Error(`attempt ${attemptCount}`);
+      },
+      { concurrency: 1, backoff: () => 0, onError: (error) => errors.push(error) },
+    );
+    await expect.poll(() => attempts).toEqual([1, 2, 3]);
+    const dead = () =>
+      pool.query(
+        "SELECT last_error, attempt_count FROM mdb_queue.dead_messages WHERE queue_name = 'failing' ORDER BY id",
+      );
+    await expect
+      .poll(async () => (await dead()).rows)
+      .toEqual([
+        { last_error: "Error: attempt 3", attempt_count: 3 },
+        { last_error: "Discard: never", attempt_count: 1 },
+      ]);
+    expect(await worker.stop()).toEqual({ acked: 0, nacked: 4, lost: 0 });
+    expect(errors).toHaveLength(4);
+  });
+
+  it("keeps a message for longer than its timeout, and tells the handler when it has lost one", async () => {
+    const queue = await make("long", { visibilityTimeoutSeconds: 1 });
+    await queue.enqueue([{ n: 0 }, { n: 1 }]);
+    const reasons: unknown[] = [];
+    const begun: number[] = [];
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const worker = queue.work(
+      async ({ payload }, { signal }) => {
+        begun.push(payload.n);
+        if (payload.n === 0) return ended;
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        reasons.push(signal.reason);
+      },
+      { concurrency: 2 },
+    );
+    await expect.poll(() => begun.toSorted()).toEqual([0, 1]);
+    const [first, second] = (await left("long")) as [Row, Row];
+    await pool.query(
+      "UPDATE mdb_queue.messages SET claimed_by = 'thief', visible_at = now() + interval '1 h' WHERE id = $1",
+      [second.id],
+    );
+    await expect.poll(() => reasons).toHaveLength(1);
+    expect(reasons[0]).toBeInstanceOf(ClaimLost);
+    // Its heartbeat moves the time on, over and over.
+    await expect
+      .poll(async () => Number((await left("long"))[0]?.visible_at) - Number(first.visible_at))
+      .toBeGreaterThan(1500);
+    expect(begun).toHaveLength(2);
+    end();
+    await expect.poll(() => worker.tally).toEqual({ acked: 1, nacked: 0, lost: 1 });
+    await worker.stop();
+    expect((await left("long")).map(({ claimed_by }) => claimed_by)).toEqual(["thief"]);
+  });
+
+  it("ends a handler's time, and goes on with its place", async () => {
+    const queue = await make("endless", { maxAttempts: 1 });
+    await queue.enqueue([{ n: 0 }, { n: 1 }]);
+    const seen: number[] = [];
+    const reasons: unknown[] = [];
+    const worker = queue.work(
+      ({ payload }, { signal }) => {
+        seen.push(payload.n);
+        if (payload.n === 1) return;
+        signal.addEventListener("abort", () => reasons.push(signal.reason));
+        return new Promise(() => {});
+      },
+      { concurrency: 1, timeoutSeconds: 0.05 },
+    );
+    await expect.poll(() => seen).toEqual([0, 1]);
+    expect(reasons[0]).toBeInstanceOf(HandlerTimedOut);
+    expect(await worker.stop()).toEqual({ acked: 1, nacked: 1, lost: 0 });
+  });
+
+  it("drains at SIGTERM: ends what was begun, and gives back the rest with no attempt used", async () => {
+    const queue = await make("draining");
+    await queue.enqueue(jobs(10));
+    const begun: number[] = [];
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const listeners = process.listenerCount("SIGTERM");
+    const worker = queue.work(
+      ({ payload }) => {
+        begun.push(payload.n);
+        return ended;
+      },
+      { concurrency: 2, batch: 5 },
+    );
+    await expect.poll(() => begun).toEqual([0, 1]);
+    process.emit("SIGTERM");
+    end();
+    expect(await worker.finished).toMatchObject({ acked: 2, lost: 0 });
+    expect(process.listenerCount("SIGTERM")).toBe(listeners);
+    const rest = await left("draining");
+    expect(rest.map(({ payload, attempt_count, claimed_by }) => [payload.n, attempt_count, claimed_by])).toEqual(
+      [2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, 0, null]),
+    );
+  });
+
+  it("stops by itself when its queue is not there", async () => {
+    const queue = createQueue({ pool, queue: "nobody" });
+    await expect(queue.enqueue([{ n: 1 }])).rejects.toThrow("queue nobody is not active");
+    await expect(queue.work(() => undefined).finished).rejects.toThrow("queue nobody is not active");
+  });
+
+  it("goes on after the engine was killed, and leaves no message behind", async () => {
+    const queue = await make("killed", { visibilityTimeoutSeconds: 2 });
+    await queue.enqueue(jobs(3000));
+    const seen = new Set<number>();
+    const errors: unknown[] = [];
+    const worker = queue.work(({ payload }) => void seen.add(payload.n), {
+      concurrency: 20,
+      onError: (error) => errors.push(error),
+    });
+    await expect.poll(() => seen.size).toBeGreaterThan(100);
+    await database.machine.stop("SIGKILL");
+    await database.machine.start();
+    await expect.poll(() => seen.size).toBe(3000);
+    await expect.poll(async () => (await left("killed")).length).toBe(0);
+    const { acked, nacked, lost } = await worker.stop();
+    expect(errors.length).toBeGreaterThan(0);
+    expect(acked).toBeGreaterThan(2000);
+    expect(nacked).toBe(0);
+    expect(acked + lost).toBeGreaterThanOrEqual(3000 - 200);
+  });
+});

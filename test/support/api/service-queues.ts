@@ -1,0 +1,90 @@
+import type { Platform } from "../platform/platform.ts";
+import { expectStatus } from "../platform/services.ts";
+import { waitUntil } from "../wait-until.ts";
+
+export interface QueueJson {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly max_attempts: number;
+}
+
+export interface MessageJson {
+  readonly id: number;
+  readonly payload: { readonly n: number };
+  readonly state: string;
+  readonly receipt: string;
+}
+
+/** Queues of one service, whose messages are numbers, over REST. */
+export interface ServiceQueues {
+  /** Path of the queues, or of what is below them. */
+  path(rest?: string): string;
+  list(): Promise<QueueJson[]>;
+  /** Makes a queue and waits until it takes messages. */
+  create(name: string, settings?: object): Promise<QueueJson>;
+  /** Resolves once the queue takes messages. */
+  active(name: string): Promise<QueueJson>;
+  /** Deletes it, and waits until it is gone. */
+  remove(name: string): Promise<void>;
+  gone(name: string): Promise<void>;
+  /** Answers the id of the task. */
+  send(name: string, numbers: readonly number[]): Promise<string>;
+  claim(name: string, body: object): Promise<MessageJson[]>;
+  ack(
+    name: string,
+    messages: readonly MessageJson[],
+  ): Promise<{ status: number; json: { done: string[]; lost: string[] } }>;
+  peek(name: string): Promise<MessageJson[]>;
+}
+
+const wait = { withinMs: 120_000, everyMs: 100 };
+
+export function queuesOf({ rest }: Platform, serviceId: string): ServiceQueues {
+  const path = (of = "") => `/managed-services/${serviceId}/queues${of}`;
+  const its: ServiceQueues = {
+    path,
+    list: async () => expectStatus(await rest.get<{ queues: QueueJson[] }>(path()), 200).json.queues,
+    async create(name, settings = {}) {
+      expectStatus(await rest.post(path(), { name, ...settings }), 201);
+      return its.active(name);
+    },
+    active: (name) =>
+      waitUntil(
+        `the queue ${name} is active`,
+        async () => {
+          const { status, json } = await rest.get<QueueJson>(path(`/${name}`));
+          return status === 200 && json.status === "Active" ? json : undefined;
+        },
+        wait,
+      ),
+    async remove(name) {
+      expectStatus(await rest.delete(path(`/${name}`)), 202);
+      await its.gone(name);
+    },
+    async gone(name) {
+      const isGone = async () => (await rest.get(path(`/${name}`))).status === 404;
+      await waitUntil(`the queue ${name} is gone`, isGone, wait);
+    },
+    async send(name, numbers) {
+      const messages = numbers.map((n) => ({ payload: { n } }));
+      return expectStatus(await rest.post<{ task_id: string }>(path(`/${name}/messages`), { messages }), 202).json
+        .task_id;
+    },
+    claim: async (name, body) =>
+      expectStatus(await rest.post<{ messages: MessageJson[] }>(path(`/${name}/messages/claim`), body), 200).json
+        .messages,
+    ack: (name, messages) =>
+      rest.post<{ done: string[]; lost: string[] }>(path(`/${name}/messages/ack`), {
+        messages: messages.map(({ receipt }) => ({ receipt })),
+      }),
+    peek: async (name) =>
+      expectStatus(await rest.get<{ messages: MessageJson[] }>(path(`/${name}/messages`)), 200).json.messages,
+  };
+  return its;
+}
+
+/** The numbers of messages, in order. */
+export function numbersOf(messages: readonly MessageJson[]): number[] {
+  return messages.map(({ payload }) => payload.n).toSorted((a, b) => a - b);
+}

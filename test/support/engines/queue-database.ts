@@ -1,0 +1,113 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
+import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
+import { migrate } from "@holdfast/agent/engines/postgresql/queue/migrate.ts";
+import { createQueue, type QueueSettings } from "@holdfast/agent/engines/postgresql/queue/registry.ts";
+import { agentRole } from "@holdfast/agent/engines/postgresql/queue/schema/names.ts";
+import { type Session, withSession } from "@holdfast/agent/engines/postgresql/session.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import pg from "pg";
+import { createFakeClock, type FakeClock } from "../controller/fake-clock.ts";
+import { connectPostgresql, scramVerifier } from "./engine-clients.ts";
+import { createEngineMachine, type EngineMachine } from "./engine-machine.ts";
+
+const roles = { app_user: "admin", writer: "readwrite", reader: "readonly" } as const;
+
+/** A PostgreSQL of the node image as services have it, with users, and the schema of queues in its default database. */
+export interface QueueDatabase {
+  readonly machine: EngineMachine;
+  /** As the agent works: the superuser over the Unix socket. */
+  asPlatform<T>(work: (session: Session) => Promise<T>, database?: string): Promise<T>;
+  /** The same, with the rights that work on queues needs and no more. */
+  asAgent<T>(work: (session: Session) => Promise<T>): Promise<T>;
+  /** A session of a user; the caller ends it. */
+  connect(user?: keyof typeof roles, database?: string): Promise<pg.Client>;
+  /** For a pool of app_user's sessions in a process of its own. */
+  readonly poolConfig: pg.PoolConfig;
+  /** Sessions of app_user; ended with the database. */
+  pool(max: number): pg.Pool;
+  /** The wall clock of the engine, when it was asked for. */
+  readonly clock: FakeClock | undefined;
+  createQueue(name: string, settings?: Partial<QueueSettings>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/**
+ * Resolves when it takes connections; `withSchema: false` leaves the default database as services without queues have it. With the
+ * library of a fake clock the engine has a wall clock of its own.
+ */
+export async function createQueueDatabase(
+  version = "17",
+  {
+    withSchema = true,
+    clockLibrary,
+  }: { readonly withSchema?: boolean; readonly clockLibrary?: string | undefined } = {},
+): Promise<QueueDatabase> {
+  const users = Object.entries(roles).map(([username, role]) =>
+    create(EngineUserSchema, { username, role, verifier: scramVerifier("secret") }),
+  );
+  let clock: FakeClock | undefined;
+  const withClock = (driver: EngineDriver): EngineDriver => ({
+    ...driver,
+    command(instance) {
+      const given = driver.command(instance);
+      const environment = Object.entries(clock?.environment ?? {}).map(([name, value]) => `${name}=${value}`);
+      return { ...given, argv: ["/usr/bin/env", ...environment, ...given.argv] };
+    },
+  });
+  const load = async (deps: EngineDeps) => withClock(createPostgresqlDriver(deps));
+  const machine = await createEngineMachine(load, "postgresql", version, { users });
+  if (clockLibrary !== undefined) clock = clockIn(machine.instance, clockLibrary);
+  await machine.bringUp();
+  const { address: host, port } = machine.instance.spec;
+  const poolConfig = {
+    host,
+    port,
+    user: "app_user",
+    password: "secret",
+    database: "defaultdb",
+    ssl: { ca: machine.ca, servername: machine.serverName },
+  };
+  const pools: pg.Pool[] = [];
+  const database: QueueDatabase = {
+    machine,
+    asPlatform: (work, name = "defaultdb") =>
+      withSession(machine.instance, machine.signal, work, { database: name, statementMs: 120_000 }),
+    asAgent: (work) =>
+      database.asPlatform(async (session) => {
+        await session.rows(`SET ROLE ${agentRole}`);
+        return work(session);
+      }),
+    connect: (user = "app_user", name = "defaultdb") =>
+      connectPostgresql(machine, { user, password: "secret", database: name }),
+    poolConfig,
+    clock,
+    pool(max) {
+      const made = new pg.Pool({ ...poolConfig, max });
+      made.on("error", () => undefined);
+      pools.push(made);
+      return made;
+    },
+    async createQueue(name, settings = {}) {
+      const { visibilityTimeoutSeconds = 30, maxAttempts = 5, dlqEnabled = true } = settings;
+      const queue = { id: `id-${name}`, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
+      await database.asAgent((session) => createQueue(session, queue));
+    },
+    async remove() {
+      for (const made of pools) await made.end().catch(() => undefined);
+      await machine.remove();
+    },
+  };
+  if (withSchema) await database.asPlatform((session) => migrate(session, { serviceId: "service" }));
+  return database;
+}
+
+/** Where the engine, which sees nothing else of this host, finds both files. */
+function clockIn({ paths }: Instance, library: string): FakeClock {
+  const copy = join(paths.run, "clock.so");
+  copyFileSync(library, copy);
+  return createFakeClock(copy, join(paths.run, "clock"));
+}

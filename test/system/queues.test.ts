@@ -1,0 +1,261 @@
+import type { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createNodeClient } from "../../sdk/src/node/index.ts";
+import { createQueue, Discard } from "../../sdk/src/queue/index.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { commandCases } from "./queues/commands.ts";
+import { copyCases } from "./queues/copies.ts";
+import { databaseCases } from "./queues/databases.ts";
+import { eventCases } from "./queues/events.ts";
+import { hostileCases } from "./queues/hostile-callers.ts";
+import { limitCases } from "./queues/limits.ts";
+import { outageCases, recordCases } from "./queues/records.ts";
+import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
+import { twoControllersCases } from "./queues/two-controllers.ts";
+
+describe("queues of a service", () => {
+  const its = createQueuesUnderTest();
+  const { cli, claim, settle, ack, enqueue, resultOf, leftIn, connect } = its;
+  let sql: Client;
+  let queues: string;
+
+  beforeAll(async () => {
+    await its.start();
+    queues = its.path();
+  });
+  afterAll(async () => {
+    await sql?.end().catch(() => undefined);
+    await its.remove();
+  });
+
+  it("are made by the command, and refused where they cannot be", async () => {
+    const made = await cli("queues", "create", "orders", "jobs", "--visibility-seconds", "20", "--output", "json");
+    expect(made).toMatchObject({ code: 0 });
+    expect(JSON.parse(made.stdout)).toMatchObject({ name: "jobs", status: "Active", database_name: "defaultdb" });
+    const again = await its.platform.rest.post(queues, { name: "jobs" });
+    expect([again.status, again.json["code"]]).toEqual([409, "queue_exists"]);
+    const nowhere = await its.platform.rest.post(queues, { name: "other", database_name: "nowhere" });
+    expect(nowhere.status).toBe(422);
+    expect((await its.platform.rest.post(queues, { name: "Jobs!" })).status).toBe(400);
+    expect((await its.platform.rest.get(`${queues}/none`)).json["code"]).toBe("queue_not_found");
+  });
+
+  it("take messages over REST, each once for its key, and give them to SQL with every digit", async () => {
+    const rawBody = '{"messages":[{"payload":{"n":12345678901234567890.10}},{"payload":{"n":2},"delay_seconds":0}]}';
+    const headers = { "content-type": "application/json", "idempotency-key": "first" };
+    const send = () =>
+      its.platform.rest.call<{ task_id: string }>("POST", `${queues}/jobs/messages`, { rawBody, headers });
+    const keptAnswers = async () =>
+      [...(await dumpEtcd(its.platform.directory)).keys()].filter((key) => key.includes("/idempotency/"));
+    const keptBefore = new Set(await keptAnswers());
+    const { task_id: taskId } = expectStatus(await send(), 202).json;
+    expect((await send()).json.task_id).toBe(taskId);
+    expect((await keptAnswers()).filter((key) => !keptBefore.has(key))).toEqual([]);
+    const { message_ids: ids = [] } = await resultOf(`${queues}/jobs/messages?task_id=${taskId}`);
+    expect(ids).toHaveLength(2);
+    expect((await resultOf(`/tasks/${taskId}`)).message_ids).toEqual(ids);
+    const other = await its.platform.rest.post(`${queues}/jobs/messages`, { messages: [{ payload: {} }] }, { headers });
+    expect([other.status, other.json["code"]]).toEqual([422, "idempotency_key_reused"]);
+
+    sql = await connect();
+    const { rows } = await sql.query("SELECT id, payload::text FROM mdb_queue.claim('jobs', 'psql-1', 10, 30)");
+    expect(rows.map(({ id }) => Number(id))).toEqual(ids);
+    expect(rows[0].payload).toBe('{"n": 12345678901234567890.10}');
+    await sql.query("SELECT mdb_queue.ack('jobs', 'psql-1', $1)", [ids]);
+    expect((await sql.query("SELECT count(*)::int AS n FROM mdb_queue.messages")).rows).toEqual([{ n: 0 }]);
+  });
+
+  it("name all that is wrong with messages, and keep nothing of them in the control plane", async () => {
+    const path = `${queues}/jobs/messages`;
+    const bad = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
+      messages: [
+        { payload: [] },
+        { payload: { t: "marked-payload\u0000" } },
+        { payload: {}, delay_seconds: 43_201 },
+        {},
+      ],
+    });
+    expect(bad.status).toBe(400);
+    expect(bad.json.errors.map(({ field }) => field).toSorted()).toEqual([
+      "messages[0].payload",
+      "messages[1].payload",
+      "messages[2].delay_seconds",
+      "messages[3].payload",
+    ]);
+    const large = { payload: { t: "marked-payload".padEnd(262_144, "x") } };
+    const refused = await its.platform.rest.post<{ errors: { field: string }[] }>(path, {
+      messages: [{ payload: {} }, large, large],
+    });
+    expect(refused).toMatchObject({ status: 413, json: { code: "payload_too_large" } });
+    expect(refused.json.errors.map(({ field }) => field)).toEqual(["messages[1].payload", "messages[2].payload"]);
+    // By the object store, sealed, and back in several claims.
+    const whole = Array.from({ length: 30 }, (_, n) => ({ n, t: "marked-payload".padEnd(262_000, "x") }));
+    await enqueue("jobs", whole);
+    const found: unknown[] = [];
+    while (found.length < whole.length) {
+      const claimed = await claim("jobs", { max: 100 });
+      expect(claimed.length).toBeGreaterThan(0);
+      expect(JSON.stringify(claimed).length).toBeLessThan(5 << 20);
+      found.push(...claimed.map(({ payload }) => payload));
+      await ack("jobs", claimed);
+    }
+    expect(found).toEqual(whole);
+    expect(JSON.stringify([...(await dumpEtcd(its.platform.directory))])).not.toContain("marked-payload");
+    expect(its.platform.errorBodies.join()).not.toContain("marked-payload");
+  });
+
+  it("give claims receipts that nobody else can make", async () => {
+    await enqueue("jobs", [{ n: 1 }, { n: 2 }]);
+    const key = { "idempotency-key": "claim-1" };
+    const [first, second] = await claim("jobs", { max: 2 }, key);
+    expect(await claim("jobs", { max: 2 }, key)).toEqual([first, second]);
+    expect(await claim("jobs", {})).toEqual([]);
+    const forged = await its.platform.rest.post(`${queues}/jobs/messages/ack`, {
+      messages: [{ receipt: `${first?.receipt}A` }],
+    });
+    expect(forged.status).toBe(400);
+    expect(await settle("jobs", "nack", [{ receipt: first?.receipt, error: "not now" }])).toMatchObject({ lost: [] });
+    const [again] = await claim("jobs", {});
+    expect(again).toMatchObject({ id: first?.id, attempt_count: 2 });
+    expect(
+      await settle(
+        "jobs",
+        "ack",
+        [first, second].map((message) => ({ receipt: message?.receipt })),
+      ),
+    ).toEqual({
+      done: [second?.receipt],
+      lost: [first?.receipt],
+    });
+    expect(await settle("jobs", "extend", [{ receipt: again?.receipt }])).toMatchObject({ done: [again?.receipt] });
+    expect(await settle("jobs", "ack", [{ receipt: again?.receipt }])).toMatchObject({ done: [again?.receipt] });
+  });
+
+  it("wake a claim that waits", async () => {
+    const waiting = claim("jobs", { wait_seconds: 20 });
+    await enqueue("jobs", [{ woken: true }]);
+    const [message] = await waiting;
+    expect(message?.payload).toEqual({ woken: true });
+    await settle("jobs", "ack", [{ receipt: message?.receipt }]);
+  });
+
+  it("lose no message that was answered when engine, agent and controller are killed", async () => {
+    await cli("queues", "create", "orders", "hard", "--max-attempts", "100");
+    const sent: number[] = [];
+    const acked: number[] = [];
+    let isOver = false;
+    const producer = (async () => {
+      for (let n = 0; !isOver || n < 50; n += 1) {
+        const messages = [{ payload: { n } }];
+        const headers = { "idempotency-key": `hard-${n}` };
+        // Whoever gets no answer asks again, and finds the message that is there or makes it.
+        await waitUntil(`message ${n} is taken`, async () => {
+          const answer = await its.platform.rest
+            .post(`${queues}/hard/messages`, { messages }, { headers })
+            .catch(() => undefined);
+          return answer?.status === 202;
+        });
+        sent.push(n);
+      }
+    })();
+    const consumer = (async () => {
+      // An ack whose answer was lost is done and not in the set: what the engine has is the truth.
+      for (let isEmpty = false; !isOver || !isEmpty; ) {
+        const claimed = await claim("hard", { max: 10, visibility_timeout_seconds: 3 }).catch(() => []);
+        const settled = claimed.length === 0 ? undefined : await ack("hard", claimed).catch(() => undefined);
+        for (const { receipt, payload } of claimed)
+          if (settled?.done.includes(receipt) === true) acked.push((payload as { n: number }).n);
+        isEmpty = isOver && (await leftIn("hard").catch(() => 1)) === 0;
+      }
+    })();
+    for (const victim of ["engine", "agent", "controller"] as const) {
+      const before = sent.length;
+      const { machines, controllers } = its.platform.processes();
+      const pid = victim === "controller" ? controllers[0] : machines[0]?.[victim];
+      if (pid === undefined) throw new Error(`there is no ${victim}`);
+      killAtOnce(pid);
+      await waitUntil(`messages are taken again after the ${victim}'s end`, () => sent.length > before + 5);
+    }
+    isOver = true;
+    await Promise.all([producer, consumer]);
+    expect(new Set(acked).size).toBe(acked.length);
+    // An ack whose answer was lost is not among them: each of the three kills may have had one.
+    expect(sent.length - acked.length).toBeLessThanOrEqual(30);
+    const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/hard/dead`)).json;
+    expect(dead).toEqual([]);
+  }, 120_000);
+
+  it("bury what fails again and again, and make it ready again", async () => {
+    await cli("queues", "create", "orders", "poisoned", "--max-attempts", "1");
+    const [id] = (await resultOf(`/tasks/${await enqueue("poisoned", [{ poison: true }])}`)).message_ids ?? [];
+    const [message] = await claim("poisoned", {});
+    await settle("poisoned", "nack", [{ receipt: message?.receipt, error: "it is poison" }]);
+    expect(await claim("poisoned", {})).toEqual([]);
+    const listed = await cli("queues", "dead", "list", "orders", "poisoned", "--output", "json");
+    expect(JSON.parse(listed.stdout)).toMatchObject([{ id, last_error: "it is poison", payload: { poison: true } }]);
+    const stats = await its.platform.rest.post<{ task_id: string }>(`${queues}/poisoned/stats`, {});
+    expect(await resultOf(`${queues}/poisoned/stats?task_id=${stats.json.task_id}`)).toMatchObject({
+      queue_name: "poisoned",
+      ready_messages: 0,
+      dead_messages: 1,
+      oldest_age_seconds: null,
+    });
+    expect(await cli("queues", "dead", "redrive", "orders", "poisoned")).toMatchObject({ code: 0 });
+    expect(await claim("poisoned", {})).toMatchObject([{ id, attempt_count: 1 }]);
+    // A task is that of its queue alone.
+    const foreign = await its.platform.rest.get(`${queues}/jobs/stats?task_id=${stats.json.task_id}`);
+    expect(foreign.json["code"]).toBe("task_not_found");
+  });
+
+  it("are worked on by the SDK's worker over HTTP", async () => {
+    await cli("queues", "create", "orders", "worked", "--max-attempts", "2");
+    const client = createNodeClient({ dataDirectory: its.platform.directory });
+    const queue = createQueue<{ n: number }>({ client, service: its.orders.service.id, queue: "worked" });
+    const ids = await queue.enqueue(Array.from({ length: 150 }, (_, n) => ({ n })));
+    expect(new Set(ids).size).toBe(150);
+    const done: number[] = [];
+    const worker = queue.work(
+      ({ payload: { n }, attemptCount }) => {
+        if (n === 7) throw new Discard("seven");
+        if (n === 8 && attemptCount === 1) throw new Error("not the first time");
+        done.push(n);
+      },
+      { concurrency: 20, backoff: () => 0 },
+    );
+    await waitUntil("all but one are done", async () => (done.length === 149 ? true : undefined));
+    expect(await worker.stop()).toEqual({ acked: 149, nacked: 2, lost: 0 });
+    expect(new Set(done).size).toBe(149);
+    // Nothing is left but what the next sweep buries.
+    expect(await claim("worked", {})).toEqual([]);
+    const { messages: dead } = (await its.platform.rest.get<{ messages: unknown[] }>(`${queues}/worked/dead`)).json;
+    expect(dead).toMatchObject([{ payload: { n: 7 }, attempt_count: 1, last_error: "Discard: seven" }]);
+    await expect(queue.enqueue([{ n: 0 }], { within: { query: async () => ({ rows: [] }) } })).rejects.toThrow(
+      "transaction",
+    );
+    const nobody = createQueue({ client, service: its.orders.service.id, queue: "nobody" });
+    await expect(nobody.work(() => undefined).finished).rejects.toMatchObject({ code: "queue_not_found" });
+  });
+
+  commandCases(its);
+  eventCases(its);
+  databaseCases(its);
+  recordCases(its);
+  copyCases(its);
+  limitCases(its);
+  hostileCases(its);
+
+  it("go with their messages, and leave the next one of the name none", async () => {
+    await enqueue("jobs", [{ old: true }]);
+    expect((await its.platform.rest.delete(`${queues}/jobs`)).json).toMatchObject({ status: "Deprovisioning" });
+    await waitUntil("the queue is gone", async () => (await its.platform.rest.get(`${queues}/jobs`)).status === 404);
+    expect((await its.platform.rest.post(`${queues}/jobs/messages`, { messages: [{ payload: {} }] })).status).toBe(404);
+    expect(await cli("queues", "create", "orders", "jobs")).toMatchObject({ code: 0 });
+    expect(await claim("jobs", {})).toEqual([]);
+  });
+
+  twoControllersCases(its);
+  outageCases(its);
+});

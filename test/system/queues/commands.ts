@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { QueuesUnderTest } from "./queues-under-test.ts";
+
+/** What the command line does with queues, besides making them. */
+export function commandCases(its: QueuesUnderTest): void {
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await its.cli("queues", ...args, "--output", "json");
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  };
+
+  it("are sent to, looked at, changed, purged and deleted by the command", async () => {
+    await its.create("typed", { max_attempts: 1 });
+    const sent = await json("send", "orders", "typed", '{"n": 1}');
+    expect(await json("peek", "orders", "typed")).toMatchObject([
+      { id: (sent["message_ids"] as number[])[0], state: "ready", payload: { n: 1 }, max_attempts: 1 },
+    ]);
+    expect(await json("update", "orders", "typed", "--max-attempts", "7", "--dlq", "off")).toMatchObject({
+      max_attempts: 7,
+      dlq_enabled: false,
+    });
+    await waitUntil("messages have what the queue was changed to", async () => {
+      await its.enqueue("typed", [{ n: 2 }]);
+      const messages = (await json("peek", "orders", "typed", "--limit", "100")) as unknown as object[];
+      return (
+        "max_attempts" in (messages.at(-1) ?? {}) && (messages.at(-1) as { max_attempts: number }).max_attempts === 7
+      );
+    });
+    // What was sent before keeps the attempts, and the grave, of its time.
+    const [first] = await its.claim("typed", {});
+    await its.settle("typed", "nack", [{ receipt: first?.receipt, error: "once" }]);
+    await its.claim("typed", { max: 100 });
+    expect(await json("dead", "list", "orders", "typed")).toMatchObject([{ payload: { n: 1 }, last_error: "once" }]);
+    expect(await json("stats", "orders", "typed")).toMatchObject({ ready_messages: 0, dead_messages: 1 });
+    const { stdout: purgedDead } = await its.cli("queues", "dead", "purge", "orders", "typed", "--yes");
+    expect(purgedDead).toContain("1 ");
+    expect(await json("dead", "list", "orders", "typed")).toEqual([]);
+    await its.enqueue("typed", [{ n: 3 }, { n: 4 }]);
+    expect(await its.cli("queues", "purge", "orders", "typed", "--yes")).toMatchObject({ code: 0 });
+    expect(await its.leftIn("typed")).toBe(0);
+    expect(await json("delete", "orders", "typed", "--yes")).toMatchObject({ status: "Deprovisioning" });
+    await waitUntil("it is gone", async () => (await its.cli("queues", "get", "orders", "typed")).code !== 0);
+  });
+}

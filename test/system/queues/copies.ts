@@ -1,0 +1,143 @@
+import { expect, it } from "vitest";
+import { type MessageJson, numbersOf, queuesOf, type ServiceQueues } from "../../support/api/service-queues.ts";
+import type { ServiceJson } from "../../support/api/service-json.ts";
+import { expectStatus, type RunningService } from "../../support/platform/services.ts";
+import { openPostgresql } from "../../support/api/clients.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+
+const wait = { withinMs: 120_000, everyMs: 100 };
+
+/** Queues of data that are older than what is asked: of a fork, and of a second in the past. */
+export function copyCases(its: QueuesUnderTest): void {
+  /** Of claims at the source: one that runs for an hour and one for a second. */
+  let held: MessageJson[] = [];
+  let taskId = "";
+  let fork: RunningService;
+  let forked: ServiceQueues;
+
+  const ofSource = () => queuesOf(its.platform, its.orders.service.id);
+
+  async function made(answer: { status: number; text: string; json: unknown }): Promise<RunningService> {
+    const { id } = expectStatus(answer, 202).json as ServiceJson;
+    await its.services.settled(id, "Running");
+    return its.services.open(id);
+  }
+  const remove = async ({ service }: RunningService) =>
+    expectStatus(await its.platform.rest.delete(`/managed-services/${service.id}?skip_final_backup=true`), 202);
+
+  it("are in a fork under ids of their own, each message in its state, and none that was being deleted", async () => {
+    const { rest } = its.platform;
+    const source = ofSource();
+    await source.create("carried");
+    await source.create("dying", { max_attempts: 1 });
+    await source.create("ending");
+    taskId = await source.send("carried", [1, 2, 3, 4, 5]);
+    held = [
+      ...(await source.claim("carried", { visibility_timeout_seconds: 3600 })),
+      ...(await source.claim("carried", { visibility_timeout_seconds: 1 })),
+    ];
+    await source.send("dying", [6]);
+    expect(await source.claim("dying", { visibility_timeout_seconds: 1 })).toHaveLength(1);
+    const deadIn = async (queues: ServiceQueues) =>
+      (await rest.get<{ messages: MessageJson[] }>(queues.path("/dying/dead"))).json.messages;
+    await waitUntil(
+      "the message is dead",
+      async () => {
+        await source.claim("dying", {});
+        return (await deadIn(source)).length === 1;
+      },
+      wait,
+    );
+    // Deleted while a transaction has a message for it: the row stays until that is over.
+    const late = await its.connect();
+    await late.query("BEGIN");
+    await late.query(`SELECT mdb_queue.enqueue('ending', '{"n": 7}')`);
+    expectStatus(await rest.delete(source.path("/ending")), 202);
+    const watcher = await its.connect();
+    const deletedAt = "SELECT deleted_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
+    await waitUntil("the registry knows", async () => (await watcher.query(deletedAt)).rows[0]?.is === true, wait);
+    await watcher.end();
+    const backups = `/managed-services/${its.orders.service.id}/backups`;
+    const backup = expectStatus(await rest.post<{ id: string }>(backups), 202).json;
+    const isOver = async () =>
+      (await rest.get<{ status: string }>(`${backups}/${backup.id}`)).json.status === "completed";
+    await waitUntil("the backup is completed", isOver, wait);
+    await late.query("ROLLBACK");
+    await late.end();
+
+    fork = await made(await rest.post(`/managed-services/${its.orders.service.id}/fork`, { name: "orders-fork" }));
+    forked = queuesOf(its.platform, fork.service.id);
+    await forked.active("carried");
+    expect((await forked.active("dying")).max_attempts).toBe(1);
+    const known = new Set((await source.list()).map(({ id }) => id));
+    for (const { id } of await forked.list()) expect(known).not.toContain(id);
+    expect(await forked.peek("carried")).toHaveLength(5);
+    expect((await forked.peek("carried"))[0]).toMatchObject({ id: held[0]?.id, state: "inflight" });
+    expect(numbersOf(await deadIn(forked))).toEqual([6]);
+
+    const client = await openPostgresql(its.platform, fork.connection, { password: fork.password });
+    const purged = "SELECT purged_at IS NOT NULL AS is FROM mdb_queue.queues WHERE name = 'ending'";
+    await waitUntil("the deleted one is gone", async () => (await client.query(purged)).rows[0]?.is === true, wait);
+    await client.end();
+    expect((await forked.list()).map(({ name }) => name)).not.toContain("ending");
+    await forked.create("ending");
+    expect(await forked.peek("ending")).toEqual([]);
+  }, 120_000);
+
+  it("know no task and no receipt of the source", async () => {
+    const source = ofSource();
+    for (const rest of [`/carried/messages?task_id=${taskId}`, `/carried/stats?task_id=${taskId}`])
+      expect((await its.platform.rest.get(forked.path(rest))).json["code"]).toBe("task_not_found");
+    const refused = await forked.ack("carried", held);
+    expect([refused.status, refused.json]).toMatchObject([400, { code: "invalid_request" }]);
+    // What runs for a second is handed out again here as it is there, what runs for an hour in neither.
+    const found: MessageJson[] = [];
+    await waitUntil(
+      "all but one were claimed",
+      async () => found.push(...(await forked.claim("carried", { max: 10, visibility_timeout_seconds: 3600 }))) === 4,
+      wait,
+    );
+    expect(numbersOf(found)).toEqual([2, 3, 4, 5]);
+    expect((await forked.ack("carried", found)).json).toMatchObject({ lost: [] });
+    expect(numbersOf(await forked.peek("carried"))).toEqual([1]);
+    expect(await source.peek("carried")).toHaveLength(5);
+    expect((await source.ack("carried", held.slice(0, 1))).json).toMatchObject({ lost: [] });
+    await remove(fork);
+  });
+
+  it.runIf(isWhole)(
+    "are as they were at a second that no backup is of, with what was in flight",
+    async () => {
+      const { id } = its.orders.service;
+      const source = ofSource();
+      const restorable = async () => (await its.services.get(id)).backups?.restorable ?? null;
+      await waitUntil("the log goes on from a base", async () => (await restorable()) !== null, wait);
+      await source.create("moments");
+      await source.send("moments", [1, 2, 3]);
+      const [first] = await source.claim("moments", { visibility_timeout_seconds: 3600 });
+      const point = new Date().toISOString();
+      const client = await its.connect();
+      await client.query("SELECT pg_sleep(1)");
+      await client.end();
+      if (first === undefined) throw new Error("nothing was claimed");
+      expect((await source.ack("moments", [first])).json.lost).toEqual([]);
+      expect((await source.ack("moments", await source.claim("moments", { max: 10 }))).json.done).toHaveLength(2);
+      await waitUntil("it is durable", async () => ((await restorable())?.to ?? "") > point, wait);
+      const asked = { restore_point: point, target_service_name: "orders-then" };
+      const then = await made(await its.platform.rest.post(`/managed-services/${id}/backups/restore`, asked));
+      const restored = queuesOf(its.platform, then.service.id);
+      await restored.active("moments");
+      expect((await restored.peek("moments")).map(({ state, payload }) => [payload.n, state])).toEqual([
+        [1, "inflight"],
+        [2, "ready"],
+        [3, "ready"],
+      ]);
+      expect((await restored.ack("moments", [first])).status).toBe(400);
+      expect(numbersOf(await restored.claim("moments", { max: 10 }))).toEqual([2, 3]);
+      expect(await source.peek("moments")).toEqual([]);
+      await remove(then);
+    },
+    120_000,
+  );
+}

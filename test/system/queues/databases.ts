@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+
+/** What becomes of queues whose database its users change. */
+export function databaseCases(its: QueuesUnderTest): void {
+  /** Sessions of queues that are idle are in the way for some seconds. */
+  async function change(statement: string): Promise<void> {
+    const client = await its.connect();
+    await waitUntil(statement, async () => (await client.query(statement), true), { everyMs: 200 });
+    await client.end();
+  }
+
+  it.runIf(isWhole)("follow a database that is renamed, and fail with one that is dropped", async () => {
+    const databases = `/managed-services/${its.orders.service.id}/databases`;
+    expectStatus(await its.platform.rest.post(databases, { name: "moving" }), 201);
+    await its.create("movable", { database_name: "moving" });
+    await its.enqueue("movable", [{ n: 1 }]);
+    /** The queue once this is so; each request to it tells the platform that its database is not where it was. */
+    const becomes = (field: string, value: string) =>
+      waitUntil(`its ${field} is ${value}`, async () => {
+        await its.platform.rest.get(its.path("/movable/messages"));
+        const { json } = await its.platform.rest.get(its.path("/movable"));
+        return json[field] === value ? json : undefined;
+      });
+
+    await change("ALTER DATABASE moving RENAME TO moved");
+    expect(await becomes("database_name", "moved")).toMatchObject({ status: "Active" });
+    expect((await its.claim("movable", {})).map(({ payload }) => payload)).toEqual([{ n: 1 }]);
+
+    await change("DROP DATABASE moved");
+    expect(await becomes("status", "Failed")).toMatchObject({ error_message: expect.stringContaining("moved") });
+    expectStatus(await its.platform.rest.delete(its.path("/movable")), 202);
+    await waitUntil("it is gone", async () => (await its.platform.rest.get(its.path("/movable"))).status === 404);
+  });
+}

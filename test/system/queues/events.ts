@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+import { expectStatus } from "../../support/platform/services.ts";
+import { startWebhookReceiver } from "../../support/servers/webhook-receiver.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { QueuesUnderTest } from "./queues-under-test.ts";
+
+const types = ["queue.active", "queue.failed", "queue.deleted"];
+
+interface EventJson {
+  readonly event_type: string;
+  readonly data: { readonly queue_name?: string; readonly error_message?: string };
+}
+
+/** What webhooks hear of queues. */
+export function eventCases(its: QueuesUnderTest): void {
+  it("tell of their lives to webhooks that name these events, and to no other", async () => {
+    const [named, all] = [await startWebhookReceiver(), await startWebhookReceiver()];
+    const toldTo = ({ received }: typeof all) => received.map(({ body }) => JSON.parse(body) as EventJson);
+    const told = (type: string, queue: string) =>
+      waitUntil(`${type} of ${queue} arrives`, () =>
+        toldTo(named).find(({ event_type, data }) => event_type === type && data.queue_name === queue),
+      );
+    const ids: string[] = [];
+    try {
+      for (const body of [{ url: named.url, events: types }, { url: all.url }])
+        ids.push(expectStatus(await its.platform.rest.post<{ id: string }>("/webhooks", body), 201).json.id);
+
+      await its.create("told");
+      await told("queue.active", "told");
+      expectStatus(await its.platform.rest.delete(its.path("/told")), 202);
+      await told("queue.deleted", "told");
+
+      // A schema of this name that is somebody else's: the platform takes nothing of it for its own.
+      const databases = `/managed-services/${its.orders.service.id}/databases`;
+      expectStatus(await its.platform.rest.post(databases, { name: "taken" }), 201);
+      const client = await its.connect("taken");
+      await client.query("CREATE SCHEMA mdb_queue");
+      await client.end();
+      expectStatus(await its.platform.rest.post(its.path(), { name: "refused", database_name: "taken" }), 201);
+      expect((await told("queue.failed", "refused")).data.error_message).toContain("mdb_queue");
+      const failed = await its.platform.rest.get(its.path("/refused"));
+      expect(failed.json).toMatchObject({ status: "Failed", error_message: expect.stringContaining("mdb_queue") });
+      expectStatus(await its.platform.rest.delete(its.path("/refused")), 202);
+      await waitUntil("it is refused again, or gone", async () => {
+        const { status, json } = await its.platform.rest.get(its.path("/refused"));
+        return status === 404 || json["status"] === "Failed";
+      });
+
+      // Sent after all of them: whatever was to come to this one has come before.
+      expectStatus(await its.platform.rest.post(`/webhooks/${ids[1]}/test`), 202);
+      const isTest = ({ event_type }: EventJson) => event_type === "webhook.test";
+      await waitUntil("the test arrives", () => toldTo(all).some(isTest));
+      expect(toldTo(all).filter(({ event_type }) => event_type.startsWith("queue."))).toEqual([]);
+    } finally {
+      for (const id of ids) await its.platform.rest.delete(`/webhooks/${id}`);
+      await Promise.all([named.close(), all.close()]);
+    }
+  });
+}

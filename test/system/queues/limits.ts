@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import { request } from "node:https";
+import { expect, it } from "vitest";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { QueuesUnderTest } from "./queues-under-test.ts";
+
+const largeBody = 2 << 20;
+const largePayload = (n: number) => ({ n, t: "x".repeat(200_000) });
+const places = { bodies: 8, tasks: 32, waiters: 64 };
+
+/** Resolves once so many of the requests are refused: until then some of them may still be on their way. */
+async function refusals(requests: readonly Promise<{ readonly status: number }>[], count: number): Promise<void> {
+  let refused = 0;
+  for (const each of requests) each.then(({ status }) => (refused += status === 429 ? 1 : 0)).catch(() => undefined);
+  await waitUntil(`${count} are refused`, () => refused >= count, { withinMs: 15_000 });
+}
+
+/** How much of each kind is taken at a time. */
+export function limitCases(its: QueuesUnderTest): void {
+  /** A request whose body begins and does not end; answers its status once it is refused or finished. */
+  function openBody(path: string) {
+    const { hostname: host, port } = new URL(its.platform.admin.base_url);
+    const headers = {
+      authorization: its.platform.owner,
+      "content-type": "application/json",
+      "content-length": String(largeBody),
+    };
+    const status = Promise.withResolvers<number>();
+    const url = new URL(its.platform.admin.base_url + path).pathname;
+    const options = { host, port, path: url, method: "POST", ca: its.platform.ca, agent: false, headers };
+    const outgoing = request(options, (response) => {
+      response.resume();
+      status.resolve(response.statusCode ?? 0);
+    });
+    // A refusal may cut what is still being sent.
+    outgoing.on("error", () => status.resolve(0));
+    outgoing.write(Buffer.alloc((1 << 20) + 1, " "));
+    return { status: status.promise, end: () => outgoing.destroy() };
+  }
+
+  it("take eight bodies over 1 MiB at a time, and other requests meanwhile", async () => {
+    await its.create("bodies");
+    const path = its.path("/bodies/messages");
+    const held = Array.from({ length: places.bodies + 1 }, () => openBody(path));
+    try {
+      expect(await Promise.race(held.map(({ status }) => status))).toBe(429);
+      expect((await its.platform.rest.get(its.path())).status).toBe(200);
+      await its.enqueue("bodies", [{ small: true }]);
+    } finally {
+      for (const { end } of held) end();
+    }
+    const large = Array.from({ length: 6 }, (_, n) => largePayload(n));
+    await waitUntil("there are places again", async () => (await its.post("bodies", large)).status === 202);
+  });
+
+  it("finish a large request with a key when its caller leaves, and answer it to the next", async () => {
+    await its.create("left");
+    const locker = await its.connect();
+    await locker.query("BEGIN");
+    await locker.query("LOCK TABLE mdb_queue.messages IN SHARE MODE");
+    const { hostname: host, port } = new URL(its.platform.admin.base_url);
+    const body = JSON.stringify({ messages: Array.from({ length: 12 }, (_, n) => ({ payload: largePayload(n) })) });
+    const headers = { "content-type": "application/json", "idempotency-key": "left-1" };
+    const path = its.path("/left/messages");
+    const outgoing = request({
+      host,
+      port,
+      path: new URL(its.platform.admin.base_url + path).pathname,
+      method: "POST",
+      ca: its.platform.ca,
+      agent: false,
+      headers: { ...headers, authorization: its.platform.owner },
+    });
+    const left = once(outgoing, "error");
+    outgoing.end(body);
+    const waiting = "SELECT FROM pg_locks WHERE relation = 'mdb_queue.messages'::regclass AND NOT granted";
+    await waitUntil("its rows wait for the lock", async () => (await locker.query(waiting)).rowCount === 1, {
+      everyMs: 20,
+    });
+    outgoing.destroy(new Error("the caller leaves"));
+    await left;
+    await locker.query("ROLLBACK");
+    await locker.end();
+    await waitUntil("its messages are there", async () => (await its.leftIn("left")) === 12);
+    const { task_id: taskId } = expectStatus(
+      await its.platform.rest.call<{ task_id: string }>("POST", path, { rawBody: body, headers }),
+      202,
+    ).json;
+    expect((await its.resultOf(`/tasks/${taskId}`)).message_ids).toHaveLength(12);
+    expect(await its.leftIn("left")).toBe(12);
+  });
+
+  it("have 64 claims wait at a time, and give each message to one of them", async () => {
+    await its.create("parked");
+    const waiting = Array.from({ length: places.waiters + 8 }, () =>
+      its.platform.rest.post<{ messages: { payload: { n: number } }[] }>(its.path("/parked/messages/claim"), {
+        wait_seconds: 20,
+      }),
+    );
+    await refusals(waiting, 8);
+    const refused = await Promise.race(waiting);
+    expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
+    // Those that wait hold nobody up.
+    await its.enqueue(
+      "parked",
+      Array.from({ length: places.waiters }, (_, n) => ({ n })),
+    );
+    const answers = await Promise.all(waiting);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(8);
+    const found = answers.flatMap(({ status, json }) => (status === 200 ? json.messages : []));
+    expect(found.map(({ payload }) => payload.n).toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: places.waiters }, (_, n) => n),
+    );
+  });
+
+  it("work on 32 requests of a service at a time, while everything else goes on", async () => {
+    await its.create("locked");
+    const locker = await its.connect();
+    await locker.query("BEGIN");
+    await locker.query("LOCK TABLE mdb_queue.messages IN ACCESS EXCLUSIVE MODE");
+    const path = its.path("/locked/messages/claim");
+    const claims = Array.from({ length: places.tasks + 8 }, () => its.platform.rest.post(path, {}));
+    await refusals(claims, 8);
+    const refused = await Promise.race(claims);
+    expect([refused.status, refused.json]).toMatchObject([429, { code: "rate_limited" }]);
+    const databases = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
+    expect(databases.status).toBe(200);
+    await locker.query("ROLLBACK");
+    await locker.end();
+    const statuses = (await Promise.all(claims)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(8);
+    // Whoever waited for the lock for too long was told so.
+    expect(statuses.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
+    await its.enqueue("locked", [{ n: 1 }]);
+    await waitUntil("it is claimed", async () => (await its.claim("locked", {})).length === 1);
+  });
+}

@@ -1,0 +1,137 @@
+import type { Client } from "pg";
+import { openPostgresql } from "../../support/api/clients.ts";
+import { createCommandLine } from "../../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import type { Rest } from "../../support/api/rest.ts";
+import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+
+/** For what `npm test` has no time for. */
+export const isWhole: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";
+
+/** One PostgreSQL service with queues, which the cases of this folder share: a start of a platform is dear. */
+export interface QueuesUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly orders: RunningService;
+  /** Path of the queues, or of what is below them. */
+  path(rest?: string): string;
+  connect(database?: string): Promise<Client>;
+  cli(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }>;
+  /** Makes a queue and waits until it takes messages. */
+  create(name: string, settings?: object): Promise<void>;
+  /** Enqueues these payloads in one request; its answer, whatever it is. */
+  post(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<RestAnswer<TaskIdJson>>;
+  /** The same, and the id of the task. */
+  enqueue(queue: string, payloads: readonly unknown[], headers?: Record<string, string>): Promise<string>;
+  /** What came of a task, once it is over. */
+  resultOf(path: string): Promise<Readonly<Record<string, unknown>> & { readonly message_ids?: number[] }>;
+  claim(queue: string, body: object, headers?: Record<string, string>): Promise<readonly ClaimedJson[]>;
+  /** `ack`, `nack` or `extend`. */
+  settle(queue: string, verb: string, messages: readonly object[], rest?: Rest): Promise<SettledJson>;
+  ack(queue: string, claimed: readonly ClaimedJson[]): Promise<SettledJson>;
+  leftIn(queue: string): Promise<number>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface TaskIdJson {
+  readonly task_id: string;
+}
+
+export interface ClaimedJson {
+  readonly id: number;
+  readonly payload: unknown;
+  readonly attempt_count: number;
+  readonly receipt: string;
+}
+
+export interface SettledJson {
+  readonly done: string[];
+  readonly lost: string[];
+}
+
+interface TaskJson {
+  readonly status: string;
+  readonly result: Readonly<Record<string, unknown>> | null;
+}
+
+export function createQueuesUnderTest(): QueuesUnderTest {
+  let platform: Platform | undefined;
+  let services: Services | undefined;
+  let orders: RunningService | undefined;
+  const its: QueuesUnderTest = {
+    get platform() {
+      if (platform === undefined) throw new Error("the platform was not started");
+      return platform;
+    },
+    get services() {
+      if (services === undefined) throw new Error("the platform was not started");
+      return services;
+    },
+    get orders() {
+      if (orders === undefined) throw new Error("the service was not made");
+      return orders;
+    },
+    path: (rest = "") => `/managed-services/${its.orders.service.id}/queues${rest}`,
+    connect: (database = its.orders.connection.database) =>
+      openPostgresql(its.platform, { ...its.orders.connection, database }, { password: its.orders.password }),
+    cli(...args) {
+      const line = createCommandLine({ HOLDFAST_DATA: its.platform.directory });
+      return line.runHere(args).finally(() => line.remove());
+    },
+    async create(name, settings = {}) {
+      expectStatus(await its.platform.rest.post(its.path(), { name, ...settings }), 201);
+      const isActive = async () => (await its.platform.rest.get(its.path(`/${name}`))).json["status"] === "Active";
+      await waitUntil(`the queue ${name} is active`, isActive);
+    },
+    post(queue, payloads, headers = {}) {
+      const messages = payloads.map((payload) => ({ payload }));
+      return its.platform.rest.post<TaskIdJson>(its.path(`/${queue}/messages`), { messages }, { headers });
+    },
+    enqueue: async (queue, payloads, headers) =>
+      expectStatus(await its.post(queue, payloads, headers), 202).json.task_id,
+    resultOf: (path) =>
+      waitUntil(`${path} is over`, async () => {
+        const answer = await its.platform.rest.get<TaskJson>(path);
+        if (answer.status === 503) return undefined;
+        return answer.json.status === "completed" ? (answer.json.result ?? undefined) : undefined;
+      }),
+    async claim(queue, body, headers = {}) {
+      const path = its.path(`/${queue}/messages/claim`);
+      const answer = await its.platform.rest.post<{ messages: ClaimedJson[] }>(path, body, { headers });
+      return expectStatus(answer, 200).json.messages;
+    },
+    settle: async (queue, verb, messages, rest = its.platform.rest) =>
+      expectStatus(await rest.post<SettledJson>(its.path(`/${queue}/messages/${verb}`), { messages }), 200).json,
+    ack: (queue, claimed) =>
+      its.settle(
+        queue,
+        "ack",
+        claimed.map(({ receipt }) => ({ receipt })),
+      ),
+    async leftIn(queue) {
+      const client = await its.connect();
+      try {
+        const count = "SELECT count(*)::int AS n FROM mdb_queue.messages WHERE queue_name = $1";
+        return (await client.query<{ n: number }>(count, [queue])).rows[0]?.n ?? 0;
+      } finally {
+        await client.end();
+      }
+    },
+    async start() {
+      const environment = {
+        HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
+        HOLDFAST_FIRST_BACKUP_AFTER_S: "1",
+        HOLDFAST_IDLE_LOG_AFTER_S: "2",
+        HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
+      };
+      platform = await startPlatform({ environment });
+      services = createServices(platform);
+      orders = await services.createRunning("orders");
+    },
+    remove: async () => platform?.remove(),
+  };
+  return its;
+}

@@ -1,0 +1,113 @@
+import { expect, it } from "vitest";
+import { metricsText } from "../../support/api/metrics-text.ts";
+import { parseExposition } from "../../support/api/parse-exposition.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+
+/** What the platform tells of queues and their messages besides the messages themselves. */
+export function recordCases(its: QueuesUnderTest): void {
+  const begun = async (path: string, body: object) =>
+    its.resultOf(
+      `/tasks/${expectStatus(await its.platform.rest.post<{ task_id: string }>(path, body), 202).json.task_id}`,
+    );
+
+  it("are in the audit log with what was done to their messages as a whole, and not with each message", async () => {
+    await its.create("audited");
+    await its.enqueue("audited", [{ n: 1 }, { n: 2 }]);
+    await its.ack("audited", await its.claim("audited", {}));
+    expect(await begun(its.path("/audited/purge"), {})).toEqual({ messages: 1 });
+    expect(await begun(its.path("/audited/dead/redrive"), {})).toEqual({ messages: 0 });
+    const path = `/audit-log?object=${its.orders.service.id}&limit=100`;
+    const entries = expectStatus(await its.platform.rest.get<{ entries: { action: string }[] }>(path), 200).json
+      .entries;
+    const actions = new Set(entries.map(({ action }) => action).filter((action) => action.startsWith("queue.")));
+    for (const action of ["queue.create", "queue.purge", "queue.redrive"]) expect(actions).toContain(action);
+    const known = ["create", "update", "delete", "purge", "purge-dead", "redrive"].map((verb) => `queue.${verb}`);
+    expect([...actions].filter((action) => !known.includes(action))).toEqual([]);
+  });
+
+  it("are in the metrics of their service: messages that are ready, in flight and dead, and the oldest one's age", async () => {
+    const { id } = its.orders.service;
+    const told = async () => {
+      const samples = parseExposition(await metricsText(its.platform, `/managed-services/${id}/metrics/export`));
+      const valueOf = (name: string) => samples.find((sample) => sample.name === `holdfast_queue_${name}`)?.value ?? -1;
+      const [ready, inflight, dead] = ["ready_messages", "inflight_messages", "dead_messages"].map(valueOf);
+      return { ready, inflight, dead, oldest: valueOf("oldest_age_seconds") };
+    };
+    await its.create("measured", { max_attempts: 1 });
+    await its.enqueue(
+      "measured",
+      Array.from({ length: 5 }, (_, n) => ({ n })),
+    );
+    const [poisoned] = await its.claim("measured", {});
+    await its.settle("measured", "nack", [{ receipt: poisoned?.receipt }]);
+    // The claim that buries it takes another one.
+    const held = await its.claim("measured", { visibility_timeout_seconds: 3600 });
+    expect(held).toHaveLength(1);
+    const client = await its.connect();
+    const counted = async () =>
+      (
+        await client.query<{ ready: number; inflight: number; dead: number }>(`SELECT
+          count(*) FILTER (WHERE visible_at <= now() AND attempt_count < max_attempts)::int AS ready,
+          count(*) FILTER (WHERE visible_at > now() AND claimed_by IS NOT NULL)::int AS inflight,
+          (SELECT count(*)::int FROM mdb_queue.dead_messages) AS dead FROM mdb_queue.messages`)
+      ).rows[0];
+    await waitUntil(
+      "they are as in the tables",
+      async () => {
+        const { oldest, ...figures } = await told();
+        return oldest > 0 && JSON.stringify(figures) === JSON.stringify(await counted());
+      },
+      { describe: async () => JSON.stringify([await told(), await counted()]) },
+    );
+    expect((await counted())?.dead).toBeGreaterThan(0);
+    await client.end();
+    await its.ack("measured", held);
+  });
+
+  it("tell whose transaction makes them slow", async () => {
+    await its.create("slow");
+    const old = await its.connect();
+    await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    const pid = (await old.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]?.pid;
+    const { oldest_snapshot: snapshot } = await begun(its.path("/slow/stats"), {});
+    expect(snapshot).toMatchObject({ holder: expect.stringContaining(`process ${pid},`) });
+    await old.end();
+  });
+
+  it("answer a deletion that was asked for again, until they are gone", async () => {
+    await its.create("twice");
+    const open = await its.connect();
+    await open.query("BEGIN");
+    await open.query("SELECT mdb_queue.enqueue('twice', '{}')");
+    for (let n = 0; n < 2; n += 1) {
+      const { json } = expectStatus(await its.platform.rest.delete<{ status: string }>(its.path("/twice")), 202);
+      expect(json.status).toBe("Deprovisioning");
+    }
+    const refused = await its.post("twice", [{ n: 1 }]);
+    expect([refused.status, refused.json]).toMatchObject([409, { code: "queue_not_active" }]);
+    await open.query("COMMIT");
+    await open.end();
+    await waitUntil("it is gone", async () => (await its.platform.rest.delete(its.path("/twice"))).status === 404);
+  });
+}
+
+/** The last case: it ends what all others need. */
+export function outageCases(its: QueuesUnderTest): void {
+  it.runIf(isWhole)("are swept and worked on by SQL while no controller runs", async () => {
+    await its.create("alone", { max_attempts: 1 });
+    const client = await its.connect();
+    await its.platform.killControlPlane();
+    await client.query("SELECT mdb_queue.enqueue('alone', '{}')");
+    const claimed = await client.query<{ id: string }>("SELECT id FROM mdb_queue.claim('alone', 'w', 1, 1)");
+    expect(claimed.rowCount).toBe(1);
+    const dead = "SELECT FROM mdb_queue.dead_messages WHERE queue_name = 'alone' AND id = $1";
+    await waitUntil(
+      "it is buried by its agent",
+      async () => (await client.query(dead, [claimed.rows[0]?.id])).rowCount === 1,
+      { withinMs: 150_000, everyMs: 500 },
+    );
+    await client.end();
+  });
+}

@@ -1,0 +1,74 @@
+import { expect, it } from "vitest";
+import type { Rest } from "../../support/api/rest.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { startSecondController } from "../../support/platform/second-controller.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { ClaimedJson, QueuesUnderTest, TaskIdJson } from "./queues-under-test.ts";
+
+const requests = 12;
+const inEach = 5;
+
+/** Two controllers hand out the messages of one queue at the same time, until one of them dies. */
+export function twoControllersCases(its: QueuesUnderTest): void {
+  it("are one queue at two controllers, of which one is killed", async () => {
+    await its.create("shared", { visibility_timeout_seconds: 5, max_attempts: 20 });
+    const path = its.path("/shared/messages");
+    const second = await startSecondController(its.platform);
+    const { rest: first } = its.platform;
+    const claimAt = async (rest: Rest) =>
+      expectStatus(await rest.post<{ messages: ClaimedJson[] }>(`${path}/claim`, { max: inEach }), 200).json.messages;
+    try {
+      // The same request at both is one request.
+      for (let n = 0; n < requests; n += 1) {
+        const messages = Array.from({ length: inEach }, (_, at) => ({ payload: { n: n * inEach + at } }));
+        const headers = { "idempotency-key": `shared-${n}` };
+        const ask = (rest: Rest) => rest.post<TaskIdJson>(path, { messages }, { headers });
+        const [one, other] = await Promise.all([ask(first), ask(second.rest)]);
+        expect(expectStatus(other, 202).json.task_id).toBe(expectStatus(one, 202).json.task_id);
+      }
+      const acked: number[] = [];
+      /** Claims at one, acks at the other, until there is nothing to claim or its controller is gone. */
+      const work = async (claims: Rest, acks: Rest) => {
+        for (let claimed = await claimAt(claims); claimed.length > 0; claimed = await claimAt(claims)) {
+          const ids = new Map(claimed.map(({ receipt, id }) => [receipt, id]));
+          const receipts = claimed.map(({ receipt }) => ({ receipt }));
+          const { done } = await its.settle("shared", "ack", receipts, acks);
+          acked.push(...done.map((receipt) => ids.get(receipt) ?? 0));
+        }
+      };
+      // Whoever asks the one that is killed hears nothing from it.
+      const working = Promise.allSettled([work(first, second.rest), work(second.rest, first)]);
+      await waitUntil("some are done", () => acked.length >= inEach * 2);
+      killAtOnce(second.pid);
+      await working;
+      await waitUntil("nothing is left", async () => {
+        await work(first, first);
+        return (await its.leftIn("shared")) === 0;
+      });
+      // An answer that was lost with its controller may have been an acknowledgement.
+      expect(new Set(acked).size).toBe(acked.length);
+      expect(acked.length).toBeGreaterThanOrEqual((requests - 2) * inEach);
+      expect(acked.length).toBeLessThanOrEqual(requests * inEach);
+    } finally {
+      await second.stop();
+    }
+  });
+
+  it("have metrics that alert rules watch", async () => {
+    await its.create("watched");
+    const rules = `/managed-services/${its.orders.service.id}/alerts/rules`;
+    const rule = { metric: "queue_ready_messages", condition: "gt", threshold: 100, duration_minutes: 0 };
+    const { id } = expectStatus(await its.platform.rest.post<{ id: string }>(rules, rule), 201).json;
+    const stateIs = (state: string) => async () =>
+      expectStatus(await its.platform.rest.get<{ state: string }>(`${rules}/${id}`), 200).json.state === state;
+    await waitUntil("it has figures", stateIs("ok"));
+    // Other queues of the service count too.
+    const many = Array.from({ length: 100 }, (_, n) => ({ n }));
+    for (let n = 0; n < 2; n += 1) await its.enqueue("watched", many);
+    await waitUntil("it fires", stateIs("firing"));
+    expectStatus(await its.platform.rest.post(its.path("/watched/purge"), {}), 202);
+    await waitUntil("it is resolved", stateIs("ok"));
+    expectStatus(await its.platform.rest.delete(`${rules}/${id}`), 204);
+  });
+}
