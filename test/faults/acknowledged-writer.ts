@@ -1,14 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis as Valkey } from "iovalkey";
 import type { Client } from "pg";
-import { openPostgresql, openValkey } from "../support/clients.ts";
-import type { Platform } from "../support/platform.ts";
-import type { RunningService } from "../support/services.ts";
+import { openPostgresql, openValkey } from "../support/api/clients.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import type { RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+/** A row that was acknowledged, and when its write began and ended: milliseconds since 1970. */
+export interface AcknowledgedRow {
+  readonly id: number;
+  readonly begunAt: number;
+  readonly acknowledgedAt: number;
+}
 
 /** Writes numbered rows and notes each that the engine acknowledged. */
 export interface AcknowledgedWriter {
+  /** In order. */
+  readonly rows: readonly AcknowledgedRow[];
   readonly acknowledged: number;
+  /** Number of the last one; 0 before the first. */
+  readonly last: number;
   /** Resolves when its signal fired and its last write ended. */
   readonly done: Promise<void>;
   /** Numbers that were acknowledged and are not there. */
@@ -36,6 +47,12 @@ export async function writeRows(
   });
 }
 
+/**
+ * Parameters of a Valkey that keeps every value that it acknowledged when it is killed. By default it puts nothing into its
+ * append-only file while a flush is under way, for two seconds at most.
+ */
+export const flushedAtOnce = { appendfsync: "always" };
+
 export function writeValues(platform: Platform, { connection, password }: RunningService, signal: AbortSignal) {
   return startWriter<Valkey>({
     connect: () => openValkey(platform, connection, { password }),
@@ -53,7 +70,7 @@ function startWriter<C>(engine: {
   read(client: C): Promise<number[]>;
   signal: AbortSignal;
 }): AcknowledgedWriter {
-  const acknowledged: number[] = [];
+  const acknowledged: AcknowledgedRow[] = [];
   const { signal } = engine;
 
   async function run(): Promise<void> {
@@ -61,8 +78,9 @@ function startWriter<C>(engine: {
     for (let id = 1; !signal.aborted; id += 1) {
       try {
         client ??= await engine.connect();
+        const begunAt = Date.now();
         await engine.write(client, id);
-        acknowledged.push(id);
+        acknowledged.push({ id, begunAt, acknowledgedAt: Date.now() });
         await sleep(pauseMs);
       } catch {
         // Killed, cut or not there yet: what became of this row is not known, so it is not counted.
@@ -75,11 +93,17 @@ function startWriter<C>(engine: {
   }
 
   return {
+    rows: acknowledged,
     get acknowledged() {
       return acknowledged.length;
     },
+    get last() {
+      return acknowledged.at(-1)?.id ?? 0;
+    },
     done: run(),
     async missing() {
+      // What is acknowledged while it is read may come too late to be read.
+      const asked = [...acknowledged];
       const rows = await waitUntil(
         "what was written can be read",
         async () => {
@@ -93,7 +117,7 @@ function startWriter<C>(engine: {
         { everyMs: 500 },
       );
       const present = new Set(rows);
-      return acknowledged.filter((id) => !present.has(id));
+      return asked.flatMap(({ id }) => (present.has(id) ? [] : id));
     },
   };
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { asOperator } from "../support/organizations.ts";
-import type { Platform } from "../support/platform.ts";
-import { isAlive, killAtOnce } from "../support/platform-processes.ts";
-import type { RunningService, Services } from "../support/services.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
+import type { RunningService, Services } from "../support/platform/services.ts";
 import { GiveUp, waitUntil } from "../support/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 

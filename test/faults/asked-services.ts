@@ -9,6 +9,8 @@ export interface AskedService {
   tags: Readonly<Record<string, string>>;
   allowedCidrs: readonly string[];
   readonly users: Set<string>;
+  /** Deleted so that it cannot come back: nothing of it is kept. */
+  isForGood?: boolean;
 }
 
 /** Everything that was asked for in one run, by service. */

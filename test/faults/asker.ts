@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform.ts";
+import type { Platform } from "../support/platform/platform.ts";
 import type { Random } from "../support/random.ts";
-import type { RestAnswer } from "../support/rest-answer.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../support/service-json.ts";
+import type { RestAnswer } from "../support/api/rest-answer.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../support/api/service-json.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { Asked, AskedService } from "./asked-services.ts";
 
@@ -86,9 +86,10 @@ async function changeOne(deps: AskerDeps, service: AskedService, key: string): P
       return;
     }
     case "delete": {
-      const answer = await ask(deps, "DELETE", path, key);
+      const isForGood = random.next() < 0.5;
+      const answer = await ask(deps, "DELETE", `${path}?skip_final_backup=${isForGood}`, key);
       tell(answer);
-      if (answer.status === 202 || answer.status === 404) service.wanted = "gone";
+      if (answer.status === 202 || answer.status === 404) Object.assign(service, { wanted: "gone", isForGood });
       else throw new Error(`deleting ${service.name}: ${answer.status} ${answer.text}`);
       return;
     }

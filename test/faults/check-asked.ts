@@ -3,15 +3,15 @@ import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { openPostgresql, openValkey } from "../support/clients.ts";
-import { resolveName } from "../support/dns-query.ts";
-import { dumpEtcd } from "../support/etcd-dump.ts";
-import { lastLogLines } from "../support/platform-logs.ts";
-import { asOperator } from "../support/organizations.ts";
-import type { Platform } from "../support/platform.ts";
-import { asRoot } from "../support/platform-software.ts";
-import type { PageJson, ServiceJson } from "../support/service-json.ts";
-import { createServices } from "../support/services.ts";
+import { openPostgresql, openValkey } from "../support/api/clients.ts";
+import { resolveName } from "../support/network/dns-query.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { disksAhead, type Platform } from "../support/platform/platform.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import type { PageJson, ServiceJson } from "../support/api/service-json.ts";
+import { createServices } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { Asked, AskedService } from "./asked-services.ts";
 
@@ -19,10 +19,12 @@ const run = promisify(execFile);
 const convergeMs = 120_000;
 const waitingWanted = 2;
 
-/** What the platform under faults is started with, beside what users start it with: a number of waiting machines that is known. */
+/** Beside what users start it with: a number of waiting machines that is known, and first backups while processes are killed. */
 export const faultSettings: Readonly<Record<string, string>> = {
+  ...disksAhead,
   HOLDFAST_WAITING_MACHINES: String(waitingWanted),
   HOLDFAST_WAITING_MACHINES_MAX: String(waitingWanted),
+  HOLDFAST_FIRST_BACKUP_AFTER_S: "5",
 };
 
 /** Throws unless everything that was asked for is so, and nothing else exists. */
@@ -30,9 +32,12 @@ export async function checkAsked(platform: Platform, asked: Asked): Promise<void
   for (const service of asked.services) await checkService(platform, service);
   await checkList(platform, asked);
   const waiting = await waitingMachines(platform);
-  await comesTrue("only the machines are there that were asked for", () => checkMachines(platform, asked, waiting));
+  const idle = [...waiting, ...(await keptMachines(platform, asked))];
+  await comesTrue("only the machines are there that were asked for", () =>
+    checkMachines(platform, asked, { waiting, idle }),
+  );
   await checkNames(platform, asked);
-  await comesTrue("only what was asked for is in the store", () => checkStore(platform, asked, waiting));
+  await comesTrue("only what was asked for is in the store", () => checkStore(platform, asked, idle));
 }
 
 /** What is done when its service is gone, or has the machine that it asked for, is shown a moment later here and there. */
@@ -57,6 +62,27 @@ async function waitingMachines(platform: Platform): Promise<string[]> {
   });
 }
 
+/**
+ * Ids of the machines whose disk is kept until its service may be undeleted no more: of those that were not up when they
+ * were deleted, and had an archive by then.
+ */
+async function keptMachines(platform: Platform, asked: Asked): Promise<string[]> {
+  const isArchive = (key: string) => key.startsWith("/holdfast/v1/archive/");
+  const archives = [...(await dumpEtcd(platform.directory))].filter(([key]) => isArchive(key));
+  const kept = archives.flatMap(([, value]) => {
+    const { status } = JSON.parse(value) as { status: { deleted: { keptNodes?: string[] } | null } };
+    return status.deleted?.keptNodes ?? [];
+  });
+  const undeletable = asked.services.filter(({ wanted, isForGood }) => wanted === "gone" && !isForGood);
+  const nodeIds = new Set(undeletable.flatMap((service) => service.nodeIds));
+  expectSame(
+    "disks that are kept of what may not come back",
+    kept.filter((id) => !nodeIds.has(id)),
+    [],
+  );
+  return kept;
+}
+
 async function checkService(platform: Platform, service: AskedService): Promise<void> {
   const services = createServices(platform);
   const { id, wanted, name } = service;
@@ -77,8 +103,11 @@ async function checkService(platform: Platform, service: AskedService): Promise<
   const { tags, allowed_cidrs: allowedCidrs } = await services.get(id);
   expectSame(`tags of ${name}`, tags, service.tags);
   expectSame(`allowed_cidrs of ${name}`, allowedCidrs, service.allowedCidrs);
-  const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
-  expectSame(`operations of ${name} without an end`, open, []);
+  // A backup holds its service back from nothing: it may end after all else has.
+  await comesTrue(`every operation of ${name} has ended`, async () => {
+    const open = (await services.operations(id)).filter(({ finished_at }) => finished_at === null);
+    expectSame(`operations of ${name} without an end`, open, []);
+  });
   if (wanted !== "Running") return;
   await waitUntil(`${name} lets its users in`, () => letsIn(platform, service), {
     everyMs: 200,
@@ -117,9 +146,13 @@ async function checkList(platform: Platform, asked: Asked): Promise<void> {
   );
 }
 
-async function checkMachines(platform: Platform, asked: Asked, waiting: readonly string[]): Promise<void> {
+async function checkMachines(
+  platform: Platform,
+  asked: Asked,
+  { waiting, idle }: { waiting: readonly string[]; idle: readonly string[] },
+): Promise<void> {
   const living = asked.living();
-  const nodes = [...waiting, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
+  const nodes = [...idle, ...living.flatMap(({ nodeIds }) => nodeIds)].sort();
   const up = living.filter(({ wanted }) => wanted === "Running");
   const running = [...waiting, ...up.flatMap(({ nodeIds }) => nodeIds)].sort();
   await asOperator(platform, FleetService, async (fleet) => {
@@ -166,7 +199,7 @@ async function checkNames(platform: Platform, asked: Asked): Promise<void> {
 }
 
 /** No key of what is gone is left, but for records that are kept for a time on purpose. */
-async function checkStore(platform: Platform, asked: Asked, waiting: readonly string[]): Promise<void> {
+async function checkStore(platform: Platform, asked: Asked, idle: readonly string[]): Promise<void> {
   const keys = [...(await dumpEtcd(platform.directory)).keys()];
   const below = (kind: string) =>
     keys
@@ -176,7 +209,7 @@ async function checkStore(platform: Platform, asked: Asked, waiting: readonly st
   const living = asked.living();
   const ids = living.map(({ id }) => id).sort();
   expectSame("keys of services", below("managed-service"), ids);
-  const machines = [...waiting, ...living.flatMap(({ nodeIds }) => nodeIds)];
+  const machines = [...idle, ...living.flatMap(({ nodeIds }) => nodeIds)];
   expectSame("keys of machines", below("machine"), machines.sort());
   expectSame(
     "keys of names",

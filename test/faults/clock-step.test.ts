@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFakeClock, type FakeClock, findFakeClockLibrary } from "../support/fake-clock.ts";
-import type { GrpcCalls } from "../support/grpc-calls.ts";
-import { asOperator } from "../support/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { type SecondController, startSecondController } from "../support/second-controller.ts";
-import { createServices, expectStatus, type Services } from "../support/services.ts";
+import { createFakeClock, type FakeClock, findFakeClockLibrary } from "../support/controller/fake-clock.ts";
+import type { GrpcCalls } from "../support/api/grpc-calls.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
+import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const hourS = 3_600;

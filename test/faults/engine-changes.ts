@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import { openPostgresql, queryOnce } from "../support/clients.ts";
-import { dumpEtcd } from "../support/etcd-dump.ts";
-import type { Platform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import type { OperationJson, ProblemJson } from "../support/service-json.ts";
-import { expectStatus, type RunningService } from "../support/services.ts";
+import { openPostgresql, queryOnce } from "../support/api/clients.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
+import { expectStatus, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface UnderWayJson extends ProblemJson {

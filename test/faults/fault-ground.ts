@@ -1,12 +1,12 @@
-import type { IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
-import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
-import { addressOf } from "../support/clients.ts";
-import { listeners, openIncusOf } from "../support/incus-machines.ts";
-import { type NetworkCuts, openNetworkCuts } from "../support/network-cuts.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { createServices, type RunningService, type Services } from "../support/services.ts";
+import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
+import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
+import { addressOf } from "../support/api/clients.ts";
+import { clientsOf, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
+import { type NetworkCuts, openNetworkCuts } from "../support/network/network-cuts.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type AcknowledgedWriter, writeRows, writeValues } from "./acknowledged-writer.ts";
+import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { createFaultFigures, type FaultFigures } from "./fault-figures.ts";
 import { type Sights, watchSights } from "./sights.ts";
 
@@ -42,7 +42,7 @@ export async function openFaultGround(): Promise<FaultGround> {
   const platform = await startPlatform({ flags: ["--provider", "incus"] });
   const services = createServices(platform);
   const sights = watchSights(platform);
-  const cuts = await openNetworkCuts(listeners(platform).number);
+  const cuts = await openNetworkCuts(listeners(platform).number, clientsOf(platform));
   const incus = openIncusOf(platform);
   const stop = new AbortController();
   const written: WrittenService[] = [];
@@ -55,7 +55,10 @@ export async function openFaultGround(): Promise<FaultGround> {
     figures: createFaultFigures(),
     incus,
     async write(name, engine) {
-      const { id } = await services.create(name, { database_type: engine });
+      const { id } = await services.create(name, {
+        database_type: engine,
+        ...(engine === "valkey" && { parameters: flushedAtOnce }),
+      });
       // The very first machine waits for the image.
       await services.settled(id, "Running", 150_000);
       const running = await services.open(id);

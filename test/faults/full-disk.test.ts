@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { crashesOf } from "../support/platform-logs.ts";
-import { asRoot } from "../support/platform-software.ts";
-import type { ServiceJson } from "../support/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { crashesOf } from "../support/platform/platform-logs.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
@@ -100,6 +101,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     });
     // It is looked at when there is.
     created.catch(() => undefined);
+    const queue = await queueMeanwhile(platform, first.service.id, "meanwhile");
     await leave(0);
     const written: number[] = [];
     for (let turn = 100; turn < 120; turn += 1) {
@@ -114,6 +116,7 @@ describe.skipIf(!asRoot)("a full disk", () => {
     await recovers(first.service.id);
     const rows = await waitUntil("rows can be read", () => ask("SELECT turn FROM kept"));
     expect(rows.map(({ turn }) => turn)).toEqual(expect.arrayContaining([1, ...written]));
+    await queue.check();
     await services.delete(id);
     expect(crashesOf(platform.directory)).toEqual([]);
   }, 240_000);

@@ -3,19 +3,19 @@ import { readFileSync } from "node:fs";
 import { rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { statOf } from "@holdfast/controller/compute/host/process-identity.ts";
-import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
-import { edgeTable } from "@holdfast/controller/compute/incus/machine-edge.ts";
+import { statOf } from "@holdfast/compute/local/process-identity.ts";
+import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
+import { edgeTable } from "@holdfast/compute/incus/machine-edge.ts";
 import { incusDirectory } from "@holdfast/local/incus-daemon.ts";
 import { addressBlockOf } from "@holdfast/local/incus-host.ts";
 import { expect } from "vitest";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { asOperator } from "../support/organizations.ts";
-import { startSecondController } from "../support/second-controller.ts";
-import { daemonOf, firstProcessOf, listeners } from "../support/incus-machines.ts";
-import { isAlive, killAtOnce } from "../support/platform-processes.ts";
-import { expectStatus } from "../support/services.ts";
-import { freePorts } from "../support/free-ports.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { startSecondController } from "../support/platform/second-controller.ts";
+import { daemonOf, firstProcessOf, listeners } from "../support/machines/incus-machines.ts";
+import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { FaultGround, WrittenService } from "./fault-ground.ts";
 
@@ -136,13 +136,14 @@ export async function moveController(ground: FaultGround, all: readonly WrittenS
   figures.note("controller moved to another port", { backMs: Math.max(...backMs) });
 }
 
-/** As after a power cut: no process is left, and of what was mounted, routed and filtered nothing either. */
-export async function rebootHosts(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
-  const { platform, incus, figures } = ground;
+/** As after a power cut: no process is left, and of what was mounted, routed and filtered nothing either. Resolves once the API answers again, with when it was started. */
+export async function cutPower(
+  { platform, incus }: Pick<FaultGround, "platform" | "incus">,
+  machineIds: readonly string[],
+): Promise<number> {
   const { number, host_address: address } = listeners(platform);
-  const keepers = await Promise.all(all.map(({ machineId }) => firstProcessOf(incus, machineId)));
+  const keepers = await Promise.all(machineIds.map((id) => firstProcessOf(incus, id)));
   const monitors = keepers.map((pid) => statOf(pid)?.parent ?? 0);
-  const before = await instancesOf(ground);
   const pids = [...platform.processes().all, ...monitors, ...keepers];
   // All stand still before the first dies, so that none can act on another one's end.
   for (const pid of pids) killAtOnce(pid, "SIGSTOP");
@@ -151,9 +152,18 @@ export async function rebootHosts(ground: FaultGround, all: readonly WrittenServ
   await losePlaces([platform.directory, incusDirectory(number)]);
   await run("nft", ["delete", "table", "inet", edgeTable(addressBlockOf(`127.${number}`))]);
   await run("ip", ["address", "delete", `${address}/32`, "dev", "lo"]);
-
   const at = Date.now();
   await platform.start();
+  return at;
+}
+
+export async function rebootHosts(ground: FaultGround, all: readonly WrittenService[]): Promise<void> {
+  const { figures } = ground;
+  const before = await instancesOf(ground);
+  const at = await cutPower(
+    ground,
+    all.map(({ machineId }) => machineId),
+  );
   const startMs = Date.now() - at;
   const backMs = await Promise.all(all.map((service) => ground.back(service, at)));
   figures.note("hosts rebooted: until the API answers", { backMs: startMs });

@@ -1,16 +1,16 @@
-import type { ChangingImages } from "../support/changing-images.ts";
-import { createMaintenanceRequests } from "../support/maintenance-requests.ts";
-import type { Platform } from "../support/platform.ts";
-import { killAtOnce, type MachineProcesses } from "../support/platform-processes.ts";
-import type { OperationJson } from "../support/service-json.ts";
-import { expectStatus, type RunningService, type Services } from "../support/services.ts";
+import type { ChangingImages } from "../support/machines/changing-images.ts";
+import { createMaintenanceRequests } from "../support/machines/maintenance-requests.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { killAtOnce, type MachineProcesses } from "../support/platform/platform-processes.ts";
+import type { OperationJson } from "../support/api/service-json.ts";
+import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import type { AcknowledgedWriter } from "./acknowledged-writer.ts";
 
 /** Steps of an image's replacement at which something is killed, in their order. */
 export const imageSteps = ["StopEngine", "StopServer", "ReplaceImage", "SetupAgent", "ProvisioningHealth"] as const;
-/** The same where the image damages the data, and is taken back. */
-export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "TakeImageBack"] as const;
+/** The same where the image damages the data, and is rolled back. */
+export const spoilingSteps = ["ReplaceImage", "SetupAgent", "ProvisioningHealth", "RollBackImage"] as const;
 export const imageVictims = ["controller", "agent", "keeper", "machine", "engine"] as const;
 
 export interface ImageKill {
@@ -18,7 +18,7 @@ export interface ImageKill {
   readonly victim: (typeof imageVictims)[number];
 }
 
-const order: readonly string[] = [...imageSteps, "TakeImageBack"];
+const order: readonly string[] = [...imageSteps, "RollBackImage"];
 
 export interface ImageKillGround {
   readonly platform: Platform;

@@ -4,23 +4,23 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createIncusClient, type IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
+import { createIncusClient, type IncusClient } from "@holdfast/compute/incus/incus-client.ts";
 import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
 import { addressBlockOf } from "@holdfast/local/incus-host.ts";
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CabledNetwork, makeCabledNetwork } from "../support/cabled-network.ts";
-import { queryOnce } from "../support/clients.ts";
-import { freePorts } from "../support/free-ports.ts";
-import type { GrpcCalls } from "../support/grpc-calls.ts";
-import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "../support/incus-machines.ts";
-import { asOperator } from "../support/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { lastLogLines } from "../support/platform-logs.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { newSecondHost, type SecondHost } from "../support/second-host.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
-import { createTestCertificate } from "../support/test-certificate.ts";
+import { type CabledNetwork, makeCabledNetwork } from "../support/network/cabled-network.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
+import type { GrpcCalls } from "../support/api/grpc-calls.ts";
+import { daemonOf, firstProcessOf, incusMissing, openIncusOf } from "../support/machines/incus-machines.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
@@ -245,7 +245,7 @@ describe.skipIf(missing !== undefined)(
       await hosts((rpcs) => rpcs.removeHost({ hostId: "second" }));
       const { hosts: left } = await hosts((rpcs) => rpcs.listHosts({}));
       expect(left.map(({ id }) => id)).toEqual(["local"]);
-      await waitUntil("the way to its machines is taken back", async () => {
+      await waitUntil("the route to its machines is removed", async () => {
         const { stdout } = await run("ip", ["route", "show", "proto", "146"]);
         return !stdout.includes(block);
       });

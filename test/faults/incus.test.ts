@@ -1,9 +1,12 @@
-import { ComputeFailure } from "@holdfast/controller/compute/compute-failure.ts";
-import type { MachineSpec } from "@holdfast/controller/compute/compute-provider.ts";
-import { instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { ComputeFailure } from "@holdfast/compute/compute-failure.ts";
+import type { MachineSpec } from "@holdfast/compute/compute-provider.ts";
+import { untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testMachineSpec } from "../support/machine-spec.ts";
-import { incusMissing, startTestIncus, type TestIncus } from "../support/incus-machines.ts";
+import { testMachineSpec } from "../support/machines/machine-spec.ts";
+import { daemonOf, incusMissing, startTestIncus, type TestIncus } from "../support/machines/incus-machines.ts";
+import { isAlive } from "../support/platform/platform-processes.ts";
+import { waitUntil } from "../support/wait-until.ts";
 import { setFrozen } from "./fault-ground.ts";
 
 const missing = await incusMissing();
@@ -126,4 +129,18 @@ describe.skipIf(missing !== undefined)(`the provider of Incus${why}`, () => {
     expect(await machines.provider.get(asked.id, signal)).toMatchObject({ state: "running", starts: 2 });
     await machines.provider.destroy(asked.id, signal);
   });
+
+  it.skipIf(process.env["HOLDFAST_TEST_PAUSE_S"] === undefined)(
+    "ends a daemon that hangs, and is answered by the next one",
+    async () => {
+      const { id } = await machines.provider.create(spec(), signal);
+      await machines.provider.start(id, enrollment, signal);
+      const hung = await daemonOf(machines.incus);
+      process.kill(hung, "SIGSTOP");
+      await waitUntil("the daemon that hangs is gone", () => !isAlive(hung), { withinMs: 90_000 });
+      await untilServing(machines.incus, AbortSignal.timeout(60_000));
+      expect(await machines.provider.get(id, signal)).toMatchObject({ state: "running", starts: 1 });
+      await machines.provider.destroy(id, signal);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform.ts";
-import { killAtOnce, type PlatformProcesses } from "../support/platform-processes.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { killAtOnce, type PlatformProcesses } from "../support/platform/platform-processes.ts";
 import type { Random } from "../support/random.ts";
 
 export type Victim = "controller" | "agent" | "machine" | "keeper" | "engine" | "etcd" | "dns" | "history";

@@ -3,10 +3,10 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
+import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
 import { expect } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import { firstProcessOf } from "../support/incus-machines.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { firstProcessOf } from "../support/machines/incus-machines.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { type FaultGround, setFrozen, type WrittenService } from "./fault-ground.ts";
 import type { Sight } from "./sights.ts";
@@ -61,7 +61,7 @@ export async function fillDisk(ground: FaultGround, service: WrittenService): Pr
   let shownMs: number;
   try {
     shownMs = await sights.until(service.id, "health says that the disk is full", at, ({ reason }) =>
-      /disk (is full|takes no writes|is \d+% full)/i.test(reason),
+      /disk (is full|takes no writes|is (at least )?\d+% full)/i.test(reason),
     );
     if (service.service.database_type === "postgresql")
       await expect(
@@ -71,7 +71,7 @@ export async function fillDisk(ground: FaultGround, service: WrittenService): Pr
           service,
           "CREATE TABLE more AS SELECT generate_series(1, 1000000) AS n",
         ),
-      ).rejects.toThrow(/No space left|disk is full|terminat|connection|ECONN|timeout|recovery|starting up/i);
+      ).rejects.toThrow(/No space left|disk is full|read-only|terminat|connection|ECONN|timeout|recovery|starting up/i);
     // Long enough for a restart that cannot work.
     await sleep(3_000);
   } finally {

@@ -1,12 +1,14 @@
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { incusMissing } from "../support/incus-machines.ts";
-import { asOperator } from "../support/organizations.ts";
-import { crashesOf } from "../support/platform-logs.ts";
-import { type SlowNetwork, slowNetwork } from "../support/slow-network.ts";
+import { incusMissing } from "../support/machines/incus-machines.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { crashesOf } from "../support/platform/platform-logs.ts";
+import { type SlowNetwork, slowNetwork } from "../support/network/slow-network.ts";
 import { type FaultGround, openFaultGround, type WrittenService } from "./fault-ground.ts";
 import { changeController, fillPool, killDaemonAtWork, moveController, rebootHosts } from "./host-faults.ts";
 import { exhaustMemory, fillDisk, killMachine, pauseMachine } from "./machine-faults.ts";
+import { createMemberGround, type MemberGround } from "./members/member-ground.ts";
+import type { MemberService } from "./members/member-service.ts";
 import { cutNetwork, slowDown } from "./network-faults.ts";
 
 const missing = await incusMissing();
@@ -23,6 +25,8 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
   let second: WrittenService;
   let third: WrittenService;
   let cache: WrittenService;
+  let members: MemberGround;
+  let pair: MemberService;
 
   beforeAll(async () => {
     ground = await openFaultGround();
@@ -32,9 +36,12 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
       ground.write("third", "postgresql"),
       ground.write("cache", "valkey"),
     ]);
+    members = createMemberGround(ground);
+    pair = await members.open("pair", { node_count: 2, replication_mode: "sync" });
   });
   afterAll(async () => {
     ground?.figures.print();
+    await members?.close();
     await ground?.remove();
   });
 
@@ -78,6 +85,17 @@ describe.skipIf(missing !== undefined)(`services on machines of Incus${why}`, ()
     it(
       "say so when the kernel ended what took too much memory",
       () => third.alone(() => exhaustMemory(ground, third)),
+      timeout,
+    );
+    it(
+      "of two nodes go on without controllers, and without replicas, and change their primary without both",
+      async () => {
+        await pair.stays("no controllers", members.cutOff("controllers", "both"), 8_000);
+        await pair.stays("no replica", members.cutOff("replicas", "both"), 5_000);
+        await pair.failsOver("neither", members.cutOff("all", "both"));
+        await pair.settle();
+        await ground.services.delete(pair.id);
+      },
       timeout,
     );
     it(

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import { firstProcessOf } from "../support/incus-machines.ts";
-import type { CutDirection } from "../support/network-cuts.ts";
-import type { LogsJson, OperationJson, ProblemJson } from "../support/service-json.ts";
-import { expectStatus } from "../support/services.ts";
-import type { SlowNetwork } from "../support/slow-network.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { firstProcessOf } from "../support/machines/incus-machines.ts";
+import type { CutDirection } from "../support/network/network-cuts.ts";
+import type { LogsJson, OperationJson, ProblemJson } from "../support/api/service-json.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import type { SlowNetwork } from "../support/network/slow-network.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { endOf } from "./engine-changes.ts";
 import type { FaultGround, WrittenService } from "./fault-ground.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { crashesOf } from "../support/platform-logs.ts";
-import type { ServiceJson } from "../support/service-json.ts";
+import { crashesOf } from "../support/platform/platform-logs.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { agentOutages } from "./outages/agents.ts";
 import { controllerOutages } from "./outages/controllers.ts";

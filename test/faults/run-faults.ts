@@ -1,9 +1,9 @@
-import type { Platform } from "../support/platform.ts";
-import { crashesOf } from "../support/platform-logs.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { crashesOf } from "../support/platform/platform-logs.ts";
 import { createRandom } from "../support/random.ts";
-import { createServices, type RunningService } from "../support/services.ts";
+import { createServices, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { writeRows, writeValues } from "./acknowledged-writer.ts";
+import { flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { createAsked } from "./asked-services.ts";
 import { askUntil } from "./asker.ts";
 import { checkAsked } from "./check-asked.ts";
@@ -29,7 +29,7 @@ export async function runFaults(platform: Platform, { seed, kills, say }: FaultR
   const asked = createAsked();
   const services = createServices(platform);
   const ledger = await services.createRunning("ledger");
-  const cache = await services.createRunning("ledger-cache", { database_type: "valkey" });
+  const cache = await services.createRunning("ledger-cache", { database_type: "valkey", parameters: flushedAtOnce });
   for (const written of [ledger, cache]) asked.services.push(askedOf(written));
 
   const stop = new AbortController();

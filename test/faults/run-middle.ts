@@ -4,17 +4,17 @@ import { parseArgs } from "node:util";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
-import { createChangingImages } from "../support/changing-images.ts";
-import { cloneTierMissing, openCloneTier } from "../support/clone-tier.ts";
-import { asOperator } from "../support/organizations.ts";
-import { startPlatform } from "../support/platform.ts";
-import { crashesOf, lastLogLines } from "../support/platform-logs.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
+import { createChangingImages } from "../support/machines/changing-images.ts";
+import { cloneTierMissing, openCloneTier } from "../support/machines/clone-tier.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { startPlatform } from "../support/platform/platform.ts";
+import { crashesOf, lastLogLines } from "../support/platform/platform-logs.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createRandom } from "../support/random.ts";
-import { createReleaseDirectory } from "../support/release-directory.ts";
-import { createServices } from "../support/services.ts";
+import { createReleaseDirectory } from "../support/platform/release-directory.ts";
+import { createServices } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { writeRows, writeValues } from "./acknowledged-writer.ts";
+import { flushedAtOnce, writeRows, writeValues } from "./acknowledged-writer.ts";
 import { agentVictims, killAtHandOver } from "./agent-kills.ts";
 import { type ImageKillGround, imageSteps, imageVictims, killAtImageStep, spoilingSteps } from "./image-kills.ts";
 
@@ -63,7 +63,10 @@ try {
         ({ id, newestOf }) => id === images.first && newestOf.length > 0,
       );
     await waitUntil("what is made is made from the first image", isNewest);
-    const service = await services.createRunning(`kept-${engine}`, { database_type: engine });
+    const service = await services.createRunning(`kept-${engine}`, {
+      database_type: engine,
+      ...(engine === "valkey" && { parameters: flushedAtOnce }),
+    });
     const writer = await writers[engine](platform, service, stop.signal);
     try {
       await work({ platform, services, service, images: { both, choose: images.choose }, writer });

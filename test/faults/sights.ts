@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Platform } from "../support/platform.ts";
-import type { PageJson, ServiceJson } from "../support/service-json.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import type { PageJson, ServiceJson } from "../support/api/service-json.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /** What a user of the API was shown of a service, from a moment on. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { killAtOnce } from "../../support/platform-processes.ts";
-import type { ProblemJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import type { ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { changeUnderLocks, endOf } from "../engine-changes.ts";
 import { type OutageGround, outageMs, type UnderWayJson } from "./outage-ground.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { resolveName } from "../../support/dns-query.ts";
-import type { OccupiedPort } from "../../support/occupied-port.ts";
-import { killAtOnce } from "../../support/platform-processes.ts";
-import { startSecondController } from "../../support/second-controller.ts";
-import { createServices, expectStatus } from "../../support/services.ts";
+import { resolveName } from "../../support/network/dns-query.ts";
+import type { OccupiedPort } from "../../support/platform/occupied-port.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { startSecondController } from "../../support/platform/second-controller.ts";
+import { createServices, expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { endOf } from "../engine-changes.ts";
 import { type OutageGround, outageMs, type UnderWayJson } from "./outage-ground.ts";

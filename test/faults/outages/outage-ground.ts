@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { commandOnce, queryOnce } from "../../support/clients.ts";
-import { type OccupiedPort, occupyPort } from "../../support/occupied-port.ts";
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import { killAtOnce, type MachineProcesses } from "../../support/platform-processes.ts";
-import { createServices, type RunningService, type Services } from "../../support/services.ts";
+import { commandOnce, queryOnce } from "../../support/api/clients.ts";
+import { type OccupiedPort, occupyPort } from "../../support/platform/occupied-port.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { killAtOnce, type MachineProcesses } from "../../support/platform/platform-processes.ts";
+import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 /**
  * Shorter than the hour or minute that they stand for, and longer than every lease and time-out that matters. With
  * `npm run faults -- --outages` they are the full minute of the specification.
  */
-export const outageMs = Number(process.env["HOLDFAST_TEST_OUTAGE_S"] ?? 20) * 1_000;
+export const outageMs = Number(process.env["HOLDFAST_TEST_OUTAGE_S"] ?? 16) * 1_000;
 
 /** An answer to what an agent has to do. */
 export interface UnderWayJson {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { expect, it } from "vitest";
-import { asOperator } from "../../support/organizations.ts";
-import type { ProblemJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import { asOperator } from "../../support/platform/organizations.ts";
+import type { ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type OutageGround, outageMs } from "./outage-ground.ts";
 

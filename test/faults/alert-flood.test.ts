@@ -1,0 +1,83 @@
+import type { ServerResponse } from "node:http";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { waitUntil } from "../support/wait-until.ts";
+import { startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
+import { type Respond, startWebhookReceiver } from "../support/servers/webhook-receiver.ts";
+
+/** A minute for 10,000 on two busy cores: `npm run faults -- --alerts`. */
+const alerts = Number(process.env["HOLDFAST_TEST_ALERTS"] ?? 1_000);
+/** Of one transaction: each is an entry of the outbox. */
+const together = 100;
+
+let platform: WebhookPlatform;
+beforeAll(async () => {
+  platform = await startWebhookPlatform();
+});
+afterAll(() => platform?.close());
+
+async function receiver(respond?: Respond) {
+  const started = await startWebhookReceiver(respond);
+  onTestFinished(() => started.close());
+  const ids = () => new Set(started.received.map(({ body }) => String(JSON.parse(body).id)));
+  return { ...started, ids };
+}
+
+async function count(sql: string, channelId: string): Promise<number> {
+  const [row] = await platform.history.sql().query<{ count: string }>(sql, [channelId]);
+  return Number(row?.count);
+}
+
+const waiting = (channelId: string) => count("select count(*) from webhook_delivery where webhook_id = $1", channelId);
+const delivered = (channelId: string) =>
+  count(
+    "select count(distinct event_id) from webhook_attempt where webhook_id = $1 and error_message is null",
+    channelId,
+  );
+
+test(`of ${alerts} alerts at once, those for a channel that hangs delay no other, and none is lost`, async () => {
+  let held: ServerResponse[] | undefined = [];
+  const hanging = await receiver((response) => void (held === undefined ? response.end() : held.push(response)));
+  const [beside, elsewhere] = [await receiver(), await receiver()];
+  const stuck = await platform.channel("crowded", hanging.url);
+  const well = await platform.channel("crowded", beside.url);
+  const other = await platform.channel("quiet", elsewhere.url);
+  // All of them are there before anybody moves or delivers. The ones that hang are the first of each transaction.
+  const half = Array.from({ length: alerts / 2 }, (_, index) => String(index));
+  for (let from = 0; from < half.length; from += together / 2) {
+    const some = half.slice(from, from + together / 2);
+    await platform.emitAll("crowded", "alert.fired", [
+      ...some.map((id) => ({ id: `stuck ${id}`, notification_channel_id: stuck })),
+      ...some.map((id) => ({ id: `well ${id}`, notification_channel_id: well })),
+    ]);
+  }
+  // Nothing is given up while this runs: what hangs keeps its place until the end.
+  const delivering = platform.deliver({ attemptMs: 600_000 });
+  onTestFinished(() => delivering.stop());
+  await platform.emit("quiet", "alert.fired", { id: "quiet", notification_channel_id: other });
+
+  const everyMs = 250;
+  const told = async () => `${beside.ids().size} of ${half.length}, ${await waiting(well)} wait`;
+  await waitUntil("the channel beside has all of its own", async () => (await delivered(well)) === half.length, {
+    describe: told,
+    everyMs,
+  });
+  await waitUntil("so has another organization's", async () => (await delivered(other)) === 1, {
+    describe: told,
+    everyMs,
+  });
+  expect(beside.ids()).toEqual(new Set(half.map((id) => `well ${id}`)));
+  expect(elsewhere.ids()).toEqual(new Set(["quiet"]));
+  expect(hanging.received.length).toBeGreaterThan(0);
+  expect(await delivered(stuck)).toBe(0);
+  expect([await waiting(stuck), await waiting(well)]).toEqual([half.length, 0]);
+
+  const late = held;
+  held = undefined;
+  for (const response of late) response.end();
+  await waitUntil("the one that hung has all of its own", async () => (await delivered(stuck)) === half.length, {
+    everyMs,
+    describe: async () => `${hanging.ids().size} of ${half.length}`,
+  });
+  expect(hanging.ids()).toEqual(new Set(half.map((id) => `stuck ${id}`)));
+  expect(await waiting(stuck)).toBe(0);
+});

@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFakeClock, type FakeClock, findFakeClockLibrary } from "../support/controller/fake-clock.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
+import { createRandom } from "../support/random.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import type { FailoverFault } from "./failovers/failover-fault.ts";
+import { createFailoverGround, type FailoverGround } from "./failovers/failover-ground.ts";
+import { playFault } from "./failovers/play-fault.ts";
+
+const library = findFakeClockLibrary();
+const isAsked = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0") > 0;
+const why = library === undefined ? " (skipped: libfaketime is not here and apt does not bring it)" : "";
+const minuteS = 60;
+const longMs = 300_000;
+
+describe.skipIf(!isAsked || library === undefined)(
+  `a failover by a controller whose wall clock is stepped${why}`,
+  () => {
+    let platform: Platform;
+    let second: SecondController;
+    let clock: FakeClock;
+    let ground: FailoverGround;
+
+    beforeAll(async () => {
+      platform = await startPlatform();
+      clock = createFakeClock(library ?? "", join(platform.directory, "clock"));
+      second = await startSecondController(platform, clock.environment);
+      // A controller that drains asks no agent any more.
+      const bySecond = { ...platform, rest: second.rest };
+      ground = await createFailoverGround(bySecond, "sync", { random: createRandom(1) });
+      // From here on the controller with the clock decides.
+      await asOperator(platform, ControlService, (rpcs) => rpcs.drainController({ controllerId: "controller-1" }));
+      await waitUntil("the other one has everything", async () => {
+        const { controllers } = await asOperator(platform, ControlService, (rpcs) => rpcs.listControllers({}));
+        return controllers.every(
+          ({ id, shards, sessions }) => id === "controller-2" || (shards === 0 && sessions === 0),
+        );
+      });
+    }, longMs);
+    afterAll(async () => {
+      await ground?.stop();
+      await second?.stop();
+      await platform?.remove();
+    }, longMs);
+
+    const stepped = (name: string, before: number, within: number): FailoverFault => ({
+      name,
+      expects: "failover",
+      async run({ pause, pidsOf, takesWrites, reaches }, { primary, newHost, operations }, strikes) {
+        clock.step(before);
+        const mend = pause(pidsOf(primary, "machine"));
+        const atMs = strikes();
+        try {
+          await reaches("FencePrimary", operations);
+          clock.step(within);
+          await takesWrites(newHost, atMs);
+        } finally {
+          mend();
+        }
+      },
+    });
+
+    it.each([
+      stepped("a minute ahead", minuteS, minuteS),
+      stepped("a minute back, while it waits", minuteS, 0),
+      stepped("a minute ahead, while it waits", 0, minuteS),
+      stepped("two minutes back", -minuteS, -minuteS),
+    ])(
+      "$name: the replica takes writes as soon as ever, and has every row",
+      async (fault) => {
+        const { withoutWritesMs, lost } = await playFault(ground, fault);
+        console.log(`${fault.name}: ${(withoutWritesMs / 1_000).toFixed(1)} s without writes`);
+        expect([lost, withoutWritesMs < 30_000]).toEqual([0, true]);
+      },
+      longMs,
+    );
+
+    it(
+      "is no failover at all while the machine is well",
+      async () => {
+        const { primary, term } = await ground.roles();
+        for (const seconds of [minuteS, -minuteS, 0]) {
+          clock.step(seconds);
+          await sleep(8_000);
+        }
+        expect(await ground.roles()).toMatchObject({ primary, term });
+      },
+      longMs,
+    );
+  },
+);

@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { crashesOf, lastLogLines } from "../support/platform/platform-logs.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createReleaseDirectory } from "../support/platform/release-directory.ts";
+import { createServices, expectStatus } from "../support/platform/services.ts";
+import { createRandom } from "../support/random.ts";
+import { GiveUp, waitUntil } from "../support/wait-until.ts";
+import type { Before, FailoverFault } from "./failovers/failover-fault.ts";
+import { createFailoverGround, type FailoverGround, type GroundKind } from "./failovers/failover-ground.ts";
+import { playFault } from "./failovers/play-fault.ts";
+
+/** With `npm run faults -- --failovers`. */
+const wanted = Number(process.env["HOLDFAST_TEST_FAILOVERS"] ?? "0");
+const seed = Number(process.env["HOLDFAST_TEST_SEED"] ?? Date.now() % 1_000_000);
+const longMs = 10 * 60_000;
+const kinds: readonly GroundKind[] = ["sync", "valkey"];
+
+/** A release is offered and paused before each fault, and comes to the machines in the middle of it: there are no others. */
+describe.skipIf(wanted === 0 || !asRoot)(
+  `agents that change places while a primary is replaced${asRoot ? "" : " (skipped: needs root, for machines of an image)"}`,
+  () => {
+    const releases = createReleaseDirectory();
+    const random = createRandom(seed);
+    let platform: Platform;
+    let release = 1;
+    let digest = "";
+
+    beforeAll(async () => {
+      console.log(`seed ${seed}`);
+      digest = releases.put("1.0.0");
+      const environment = {
+        HOLDFAST_AGENT_UPGRADE: "on",
+        HOLDFAST_AGENT_CODE: releases.directory,
+        HOLDFAST_AGENT_UPGRADE_SHARES: "100",
+        HOLDFAST_AGENT_UPGRADE_SOAK_S: "1",
+      };
+      platform = await startPlatform({ environment });
+    }, longMs);
+    afterAll(async () => {
+      await platform?.remove();
+      releases.remove();
+    }, longMs);
+
+    const rollout = () => asOperator(platform, AgentRolloutService, (rpcs) => rpcs.getAgentRollout({}));
+    const resume = () => asOperator(platform, AgentRolloutService, (rpcs) => rpcs.resumeAgentRollout({}));
+    const agents = async () => (await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.listAgents({}))).agents;
+    const describeRollout = async () => `${JSON.stringify(await agents())}\n${lastLogLines(platform.directory, 40)}`;
+
+    /** A machine whose engine is moved while its new agent is watched counts as one that is not well: an operator goes on then. */
+    async function goOn(): Promise<void> {
+      const { state, reason } = await rollout();
+      if (state !== "Halted") return;
+      if (!reason.includes("not well")) throw new GiveUp(`it halted: ${reason}\n${await describeRollout()}`);
+      console.log(`halted, resumed: ${reason}`);
+      await resume();
+    }
+
+    async function isReplaced(machineId: string): Promise<boolean> {
+      await goOn();
+      return (await agents()).some((agent) => agent.machineId === machineId && agent.digest === digest);
+    }
+    const replaced = (machineId: string) =>
+      waitUntil(`the agent of ${machineId} is replaced`, () => isReplaced(machineId), {
+        everyMs: 20,
+        describe: describeRollout,
+      });
+
+    async function completed(): Promise<void> {
+      await waitUntil(
+        `release ${release} is everywhere`,
+        async () => {
+          await goOn();
+          const { state, digest: offered, behind, upgrading } = await rollout();
+          return state === "Completed" && offered === digest && behind === 0 && upgrading === 0;
+        },
+        { everyMs: 200, describe: describeRollout },
+      );
+    }
+
+    /** A controller that comes up offers what it finds, and nothing begins before the pause ends. */
+    async function offerNext(): Promise<void> {
+      await asOperator(platform, AgentRolloutService, (rpcs) => rpcs.pauseAgentRollout({}));
+      release += 1;
+      digest = releases.put(`${release}.0.0`);
+      for (const pid of platform.processes().controllers) killAtOnce(pid);
+      await waitUntil("the release is offered, and waits", async () => {
+        const { state, digest: offered } = await rollout();
+        return state === "Paused" && offered === digest;
+      });
+    }
+
+    const replacedAt = (step: string): FailoverFault => ({
+      name: `machine stands still, its replica's agent is replaced at ${step}`,
+      expects: "failover",
+      async run(ground, { primary, replica, newHost, operations }, strikes) {
+        const mend = ground.pause(ground.pidsOf(primary, "machine"));
+        const atMs = strikes();
+        try {
+          await ground.reaches(step, operations);
+          // The machine that stands still is out of reach, so the other one is the first.
+          await resume();
+          await Promise.all([ground.takesWrites(newHost, atMs), replaced(replica)]);
+        } finally {
+          mend();
+        }
+        await replaced(primary);
+      },
+    });
+
+    const backAndReplaced: FailoverFault = {
+      name: "machine is back while it is replaced, and so are both agents",
+      expects: "either",
+      async run(ground, { primary, replica, operations }, strikes) {
+        const mend = ground.pause(ground.pidsOf(primary, "machine"));
+        strikes();
+        try {
+          await ground.reaches("FencePrimary", operations);
+          await resume();
+          await sleep(random.between(0, 1_000));
+        } finally {
+          mend();
+        }
+        for (const id of [replica, primary]) await replaced(id);
+      },
+    };
+
+    /** `victim`: whose agent is found changing places as the service is asked to fail over. */
+    const switchover = (victim: "primary" | "replica"): FailoverFault => ({
+      name: `a switchover as the agent of its ${victim} changes places`,
+      expects: "failover",
+      async run(ground, before, strikes) {
+        await resume();
+        await changing(ground, before[victim]);
+        strikes();
+        await askToFailOver(ground, before);
+        for (const id of [before.replica, before.primary]) await replaced(id);
+      },
+    });
+
+    /** Resolves once the next agent of the machine is beside the old one. */
+    async function changing(ground: FailoverGround, machineId: string): Promise<void> {
+      await waitUntil(`agents of ${machineId} change places`, () => ground.processesOf(machineId).agents.length > 1, {
+        everyMs: 10,
+        describe: describeRollout,
+      });
+    }
+
+    async function askToFailOver(ground: FailoverGround, { replica, operations }: Before): Promise<void> {
+      const ask = async () => (await platform.rest.post(ground.path(`/nodes/${replica}/failover`))).status === 202;
+      await waitUntil("the switchover is taken", ask, { everyMs: 20 });
+      await ground.ends(operations);
+      const [own] = (await ground.services.operations(ground.main.service.id)).filter(({ id }) => !operations.has(id));
+      expect(own).toMatchObject({ type: "failover", status: "completed" });
+    }
+
+    const faults = [
+      ...["FencePrimary", "PromoteReplica", "MoveDNS"].map(replacedAt),
+      backAndReplaced,
+      switchover("primary"),
+      switchover("replica"),
+    ];
+
+    it.each(kinds)(
+      "keep a %s service at one writable primary with every row",
+      { timeout: 3 * longMs },
+      async (kind) => {
+        const ground = await createFailoverGround(platform, kind, { random: random.fork() });
+        try {
+          await completed();
+          for (const fault of faults) {
+            await offerNext();
+            const { withoutWritesMs, hasFailedOver, lost } = await playFault(ground, fault);
+            await completed();
+            const end = hasFailedOver ? "failed over" : "same primary";
+            console.log(
+              `${kind} ${fault.name}: ${(withoutWritesMs / 1_000).toFixed(1)} s without writes, ${end}, ${lost} lost`,
+            );
+          }
+          const operations = await createServices(platform).operations(ground.main.service.id);
+          expect(operations.filter(({ finished_at: at }) => at === null)).toEqual([]);
+          expect(ground.writer.acknowledged).toBeGreaterThan(100);
+        } finally {
+          await ground.stop();
+        }
+        expectStatus(await platform.rest.delete(ground.path("")), 202);
+        await ground.services.gone(ground.main.service.id);
+        expect(crashesOf(platform.directory)).toEqual([]);
+      },
+    );
+  },
+);

@@ -1,0 +1,34 @@
+/** How long nobody took writes, by fault. */
+export interface FailoverFigures {
+  note(fault: string, withoutWritesMs: number, hasFailedOver: boolean): void;
+  print(): void;
+}
+
+export function createFailoverFigures(): FailoverFigures {
+  const byFault = new Map<string, { times: number[]; failovers: number }>();
+  const inSeconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(8);
+  return {
+    note(fault, withoutWritesMs, hasFailedOver) {
+      const noted = byFault.get(fault) ?? { times: [], failovers: 0 };
+      noted.times.push(withoutWritesMs);
+      noted.failovers += hasFailedOver ? 1 : 0;
+      byFault.set(fault, noted);
+    },
+    print() {
+      const lines = [...byFault]
+        .toSorted(([a], [b]) => a.localeCompare(b))
+        .map(([fault, { times, failovers }]) => {
+          const counts = `${String(times.length).padStart(6)}${String(failovers).padStart(10)}`;
+          return `${fault.padEnd(64)}${counts}${inSeconds(quantile(times, 0.5))}${inSeconds(quantile(times, 0.95))}`;
+        });
+      const head = `${"fault".padEnd(64)}${"times".padStart(6)}${"failovers".padStart(10)}${"median s".padStart(8)}${"p95 s".padStart(8)}`;
+      console.log([head, ...lines].join("\n"));
+    },
+  };
+}
+
+/** The least that so large a share of them does not exceed. */
+function quantile(values: readonly number[], share: number): number {
+  const inOrder = values.toSorted((a, b) => a - b);
+  return inOrder[Math.ceil(inOrder.length * share) - 1] ?? 0;
+}

@@ -1,0 +1,162 @@
+import { expect } from "vitest";
+import type { ReplicationStatus } from "../../../sdk/src/index.ts";
+import { queryOnce } from "../../support/api/clients.ts";
+import type { OperationJson } from "../../support/api/service-json.ts";
+import type { EtcdMembers } from "../../support/platform/etcd-members.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { findBelow, killAtOnce, type MachineProcesses } from "../../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type RunningService } from "../../support/platform/services.ts";
+import type { Random } from "../../support/random.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { type BothSides, countersOf, rowsOf, writeToAll } from "../../system/replication/both-sides.ts";
+import { createFailures } from "../../system/replication/failures.ts";
+import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "../acknowledged-writer.ts";
+
+export type GroundKind = "async" | "sync" | "valkey";
+type Failures = ReturnType<typeof createFailures>;
+type Roles = Awaited<ReturnType<Failures["roles"]>>;
+
+/** A service of two nodes that is written to all the time: by its name, and on each of its nodes. */
+export interface FailoverGround extends Failures {
+  readonly kind: GroundKind;
+  readonly platform: Platform;
+  /** Only where the platform has three. */
+  readonly etcd: EtcdMembers;
+  readonly random: Random;
+  readonly main: RunningService;
+  readonly services: ReturnType<typeof createServices>;
+  readonly writer: AcknowledgedWriter;
+  readonly sides: BothSides;
+  readonly byName: BothSides;
+  statusOf(nodeId: string): Promise<ReplicationStatus>;
+  /** Only of a PostgreSQL. */
+  queryNode(nodeId: string, sql: string): Promise<Record<string, unknown>[]>;
+  path(rest: string): string;
+  /** SIGSTOP of these; what comes back has them go on. Those that ended meanwhile are passed over. */
+  pause(pids: readonly (number | undefined)[]): () => void;
+  /** A machine's agent, engine or all of it, with everything below. */
+  pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[];
+  /** Resolves when the node took a write that was sent after this. */
+  takesWrites(host: string, atMs: number): Promise<void>;
+  /** Resolves when the service's operation `failover` that began after this is at the step, or is over. */
+  reaches(step: string, before: ReadonlySet<string>): Promise<void>;
+  /** Resolves when it is over. */
+  ends(before: ReadonlySet<string>): Promise<void>;
+  operationIds(): Promise<ReadonlySet<string>>;
+  /** Resolves when both nodes follow or lead, nothing is in progress and the name takes writes. */
+  settles(before: Roles): Promise<Roles>;
+  stop(): Promise<void>;
+}
+
+export interface FailoverGroundOptions {
+  readonly random: Random;
+  /** What the disks hold. */
+  readonly storageGb?: number;
+  readonly etcd?: EtcdMembers;
+}
+
+export async function createFailoverGround(
+  platform: Platform,
+  kind: GroundKind,
+  { random, storageGb = 1, etcd }: FailoverGroundOptions,
+): Promise<FailoverGround> {
+  const services = createServices(platform);
+  const main = await services.createRunning(`${kind}-matrix`, {
+    node_count: 2,
+    storage_size_gb: storageGb,
+    // More sessions than the plan has by itself: a crowd of idle ones is one of the faults.
+    ...(kind === "valkey"
+      ? { database_type: "valkey", parameters: flushedAtOnce }
+      : { replication_mode: kind, parameters: { max_connections: "1100" } }),
+  });
+  const { service, connection, password } = main;
+  const stopping = new AbortController();
+  const path = (rest: string) => `/managed-services/${service.id}${rest}`;
+  const statusOf = async (nodeId: string) =>
+    expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
+  const sidesOf = (hosts: readonly string[]) =>
+    writeToAll(hosts, kind === "valkey" ? countersOf(platform, main) : rowsOf(platform, main));
+
+  await services.settled(service.id, "Running");
+  if (kind !== "valkey") await queryOnce(platform, connection, { password }, "CREATE TABLE sides (host text)");
+  const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
+  const sides = sidesOf(service.nodes.map(({ hostname }) => hostname));
+  const byName = sidesOf([service.hostname]);
+  const failures = createFailures({ platform, services, main, statusOf }, () => sides, []);
+  const { roles, processesOf } = failures;
+
+  function pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[] {
+    const found: MachineProcesses = processesOf(machineId);
+    const first = { agent: found.agent, engine: found.engine, machine: found.launcher }[part];
+    // What is not there is on its way back from the fault of before.
+    return first === undefined ? [] : [first, ...findBelow(first)];
+  }
+
+  async function comesTo(what: string, isThere: (own: OperationJson) => boolean, before: ReadonlySet<string>) {
+    const look = async () =>
+      (await services.operations(service.id)).some(
+        (own) => own.type === "failover" && !before.has(own.id) && (own.finished_at !== null || isThere(own)),
+      );
+    await waitUntil(`the failover ${what}`, look, { everyMs: 10, describe: () => services.describe(service.id) });
+  }
+
+  return {
+    ...failures,
+    kind,
+    platform,
+    get etcd() {
+      if (etcd === undefined) throw new Error("this platform has one member of etcd");
+      return etcd;
+    },
+    random,
+    main,
+    services,
+    writer,
+    sides,
+    byName,
+    statusOf,
+    path,
+    pidsOf,
+    async queryNode(nodeId, sql) {
+      const { nodes } = await services.get(service.id);
+      const host = nodes.find(({ id }) => id === nodeId)?.hostname ?? "";
+      return queryOnce(platform, { ...connection, host }, { password }, sql);
+    },
+    pause(pids) {
+      const there = pids.filter((pid) => pid !== undefined);
+      for (const pid of there) killAtOnce(pid, "SIGSTOP");
+      return () => {
+        for (const pid of there) killAtOnce(pid, "SIGCONT");
+      };
+    },
+    async takesWrites(host, atMs) {
+      await waitUntil(`${host} takes writes`, () => sides.firstAfter(host, atMs), {
+        describe: () => services.describe(service.id),
+      });
+    },
+    async operationIds() {
+      return new Set((await services.operations(service.id)).map(({ id }) => id));
+    },
+    reaches: (step, before) => comesTo(`is at ${step}`, (own) => own.step === step, before),
+    ends: (before) => comesTo("is over", () => false, before),
+    async settles(before) {
+      const describe = () => services.describe(service.id);
+      const well = async () => {
+        const { nodes, health } = await failures.service();
+        const states = await Promise.all(nodes.map(({ id }) => statusOf(id)));
+        return health.status === "healthy" && states.every(({ connected }) => connected);
+      };
+      await waitUntil("both members are well", well, { describe });
+      await services.settled(service.id, "Running");
+      const fromMs = performance.now();
+      await waitUntil("the name takes writes", () => byName.firstAfter(service.hostname, fromMs), { describe });
+      const after = await roles();
+      expect([before.primary, before.replica]).toContain(after.primary);
+      return after;
+    },
+    async stop() {
+      stopping.abort();
+      await Promise.all([writer.done, sides.stop(), byName.stop()]);
+    },
+  };
+}

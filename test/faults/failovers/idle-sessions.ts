@@ -1,0 +1,54 @@
+import type { Client } from "pg";
+import { openPostgresql, openValkey } from "../../support/api/clients.ts";
+import type { FailoverGround } from "./failover-ground.ts";
+
+/** Sessions that do nothing, but for one transaction that never ends. */
+export interface IdleSessions {
+  /** How many the other side has not ended. */
+  readonly open: number;
+  close(): void;
+}
+
+const atOnce = 10;
+
+/** Throws when not so many are admitted. */
+export async function openIdleSessions(ground: FailoverGround, wanted: number): Promise<IdleSessions> {
+  const { platform, main, kind } = ground;
+  const ending: (() => void)[] = [];
+  let open = 0;
+
+  async function openOne(): Promise<void> {
+    if (kind === "valkey") {
+      const client = await openValkey(platform, main.connection, main);
+      client.once("end", () => (open -= 1));
+      ending.push(() => client.disconnect());
+    } else {
+      const client = await openPostgresql(platform, main.connection, main);
+      client.once("end", () => (open -= 1));
+      ending.push(() => void client.end().catch(() => undefined));
+      if (open === 0) await beginLong(client);
+    }
+    open += 1;
+  }
+
+  await openOne();
+  // One by one they would take minutes on a busy machine.
+  const opening = Array.from({ length: atOnce }, async () => {
+    while (open < wanted) await openOne();
+  });
+  await Promise.all(opening);
+  return {
+    get open() {
+      return open;
+    },
+    close() {
+      for (const end of ending) end();
+    },
+  };
+}
+
+/** It holds a lock, and has written what nobody else sees. */
+async function beginLong(client: Client): Promise<void> {
+  await client.query("BEGIN; CREATE TEMPORARY TABLE held (id int); LOCK TABLE sides IN ROW SHARE MODE");
+  await client.query("INSERT INTO ledger VALUES (-1)");
+}

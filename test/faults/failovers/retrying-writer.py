@@ -1,0 +1,32 @@
+# A program that writes as its users do: it knows all nodes, and begins again with a row that was not acknowledged.
+import os
+import sys
+import time
+
+import psycopg2
+
+dsn, seconds = sys.argv[1], float(sys.argv[2])
+connection = None
+acknowledged = 0
+longest = 0.0
+last = time.monotonic()
+ends = last + seconds
+while time.monotonic() < ends or connection is None:
+    try:
+        if connection is None:
+            connection = psycopg2.connect(dsn, connect_timeout=2, options="-c statement_timeout=2000")
+            connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO judged VALUES (%s) ON CONFLICT DO NOTHING", (acknowledged + 1,)
+            )
+        acknowledged += 1
+        longest = max(longest, time.monotonic() - last)
+        last = time.monotonic()
+        time.sleep(0.02)
+    except psycopg2.Error:
+        if connection is not None:
+            connection.close()
+        connection = None
+        time.sleep(0.1)
+print(acknowledged, round(longest, 2))

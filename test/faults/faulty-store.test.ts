@@ -1,0 +1,265 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BackupFacet } from "@holdfast/agent/engines/backup-facet.ts";
+import type { Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { runBackup } from "@holdfast/agent/backup/run-backup.ts";
+import type { BackupJob, Report } from "@holdfast/agent/backup/job.ts";
+import { createStoreClient } from "@holdfast/agent/backup/store-client.ts";
+import { createUrlPurse } from "@holdfast/agent/backup/url-purse.ts";
+import { openBackup } from "@holdfast/common/backup/backup-reader.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
+import { directoryKey, storeBucket } from "@holdfast/common/objects/signed-url.ts";
+import { createUrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
+import { startStoreServer, type StoreServer } from "@holdfast/store/store-server.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+/** What a store does instead of what it should, to its nth request of that method, from 1 on. */
+interface Fault {
+  readonly method: "PUT" | "GET" | "HEAD";
+  readonly isIt: (nth: number) => boolean;
+  /** True when it answered by itself; else the request goes on to the store. */
+  readonly misbehave: (exchange: Exchange) => Promise<boolean>;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly body: Buffer;
+  readonly response: ServerResponse;
+  /** The request with another body; answers what the store says. */
+  readonly forward: (body: Buffer) => Promise<{ status: number; headers: IncomingMessage["headers"]; body: Buffer }>;
+}
+
+const answered =
+  (status: number) =>
+  async ({ response }: Exchange) => {
+    response.writeHead(status).end("<Error/>");
+    return true;
+  };
+const first = (count: number) => (nth: number) => nth <= count;
+const always = () => true;
+const flipped = (body: Buffer) => {
+  const other = Buffer.from(body);
+  const at = Math.floor(other.length / 2);
+  other[at] = (other[at] ?? 0) ^ 1;
+  return other;
+};
+
+/** Stores what it makes of the body, and says that all is well. */
+const changing =
+  (change: (body: Buffer) => Buffer) =>
+  async ({ body, response, forward }: Exchange) => {
+    await forward(change(body));
+    response.writeHead(200).end();
+    return true;
+  };
+
+const halved = async ({ response, forward }: Exchange) => {
+  const { status, headers, body } = await forward(Buffer.alloc(0));
+  response.writeHead(status, headers).write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy());
+  return true;
+};
+
+/** The backup is stored whole all the same. */
+const bearable: Readonly<Record<string, Fault>> = {
+  "refuses a URL": { method: "PUT", isIt: first(2), misbehave: answered(403) },
+  "fails now and then": { method: "PUT", isIt: (nth) => nth % 2 === 1, misbehave: answered(500) },
+  "fails to give back": { method: "GET", isIt: first(1), misbehave: answered(500) },
+  "is full for a while": { method: "PUT", isIt: first(3), misbehave: answered(507) },
+  "asks for less": { method: "PUT", isIt: first(2), misbehave: answered(429) },
+  "is slow": {
+    method: "PUT",
+    isIt: always,
+    misbehave: async () => {
+      await sleep(300);
+      return false;
+    },
+  },
+  "cuts what it gives back": { method: "GET", isIt: (nth) => nth % 2 === 1, misbehave: halved },
+  "cuts what it is sent": {
+    method: "PUT",
+    isIt: first(1),
+    misbehave: async ({ request }) => {
+      request.socket.destroy();
+      return true;
+    },
+  },
+  "stores and does not say so": {
+    method: "PUT",
+    isIt: first(2),
+    misbehave: async ({ request, body, forward }) => {
+      await forward(body);
+      request.socket.destroy();
+      return true;
+    },
+  },
+};
+
+/** The backup fails, with a reason that names the object or the answer. */
+const unbearable: Readonly<Record<string, { readonly fault: Fault; readonly says: RegExp }>> = {
+  "refuses every URL": {
+    fault: { method: "PUT", isIt: always, misbehave: answered(403) },
+    says: /the store answered 403 to PUT/,
+  },
+  "takes nothing": { fault: { method: "PUT", isIt: always, misbehave: answered(400) }, says: /answered 400 to PUT/ },
+  "says that it stored what it did not": {
+    fault: { method: "PUT", isIt: first(1), misbehave: answered(200) },
+    says: /has no bytes instead of \d+/,
+  },
+  "stores a part of what it was sent": {
+    fault: { method: "PUT", isIt: first(1), misbehave: changing((body) => body.subarray(1)) },
+    says: /has \d+ bytes instead of \d+/,
+  },
+  "stores something else": {
+    fault: { method: "PUT", isIt: first(1), misbehave: changing(flipped) },
+    says: /dump.rdb.*authenticate/,
+  },
+  "gives back something else": {
+    fault: {
+      method: "GET",
+      isIt: always,
+      misbehave: async ({ response, forward }) => {
+        const { status, headers, body } = await forward(Buffer.alloc(0));
+        response.writeHead(status, headers).end(flipped(body));
+        return true;
+      },
+    },
+    says: /the manifest is not the one that was written/,
+  },
+  "cuts all that it gives back": {
+    fault: { method: "GET", isIt: always, misbehave: halved },
+    says: /the store cut .*manifest at \d+ of \d+ bytes/,
+  },
+};
+
+const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
+/** Two parts and a bit. */
+const plain = Buffer.alloc((32 << 20) + 1_000, "what an engine has; ");
+let directory: string;
+let store: StoreServer;
+const secret = directoryKey(randomBytes(32).toString("hex"));
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-faulty-"));
+  const deps = { directory: join(directory, "objects"), key: secret, now: Date.now, log: silentLog };
+  store = await startStoreServer({ ...deps, host: "127.0.0.1", port: 0, identity: undefined });
+});
+afterAll(async () => {
+  await store?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** In front of the real store. */
+async function startFaulty(fault: Fault): Promise<{ port: number; close(): void }> {
+  let count = 0;
+  const proxy = createServer((request, response) => {
+    const serve = async () => {
+      const body = await buffer(request);
+      const forward = (sent: Buffer) => forwarded(request, sent);
+      if (request.method === fault.method && fault.isIt((count += 1)))
+        if (await fault.misbehave({ request, body, response, forward })) return;
+      const answer = await forward(body);
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    };
+    serve().catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const close = () => {
+    proxy.closeAllConnections();
+    proxy.close();
+  };
+  return { port: (proxy.address() as AddressInfo).port, close };
+}
+
+async function forwarded({ method, url, headers }: IncomingMessage, body: Buffer) {
+  const length = method === "PUT" ? { "content-length": String(body.length) } : {};
+  const options = { host: "127.0.0.1", port: store.port, method, path: url, headers: { ...headers, ...length } };
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest(options, resolve).once("error", reject).end(body);
+  });
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body: await buffer(answer) };
+}
+
+/** A backup of `plain` by the agent's own pipeline. */
+async function backedUp(backup: string, fault: Fault): Promise<Report> {
+  const proxy = await startFaulty(fault);
+  const endpoint = { addresses: ["127.0.0.1"], port: proxy.port, trustBundle: "" };
+  const signer = createUrlSigner({
+    base: `http://127.0.0.1:${proxy.port}/${storeBucket}`,
+    key: secret,
+    endpoint: { addresses: async () => endpoint.addresses, port: proxy.port, trustBundle: () => "" },
+    serverSideEncryption: false,
+    now: Date.now,
+  });
+  const purse = createUrlPurse(
+    {
+      async mint(uses) {
+        const urls = await Promise.all(uses.map((use) => signer.sign(use, 3_600)));
+        return { urls, expiresAtMs: Date.now() + 3_600_000, endpoint };
+      },
+    },
+    Date.now,
+  );
+  const facet = {
+    kind: "snapshot",
+    open: async () => ({
+      streams: [
+        {
+          name: "dump.rdb",
+          bytes: (async function* () {
+            yield plain;
+          })(),
+        },
+      ],
+      totalBytes: plain.length,
+      end: async () => ({ version: "1", dataTime: new Date(), positions: null }),
+      close: async () => undefined,
+    }),
+  } as unknown as BackupFacet;
+  const data = join(directory, backup);
+  await mkdir(data);
+  const place = { service: "s-1", backup, attempt: 1 };
+  const job = { kind: "backup", place, key, pageMap: false, background: false } as BackupJob;
+  try {
+    return await runBackup(job, {
+      instance: { spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } } as unknown as Instance,
+      facet,
+      store: createStoreClient(purse, () => undefined),
+      purse,
+      link: { report: () => undefined } as never,
+      now: Date.now,
+      trouble: () => undefined,
+      signal: AbortSignal.timeout(120_000),
+    });
+  } finally {
+    proxy.close();
+  }
+}
+
+test.concurrent.each(Object.entries(bearable))("a backup is stored whole in a store that %s", async (name, fault) => {
+  const backup = name.replaceAll(" ", "-");
+  const report = await backedUp(backup, fault);
+  expect(report).toMatchObject({ state: "stored" });
+  const objects = createDirectoryStore(join(directory, "objects"));
+  const place = { service: "s-1", backup, attempt: 1 };
+  const reader = await openBackup({
+    place,
+    key: { id: key.id, secret: Buffer.from(key.secret, "base64") },
+    get: (object) => objects.get(object),
+    manifestSha256: String(report["manifestSha256"]),
+  });
+  await reader.verify("all");
+});
+
+test.concurrent.each(Object.entries(unbearable))(
+  "no backup is stored in a store that %s, and it is told why",
+  async (name, { fault, says }) => {
+    await expect(backedUp(name.replaceAll(" ", "-"), fault)).rejects.toThrow(says);
+  },
+);

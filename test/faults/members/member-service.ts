@@ -1,0 +1,234 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { ReplicationStatus, ServiceNode } from "../../../sdk/src/index.ts";
+import { addressOf, queryOnce } from "../../support/api/clients.ts";
+import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { expectStatus, type Services } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { countersOf, rowsOf, writeToAll } from "../../system/replication/both-sides.ts";
+import type { Mend } from "../../system/replication/failures.ts";
+import { writeRows, writeValues } from "../acknowledged-writer.ts";
+
+/** A node and its machine. */
+export interface Member extends ServiceNode {
+  readonly address: string;
+}
+
+/** Who is what, before a fault. */
+export interface Roles {
+  readonly primary: Member;
+  readonly replicas: readonly Member[];
+  readonly term: number;
+}
+
+/** Does something to machines or to the network between them. */
+export type MemberFault = (roles: Roles) => Promise<Mend>;
+
+/**
+ * A service of several nodes with a writer of acknowledged rows, and sessions that write to each node all the time. After each
+ * fault both are compared: nobody else took a write between two of one node, and no row is lost but those of the fault's own
+ * time in mode `async`.
+ */
+export interface MemberService {
+  readonly id: string;
+  roles(): Promise<Roles>;
+  untilWell(): Promise<void>;
+  /** One fault after another. */
+  alone(story: () => Promise<void>): Promise<void>;
+  /** Another node becomes the primary while the fault lasts, and for `moreMs`; the old one follows once it is mended. */
+  failsOver(name: string, fault: MemberFault, moreMs?: number): Promise<void>;
+  /** The primary stays the primary through `lastMs` of the fault and until users are told; writes go on at its end at the latest. */
+  stays(name: string, fault: MemberFault, lastMs: number, isTold?: (service: ServiceJson) => boolean): Promise<void>;
+  /** Whoever is the primary after `lastMs` of the fault: somebody is, and all is well. */
+  outlives(name: string, fault: MemberFault, lastMs: number): Promise<void>;
+  /** Throws when an acknowledged row is lost, or when an operation has no end. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface MemberServiceDeps {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly note: (figure: string) => void;
+}
+
+const wellMs = 180_000;
+const firstWriteMs = 90_000;
+
+export async function openMembers(
+  { platform, services, note }: MemberServiceDeps,
+  name: string,
+  body: Record<string, unknown>,
+): Promise<MemberService> {
+  const { id } = await services.create(name, body);
+  // The very first machine waits for the image.
+  await services.settled(id, "Running", 300_000);
+  const running = await services.open(id);
+  const isValkey = running.service.database_type === "valkey";
+  if (!isValkey) await queryOnce(platform, running.connection, running, "CREATE TABLE sides (host text)");
+  const writing = new AbortController();
+  const writer = isValkey
+    ? writeValues(platform, running, writing.signal)
+    : await writeRows(platform, running, writing.signal);
+  const hosts = running.service.nodes.map(({ hostname }) => hostname);
+  const sides = writeToAll(hosts, (isValkey ? countersOf : rowsOf)(platform, running));
+  /** Acknowledged in mode `async` while a fault was there. */
+  const lost = new Set<number>();
+  const losesNothing = body["replication_mode"] !== undefined;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const path = `/managed-services/${id}`;
+  const wait = { withinMs: wellMs, everyMs: 200, describe: () => services.describe(id) };
+  const statusOf = async (node: Pick<ServiceNode, "id">) =>
+    expectStatus(await platform.rest.get<ReplicationStatus>(`${path}/nodes/${node.id}/replication-status`), 200).json;
+
+  async function roles(): Promise<Roles> {
+    const { nodes, primary_node_id: named, term } = await services.get(id);
+    const members = await Promise.all(
+      nodes.map(async (node) => ({ ...node, address: await addressOf(platform, node.hostname) })),
+    );
+    const primary = members.find((node) => node.id === named);
+    if (primary === undefined) throw new Error("the service has no primary");
+    return { primary, replicas: members.filter((node) => node.id !== named), term };
+  }
+
+  async function untilWell(): Promise<void> {
+    await waitUntil(
+      "all replicas follow, and the service is well",
+      async () => {
+        const { replicas } = await roles();
+        const states = await Promise.all(replicas.map(statusOf));
+        const { status, health, operation } = await services.get(id);
+        const isWell = status === "Running" && health.status === "healthy" && operation === null;
+        return isWell && states.every(({ sync_state: state }) => state === "streaming");
+      },
+      wait,
+    );
+    const before = writer.acknowledged;
+    await waitUntil(`writes of ${name} go on`, () => writer.acknowledged > before + 5, wait);
+    expect(sides.overlaps()).toEqual([]);
+  }
+
+  /** `since`: of rows that were acknowledged after this, some may be lost where commits wait for nobody. */
+  async function checkRows(since: number): Promise<void> {
+    const missing = new Set((await writer.missing()).filter((row) => !lost.has(row)));
+    const rows = writer.rows.filter((row) => missing.has(row.id));
+    const wrong = rows.filter(({ acknowledgedAt }) => losesNothing || acknowledgedAt < since);
+    if (wrong.length > 0)
+      throw new Error(
+        `${wrong.length} acknowledged rows of ${name} are lost: ${JSON.stringify(wrong.slice(0, 5))}, the fault came at ${since}`,
+      );
+    for (const row of missing) lost.add(row);
+    if (missing.size > 0) note(`${name}: ${missing.size} rows of the fault's own time are lost`);
+  }
+
+  /** Milliseconds without an acknowledged row. */
+  function longestPause(since: number): number {
+    const times = writer.rows.flatMap(({ acknowledgedAt }) => (acknowledgedAt >= since ? acknowledgedAt : []));
+    return Math.max(...times.map((at, index) => at - (times[index - 1] ?? since)));
+  }
+
+  const failovers = async () => (await services.operations(id)).filter(({ type }) => type === "failover");
+
+  /** Roles before a fault. Rows that were acknowledged after `since` may be the lag that is shown then, with a second to spare. */
+  async function begin(): Promise<{ readonly before: Roles; readonly since: number }> {
+    await untilWell();
+    // Who may take its place is told to the primary with settings of their own.
+    await sleep(2_000);
+    const before = await roles();
+    const shown = await Promise.all(before.replicas.map(statusOf));
+    const lagMs = Math.max(...shown.map(({ lag_seconds: lag }) => (lag ?? 0) * 1_000));
+    return { before, since: Date.now() - lagMs - 1_000 };
+  }
+
+  return {
+    id,
+    roles,
+    untilWell,
+    alone(story) {
+      const turn = last.then(story);
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+    async failsOver(what, fault, moreMs = 2_000) {
+      const { before, since } = await begin();
+      const atMs = performance.now();
+      const mend = await fault(before);
+      let mendedMs: number;
+      try {
+        const firstMs = await waitUntil(
+          `another node of ${name} takes writes: ${what}`,
+          () => {
+            const times = before.replicas.flatMap(({ hostname }) => sides.firstAfter(hostname, atMs) ?? []);
+            return times.length === 0 ? undefined : Math.min(...times);
+          },
+          { ...wait, withinMs: firstWriteMs },
+        );
+        note(`${name}: ${what}: first write at a new primary after ${Math.round(firstMs - atMs)} ms`);
+        await sleep(moreMs);
+      } finally {
+        mendedMs = performance.now();
+        await mend();
+      }
+      await untilWell();
+      note(`${name}: ${what}: all follow ${Math.round(performance.now() - mendedMs)} ms after its end`);
+      const after = await roles();
+      expect(after.primary.id).not.toBe(before.primary.id);
+      expect(after.term).toBe(before.term + 1);
+      expect((await failovers())[0]).toMatchObject({ status: "completed" } satisfies Partial<OperationJson>);
+      await checkRows(since);
+    },
+    async stays(what, fault, lastMs, isTold = () => true) {
+      const { before, since } = await begin();
+      const known = await failovers();
+      const mend = await fault(before);
+      try {
+        await sleep(lastMs);
+        await waitUntil(`it is told of ${name}: ${what}`, async () => isTold(await services.get(id)), wait);
+        const { acknowledged } = writer;
+        await waitUntil(`${name} takes writes while ${what}`, () => writer.acknowledged > acknowledged + 5, wait);
+      } finally {
+        await mend();
+      }
+      const mendedMs = performance.now();
+      await untilWell();
+      note(
+        `${name}: ${what}: longest pause ${longestPause(since)} ms, well ${Math.round(performance.now() - mendedMs)} ms after its end`,
+      );
+      const { primary, term } = await roles();
+      expect({ primary: primary.id, term }).toEqual({ primary: before.primary.id, term: before.term });
+      expect(await failovers()).toHaveLength(known.length);
+      await checkRows(Number.POSITIVE_INFINITY);
+    },
+    async outlives(what, fault, lastMs) {
+      const { before, since } = await begin();
+      const mend = await fault(before);
+      try {
+        await sleep(lastMs);
+      } finally {
+        await mend();
+      }
+      const mendedMs = performance.now();
+      await untilWell();
+      const { term } = await roles();
+      note(
+        `${name}: ${what}: longest pause ${longestPause(since)} ms, ${term - before.term} terms, well ${Math.round(performance.now() - mendedMs)} ms after its end`,
+      );
+      await checkRows(since);
+    },
+    async settle() {
+      await untilWell();
+      writing.abort();
+      await writer.done;
+      await checkRows(Number.POSITIVE_INFINITY);
+      const open = (await services.operations(id)).filter(({ status }) => status === "pending" || status === "running");
+      expect(open).toEqual([]);
+    },
+    async close() {
+      writing.abort();
+      await sides.stop();
+      await writer.done;
+    },
+  };
+}

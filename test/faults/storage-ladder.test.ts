@@ -1,0 +1,169 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql, openValkey, queryOnce } from "../support/api/clients.ts";
+import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import { numbersOf, queuesOf } from "../support/api/service-queues.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { asRoot } from "../support/platform/platform-software.ts";
+import type { ProblemJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const run = promisify(execFile);
+const longMs = 600_000;
+
+// Only root gives each machine a disk of its own that can be full.
+describe.skipIf(!asRoot)("a data disk that fills", () => {
+  let platform: Platform;
+  let services: Services;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+  }, longMs);
+  afterAll(() => platform?.remove());
+
+  const post = (id: string, path: string, body: object = {}) =>
+    platform.rest.post<ProblemJson>(`/managed-services/${id}/${path}`, body);
+
+  async function told(id: string, type: string): Promise<number[]> {
+    const path = `/managed-services/${id}/events?type=${type}`;
+    const { json } = await platform.rest.get<{ events: { data: { used_pct: number } }[] }>(path);
+    return json.events.map(({ data }) => data.used_pct);
+  }
+
+  const isBlocked = async (id: string) =>
+    (await services.get(id)).health.checks.some(
+      ({ name, reason }) => name === "storage" && reason?.includes("blocked"),
+    );
+
+  async function released(id: string, write: () => Promise<unknown>): Promise<void> {
+    const options = { everyMs: 300, describe: () => services.describe(id) };
+    await waitUntil("writes are taken again", async () => (await write(), true), options);
+    await waitUntil("and that is told", async () => !(await isBlocked(id)), options);
+  }
+
+  it(
+    "of postgresql takes writes until it is nearly full, loses none that it took, and is released by deletes",
+    async () => {
+      const first: RunningService = await services.createRunning("filling");
+      const { id } = first.service;
+      const query = <R extends Record<string, unknown>>(sql: string) =>
+        queryOnce<R>(platform, first.connection, first, sql);
+      expect(expectStatus(await post(id, "enable-writes"), 409).json.code).toBe("wrong_state");
+      await query("CREATE TABLE filler (id int PRIMARY KEY, line text STORAGE EXTERNAL)");
+      await query("CREATE TABLE kept (id int PRIMARY KEY)");
+      const queues = queuesOf(platform, id);
+      await queues.create("blocked");
+      const answered = [1, 2];
+      await queues.send("blocked", answered);
+      const held = await queues.claim("blocked", { visibility_timeout_seconds: 3_600 });
+      const working = await queueMeanwhile(platform, id, "worked-on");
+      let acknowledged = 0;
+      const fill = async (): Promise<string> => {
+        const client = await openPostgresql(platform, first.connection, first);
+        try {
+          for (;;) {
+            const next = acknowledged + 1;
+            await client.query("INSERT INTO kept VALUES ($1)", [next]);
+            acknowledged = next;
+            await client.query(
+              "INSERT INTO filler SELECT $1, string_agg(md5(random()::text), '') FROM generate_series(1, 120000)",
+              [next],
+            );
+          }
+        } catch (error) {
+          return error instanceof Error ? error.message : String(error);
+        } finally {
+          await client.end().catch(() => undefined);
+        }
+      };
+      // A busy machine fills a gigabyte in minutes.
+      const options = { withinMs: 300_000, everyMs: 200, describe: () => services.describe(id) };
+      await waitUntil(
+        "writes are blocked, and that is told",
+        async () => {
+          // The last that it is refused with says why; old log segments that go may make a little room once more.
+          await fill().catch(() => undefined);
+          return (await isBlocked(id)) && (await told(id, "service.writes_blocked")).length > 0;
+        },
+        options,
+      );
+      expect((await told(id, "service.storage_low")).at(-1)).toBe(90);
+      await waitUntil(
+        "messages are refused, and claims",
+        async () => {
+          await fill().catch(() => undefined);
+          const n = (answered.at(-1) ?? 0) + 1;
+          const messages = [{ payload: { n } }];
+          const sent = await platform.rest.post<ProblemJson>(queues.path("/blocked/messages"), { messages });
+          if (sent.status === 202) answered.push(n);
+          const claimed = await platform.rest.post<ProblemJson>(queues.path("/worked-on/messages/claim"), {});
+          return [sent, claimed].every(({ status, json }) => status === 507 && json.code === "storage_full");
+        },
+        options,
+      );
+      expect(await queues.ack("blocked", held)).toMatchObject({ status: 200, json: { lost: [] } });
+      await waitUntil(
+        "writes are enabled",
+        async () => {
+          await fill().catch(() => undefined);
+          return (await post(id, "enable-writes")).status === 202;
+        },
+        options,
+      );
+      const [rows] = await waitUntil(
+        "it can be read",
+        () => query<{ count: string }>(`SELECT count(*) FROM kept WHERE id <= ${acknowledged}`),
+        options,
+      );
+      expect(Number(rows?.count)).toBe(acknowledged);
+      await waitUntil("it can be deleted", async () => (await query("TRUNCATE filler"), true), options);
+      await released(id, () => query("INSERT INTO filler VALUES (0, '')"));
+      await working.check();
+      expect(numbersOf(await queues.peek("blocked"))).toEqual(answered.slice(1));
+      expect(numbersOf(await queues.claim("blocked", { max: 100 }))).toEqual(answered.slice(1));
+      expect(await services.get(id)).toMatchObject({ status: "Running", operation: null });
+      await services.delete(id);
+    },
+    longMs,
+  );
+
+  it(
+    "of valkey refuses writes while it is full, and more storage releases it",
+    async () => {
+      const first = await services.createRunning("cache", { database_type: "valkey", plan_name: "tier-2" });
+      const { id } = first.service;
+      const client = await openValkey(platform, first.connection, first);
+      try {
+        // Most of the disk is taken at once, as by another file; Valkey writes the rest. Random bytes stay as large on disk.
+        const machine = first.service.nodes[0]?.id ?? "";
+        const { engine } = platform.processes().machines.find(({ id: one }) => one === machine) ?? {};
+        await run("fallocate", ["--length", "800MiB", `/proc/${engine}/root/data/filler`]);
+        const block = randomBytes(1 << 20);
+        let written = 0;
+        const write = async () => {
+          await client.set(`block-${written + 1}`, block);
+          written += 1;
+          return false;
+        };
+        // Some seconds from the level at which writes are refused to the one at which nobody is admitted.
+        const options = { everyMs: 100, describe: () => services.describe(id) };
+        await waitUntil(
+          "writes are refused",
+          () => write().catch((error: unknown) => /NOREPLICAS/.test(String(error))),
+          options,
+        );
+        expect(await client.dbsize()).toBe(written);
+        expectStatus(await post(id, "storage/expand", { storage_size_gb: 4 }), 202);
+        await services.settled(id, "Running");
+        await released(id, () => client.set("after", "1"));
+      } finally {
+        client.disconnect();
+      }
+      await services.delete(id);
+    },
+    longMs,
+  );
+});

@@ -1,0 +1,118 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { enroll, helloOf, openSession } from "../support/machines/test-agent.ts";
+import {
+  installationId,
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../support/controller/test-fleet.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** Another source than the honest agents', which dial from 127.0.0.1. */
+const stranger = "127.0.0.66";
+const most = 300;
+
+/** A port of a real controller, asked by somebody who has no certificate. */
+describe("the agents' port", () => {
+  let installation: TestInstallation;
+  let controller: TestController;
+  const sockets: Socket[] = [];
+
+  beforeAll(async () => {
+    installation = await newInstallation();
+    controller = await startController(installation, "c-1", {
+      limits: { connections: most, strangerMs: 3_000, failedEnrollments: { burst: 5, perSecond: 0.01 } },
+    });
+  });
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await waitUntil("they are closed", () => sockets.every(({ closed }) => closed));
+    sockets.length = 0;
+  });
+  afterAll(() => installation?.close());
+
+  async function open(localAddress = stranger): Promise<Socket> {
+    const socket = connect({ host: "127.0.0.1", port: controller.fleet.port, localAddress });
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    socket.resume();
+    await once(socket, "connect");
+    return socket;
+  }
+
+  async function openTls(): Promise<TLSSocket> {
+    const socket = await open();
+    const secured = connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
+    secured.on("error", () => undefined);
+    await once(secured, "secureConnect");
+    secured.resume();
+    return secured;
+  }
+
+  /** However it comes to it: a port that cuts a caller off may reset the connection. */
+  function closeOf(socket: Socket): Promise<void> {
+    return new Promise((resolve) => socket.once("close", () => resolve()));
+  }
+
+  async function honest(machineId: string): Promise<void> {
+    const session = openSession(controller.dial(await controller.newAgent(machineId)), helloOf(machineId));
+    await session.expect("welcome");
+    session.close();
+  }
+
+  test("serves agents while somebody stalls more handshakes than it does at once, over and over", async () => {
+    // The beginning of a first message of TLS, of which the rest never comes.
+    const half = Buffer.from("1603010200010001fc0303", "hex");
+    let isOver = false;
+    const storm = (async () => {
+      while (!isOver) {
+        for (const socket of await Promise.all(Array.from({ length: 20 }, () => open()))) socket.write(half);
+        await delay(50);
+      }
+    })();
+    await delay(500);
+    for (let n = 0; n < 3; n += 1) await honest(`through-${n}`);
+    isOver = true;
+    await storm;
+  });
+
+  test("is never full of those who say nothing, nor of those who did their handshake and ask nothing", async () => {
+    for (let n = 0; n < most + 100; n += 1) await open();
+    await honest("while-silent");
+    for (let n = 0; n < 20; n += 1) await openTls();
+    await honest("while-idle");
+    const last = await openTls();
+    await closeOf(last);
+  });
+
+  test("reads little of who has no certificate", async () => {
+    const socket = await openTls();
+    const closed = closeOf(socket);
+    socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    socket.write(Buffer.from("000000040000000000", "hex"));
+    // Frames of a kind that nobody knows are to be ignored by HTTP/2, however many.
+    const frame = Buffer.concat([Buffer.from("003fff770000000000", "hex"), Buffer.alloc(0x3fff)]);
+    let sent = 0;
+    const timer = setInterval(() => {
+      socket.write(frame);
+      sent += frame.byteLength;
+    }, 5);
+    await closed;
+    clearInterval(timer);
+    expect(sent).toBeLessThan(4 << 20);
+  });
+
+  test("takes so many enrollments that come to nothing from one source, and then none, while streams go on", async () => {
+    const { address, authority } = controller;
+    const ask = { address, trustBundle: authority.trustBundle, installationId, machineId: "nobody", token: "guessed" };
+    const refusals: string[] = [];
+    for (let n = 0; n < 8; n += 1) await enroll(ask).catch((error: Error) => refusals.push(error.message));
+    expect(refusals.filter((each) => each.includes("the enrollment is not good"))).toHaveLength(5);
+    expect(refusals.at(-1)).toContain("too many enrollments came to nothing");
+  });
+});

@@ -1,0 +1,82 @@
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { status } from "@grpc/grpc-js";
+import { roleScopes } from "@holdfast/controller/scopes.ts";
+import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
+import { framed, hostileBodies } from "./grpc-bodies.ts";
+import { type HostileGateway, startHostileGateway } from "./hostile-gateway.ts";
+
+const services = [...organizationServices, ...platformServices];
+const methods = services.flatMap((service) => service.methods);
+/** Of an answer that refuses, with its headers. */
+const refusalBytes = 16 * 1024;
+
+const pathOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}`;
+const scopeOf = (method: DescMethod) => getOption(method, rulesOption).scope;
+const bodyBytes = (method: DescMethod): number =>
+  getOption(method, rulesOption).maxBodyBytes || (scopeOf(method) === "public" ? 8 : 64) * 1024;
+
+let gateway: HostileGateway;
+beforeAll(async () => {
+  gateway = await startHostileGateway(services, { bodyMs: 2_000 });
+});
+afterAll(() => gateway.close());
+
+/** Whom a method is not for, and what they are told. */
+function refusedBy(method: DescMethod): (readonly ["nobody" | "viewer", number])[] {
+  const scope = scopeOf(method);
+  if (scope === "public") return [];
+  const isViewers = scope === "signed-in" || roleScopes.viewer.has(scope);
+  return [["nobody", status.UNAUTHENTICATED], ...(isViewers ? [] : [["viewer", status.PERMISSION_DENIED] as const])];
+}
+
+describe("over binary gRPC", () => {
+  test.each(methods.map((method) => [pathOf(method), method] as const))(
+    "%s refuses what is no call of it, in 16 KiB",
+    async (path, method) => {
+      for (const { what, body, headers } of hostileBodies(method.input, bodyBytes(method))) {
+        const answer = await gateway.call({ path, body, as: "owner", ...(headers && { headers }) });
+        const told = `${what}: ${answer.status}, ${answer.bytes} bytes`;
+        // What cannot be decoded is INTERNAL in gRPC; what decodes goes on to a method that refuses it, or to the catalog.
+        expect([answer.status > 0 || path.endsWith("/GetCatalog"), answer.bytes <= refusalBytes], told).toEqual([
+          true,
+          true,
+        ]);
+        for (const [as, refusal] of refusedBy(method))
+          expect([what, as, (await gateway.call({ path, body, as })).status]).toEqual([what, as, refusal]);
+      }
+      expect([gateway.kept.size, gateway.logged]).toEqual([0, []]);
+    },
+  );
+
+  test("calls that are cancelled half way come to no method, and the next ones are answered", async () => {
+    const before = gateway.reached;
+    await Promise.all(methods.map((method) => gateway.cancelCall(pathOf(method))));
+    const body = framed(Buffer.alloc(0));
+    expect((await gateway.call({ path: "holdfast.v1.CatalogService/GetCatalog", body, as: "owner" })).status).toBe(0);
+    expect([gateway.reached - before, gateway.kept.size, gateway.logged]).toEqual([0, 0, []]);
+  });
+
+  test("bodies that come a byte now and then are ended, all at once, while others are answered", async () => {
+    const call = { "content-type": "application/grpc+proto", te: "trailers" };
+    const request = { "content-type": "application/json", "content-length": "8000" };
+    const authorization = gateway.authorizationOf("owner");
+    const drips = [
+      ...methods.map((method) => gateway.drip(`/${pathOf(method)}`, { ...call, authorization })),
+      ...restMethods
+        .filter(({ verb }) => verb === "POST")
+        .flatMap(({ path }) => [
+          gateway.drip(path.replaceAll(/\{[^}]*\}/g, "x"), { ...request, authorization }),
+          // What is refused before its body is read.
+          gateway.drip(path.replaceAll(/\{[^}]*\}/g, "x"), request),
+        ]),
+      gateway.drip("/nothing/is/here", request),
+      gateway.drip("/healthz", request),
+    ];
+    const body = framed(Buffer.alloc(0));
+    expect((await gateway.call({ path: "holdfast.v1.CatalogService/GetCatalog", body, as: "viewer" })).status).toBe(0);
+    await Promise.all(drips);
+    expect((await gateway.call({ path: "holdfast.v1.CatalogService/GetCatalog", body, as: "viewer" })).status).toBe(0);
+  });
+});

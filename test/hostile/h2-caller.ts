@@ -1,0 +1,76 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+
+/** One request of a crowd. */
+export interface H2Request {
+  readonly verb: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+export interface H2Answer {
+  /** Of HTTP; 0 when the stream was reset before it had one. */
+  readonly status: number;
+  /** grpc-status; undefined over REST. */
+  readonly grpcStatus: number | undefined;
+  readonly bytes: number;
+}
+
+/** Many requests at once over few connections. */
+export interface H2Caller {
+  send(asked: H2Request): Promise<H2Answer>;
+  /** Sends the request, or the part of it that `body` is, and resets the stream; resolves when that is over. */
+  cancel(asked: H2Request & { readonly length?: number }): Promise<void>;
+  close(): void;
+}
+
+/** More streams than one connection takes wait in this process, so the crowd has several. */
+export function openH2(url: string, ca: string, connections = 8): H2Caller {
+  const sessions = Array.from({ length: connections }, () => {
+    const session = connect(url, { ca });
+    session.on("error", () => undefined);
+    return session;
+  });
+  let next = 0;
+  const session = (): ClientHttp2Session => {
+    next += 1;
+    const each = sessions[next % sessions.length];
+    if (each === undefined) throw new Error("there is no connection");
+    return each;
+  };
+  const headersOf = ({ verb, path, headers }: H2Request) => ({ ":method": verb, ":path": path, ...headers });
+
+  return {
+    send: (asked) =>
+      new Promise((resolve) => {
+        const stream = session().request(headersOf(asked));
+        let status = 0;
+        let grpcStatus: number | undefined;
+        let bytes = 0;
+        const note = (fields: Readonly<Record<string, unknown>>) => {
+          if (fields[":status"] !== undefined) status = Number(fields[":status"]);
+          if (fields["grpc-status"] !== undefined) grpcStatus = Number(fields["grpc-status"]);
+        };
+        stream.on("response", note).on("trailers", note);
+        stream.on("data", (chunk: Buffer) => (bytes += chunk.length));
+        stream.on("error", () => undefined);
+        stream.once("close", () => resolve({ status, grpcStatus, bytes }));
+        stream.end(asked.body);
+      }),
+    cancel: (asked) =>
+      new Promise((resolve) => {
+        const length = asked.length === undefined ? {} : { "content-length": String(asked.length) };
+        const stream = session().request({ ...headersOf(asked), ...length });
+        stream.on("error", () => undefined);
+        stream.once("close", () => resolve());
+        stream.resume();
+        // The request has left before the reset does.
+        const leave = () => stream.close(8 /* CANCEL */);
+        if (asked.body === undefined) stream.end(leave);
+        else stream.write(asked.body, leave);
+      }),
+    close() {
+      for (const each of sessions) each.destroy();
+    },
+  };
+}

@@ -1,0 +1,263 @@
+import { randomUUID } from "node:crypto";
+import { connect } from "node:http2";
+import { Agent, request } from "node:https";
+import { type DescService, getOption } from "@bufbuild/protobuf";
+import type { ServedService } from "@holdfast/common/call.ts";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { roleScopes } from "@holdfast/controller/scopes.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { createGateway } from "@holdfast/gateway/gateway.ts";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { createApiServer } from "@holdfast/https/server.ts";
+import { createTestCertificate } from "../support/controller/test-certificate.ts";
+
+/** Without a credential, with a role that changes nothing, and with every scope. */
+export type Caller = "nobody" | "viewer" | "owner";
+
+/** One request, as a hostile caller makes it. */
+interface HostileRequest {
+  readonly verb: string;
+  readonly path: string;
+  readonly text?: string;
+  /** Idempotency-Key. */
+  readonly key?: string | undefined;
+  readonly as: Caller;
+}
+
+/** One call of binary gRPC: its body is sent as it is, frames and all. */
+interface HostileCall {
+  /** "holdfast.v1.CatalogService/GetCatalog". */
+  readonly path: string;
+  readonly body: Buffer;
+  readonly as: Caller;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface CallAnswer {
+  /** grpc-status; -1 when the stream was reset without one. */
+  readonly status: number;
+  /** Of headers, messages and trailers. */
+  readonly bytes: number;
+}
+
+interface HostileAnswer {
+  readonly status: number;
+  readonly bytes: number;
+  readonly json: unknown;
+}
+
+/** A gateway with every method of the services, of which none may be reached by what is refused. */
+export interface HostileGateway {
+  /** Calls that came to their methods. */
+  readonly reached: number;
+  readonly kept: ReadonlyMap<string, unknown>;
+  /** Failures that nobody foresaw. */
+  readonly logged: readonly unknown[];
+  authorizationOf(caller: Exclude<Caller, "nobody">): string;
+  send(asked: HostileRequest): Promise<HostileAnswer>;
+  /** Over one connection of h2 for each caller. */
+  call(asked: HostileCall): Promise<CallAnswer>;
+  /** Sends the head of a request and a part of its body, and leaves. */
+  cancelHalfWay(verb: string, path: string): Promise<void>;
+  /** The same over gRPC: half a frame, and the stream is reset. */
+  cancelCall(path: string): Promise<void>;
+  /** Begins a request over h2 and sends a byte of its body now and then; resolves when the gateway has ended it. */
+  drip(path: string, headers: Readonly<Record<string, string>>): Promise<void>;
+  close(): Promise<void>;
+}
+
+const basic = (name: string) => `Basic ${Buffer.from(`${name}:secret`).toString("base64")}`;
+const authorizationOf = (caller: Exclude<Caller, "nobody">) => basic(`hfk_${caller}`);
+const authorizations: Record<Caller, Record<string, string>> = {
+  nobody: {},
+  viewer: { authorization: authorizationOf("viewer") },
+  owner: { authorization: authorizationOf("owner") },
+};
+
+/** `bodyMs` is the time for a body; 30 s when absent. */
+export async function startHostileGateway(
+  services: readonly DescService[],
+  options: { readonly bodyMs?: number } = {},
+): Promise<HostileGateway> {
+  const { cert: ca, key } = await createTestCertificate();
+  const kept = new Map<string, unknown>();
+  const logged: unknown[] = [];
+  let reached = 0;
+  const log: Log = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (_, fields) => void logged.push(fields),
+    child: () => log,
+  };
+  const scopes = new Set(services.flatMap(({ methods }) => methods.map((method) => getOption(method, rules).scope)));
+  const served = services.map((service): ServedService => {
+    const names = service.methods.map(({ localName }) => localName);
+    const handle = (name: string) => async () => {
+      if (name === "getCatalog") return {};
+      reached += 1;
+      throw new HoldfastError("NOT_POSSIBLE", "Nothing is here.");
+    };
+    return { service, handlers: Object.fromEntries(names.map((name) => [name, handle(name)])), checks: {} };
+  });
+  const server = createApiServer({ key, cert: ca, handler: (incoming, response) => handler(incoming, response) });
+  const port = await server.listen(0, "127.0.0.1");
+  const handler = createGateway({
+    services: served,
+    authenticator: {
+      async authenticate(presented) {
+        for (const name of ["viewer", "owner"] as const) {
+          if (presented.authorization !== authorizationOf(name)) continue;
+          const held = name === "owner" ? scopes : roleScopes.viewer;
+          return { kind: "api_key", id: `hfk_${name}`, name, organizationId: "org", scopes: held };
+        }
+        throw new HoldfastError("UNAUTHENTICATED", "Who?");
+      },
+    },
+    keptAnswers: {
+      find: async () => undefined,
+      take: () => () => undefined,
+      keep: async (idempotency, answer) => void kept.set(idempotency.key, answer),
+    },
+    reached: async () => undefined,
+    ready: () => true,
+    baseUrl: `https://localhost:${port}`,
+    log,
+    clock: systemClock,
+    newId: randomUUID,
+    ...options,
+  });
+  const sessions = { nobody: open(), viewer: open(), owner: open() };
+  const agent = new Agent({ ca, servername: "localhost", keepAlive: true, maxSockets: 4 });
+
+  function open() {
+    const session = connect(`https://localhost:${port}`, {
+      ca,
+      lookup: (_, __, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
+    });
+    session.on("error", () => undefined);
+    return session;
+  }
+
+  /** Its session for a caller; a new one when the gateway has ended the last. */
+  function sessionOf(caller: Caller) {
+    if (sessions[caller].closed || sessions[caller].destroyed) sessions[caller] = open();
+    return sessions[caller];
+  }
+
+  function headersOf({ text, key: idempotencyKey, as }: HostileRequest): Record<string, string> {
+    return {
+      ...authorizations[as],
+      ...(text !== undefined && {
+        "content-type": "application/json",
+        "content-length": String(Buffer.byteLength(text)),
+      }),
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    };
+  }
+
+  return {
+    kept,
+    logged,
+    authorizationOf,
+    get reached() {
+      return reached;
+    },
+    send: (asked) =>
+      new Promise((resolve, reject) => {
+        const { verb: method, path, text } = asked;
+        // What is refused before its body is read may end the connection, so each has its own where that can be.
+        const fresh = text !== undefined && text.length > 60_000;
+        const options = {
+          host: "127.0.0.1",
+          port,
+          ca,
+          servername: "localhost",
+          method,
+          path,
+          headers: headersOf(asked),
+        };
+        const outgoing = request({ ...options, agent: fresh ? false : agent }, (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("error", reject);
+          response.on("end", () => {
+            const body = Buffer.concat(chunks);
+            const isJson = String(response.headers["content-type"]).includes("json");
+            resolve({
+              status: response.statusCode ?? 0,
+              bytes: body.length,
+              json: isJson && body.length > 0 ? JSON.parse(body.toString("utf8")) : {},
+            });
+            outgoing.destroy();
+          });
+        });
+        let answered = false;
+        outgoing.once("response", () => (answered = true));
+        outgoing.on("error", (error) => !answered && reject(error));
+        outgoing.end(text);
+      }),
+    call: ({ path, body, as, headers }) =>
+      new Promise((resolve) => {
+        const stream = sessionOf(as).request({
+          ":method": "POST",
+          ":path": `/${path}`,
+          te: "trailers",
+          "content-type": "application/grpc+proto",
+          ...authorizations[as],
+          ...headers,
+        });
+        let status = -1;
+        let bytes = 0;
+        const note = (fields: Record<string, unknown>) => {
+          bytes += JSON.stringify(fields).length;
+          if (fields["grpc-status"] !== undefined) status = Number(fields["grpc-status"]);
+        };
+        stream.on("response", note).on("trailers", note);
+        stream.on("data", (chunk: Buffer) => (bytes += chunk.length));
+        stream.on("error", () => undefined);
+        stream.once("close", () => resolve({ status, bytes }));
+        stream.end(body);
+      }),
+    drip: (path, headers) =>
+      new Promise((resolve) => {
+        const stream = sessionOf("owner").request({ ":method": "POST", ":path": path, ...headers });
+        const dripping = setInterval(() => stream.writable && stream.write("\0"), 50);
+        stream.on("error", () => undefined);
+        stream.resume();
+        stream.once("close", () => {
+          clearInterval(dripping);
+          resolve();
+        });
+      }),
+    cancelHalfWay: (method, path) =>
+      new Promise((resolve) => {
+        const headers = { ...authorizations.owner, "content-type": "application/json", "content-length": "1000" };
+        const options = { host: "127.0.0.1", port, ca, servername: "localhost", method, path, agent: false, headers };
+        const outgoing = request(options);
+        outgoing.on("error", () => undefined);
+        outgoing.once("close", () => resolve());
+        outgoing.write('{"a":', () => outgoing.destroy());
+      }),
+    cancelCall: (path) =>
+      new Promise((resolve) => {
+        const stream = sessionOf("owner").request({
+          ":method": "POST",
+          ":path": `/${path}`,
+          te: "trailers",
+          "content-type": "application/grpc+proto",
+          ...authorizations.owner,
+        });
+        stream.on("error", () => undefined);
+        stream.once("close", () => resolve());
+        stream.resume();
+        stream.write(Buffer.alloc(4), () => stream.close(8 /* CANCEL */));
+      }),
+    async close() {
+      agent.destroy();
+      for (const session of Object.values(sessions)) session.destroy();
+      await server.close(1_000);
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { createOrganizations } from "../../support/platform/organizations.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+
+/** Messages of 256 KB in each request that is sent at the same time: as many as one may have, and in `npm test` fewer in the others. */
+const batches = [100, ...Array.from({ length: 7 }, () => (isWhole ? 100 : 20))];
+
+/** Callers that want what is not theirs, and as much as they can. */
+export function hostileCases(its: QueuesUnderTest): void {
+  it("give nothing for receipts, ids and tasks of others, or made up", async () => {
+    await its.create("mine");
+    await its.create("other");
+    const taskId = await its.enqueue("mine", [{ n: 1 }, { n: 2 }]);
+    await its.enqueue("other", [{ n: 3 }]);
+    const [held] = await its.claim("mine", { visibility_timeout_seconds: 3600 });
+    const receipt = held?.receipt ?? "";
+    const middle = Math.floor(receipt.length / 2);
+    const flipped = receipt.slice(0, middle) + (receipt[middle] === "A" ? "B" : "A") + receipt.slice(middle + 1);
+    const status = async (queue: string, verb: string, asked: string) =>
+      (await its.platform.rest.post(its.path(`/${queue}/messages/${verb}`), { messages: [{ receipt: asked }] })).status;
+    for (const forged of ["", "x", String(held?.id), flipped, receipt.slice(1), receipt + receipt, "sealed.v1.AAAA"])
+      for (const verb of ["ack", "nack", "extend"]) expect(await status("mine", verb, forged), forged).toBe(400);
+    // Of another queue of the same service.
+    for (const verb of ["ack", "nack", "extend"]) expect(await status("other", verb, receipt)).toBe(400);
+    for (const path of [
+      `/other/messages?task_id=${taskId}`,
+      `/other/stats?task_id=${taskId}`,
+      `/mine/stats?task_id=${taskId}`,
+      `/mine/messages?task_id=${taskId.slice(0, -2)}`,
+      `/mine/messages?task_id=${"A".repeat(200)}`,
+    ])
+      expect((await its.platform.rest.get(its.path(path))).json["code"], path).toBe("task_not_found");
+    // Ids of another queue's messages redrive none.
+    const redriven = await its.platform.rest.post<{ task_id: string }>(its.path("/other/dead/redrive"), {
+      ids: [held?.id],
+    });
+    expect(await its.resultOf(`/tasks/${redriven.json.task_id}`)).toMatchObject({ messages: 0 });
+
+    const organizations = createOrganizations(its.platform);
+    const key = await organizations.createKey(await organizations.create("strangers"));
+    organizations.close();
+    const stranger = its.platform.rest.as(key.authorization);
+    expect((await stranger.get(its.path())).json["code"]).toBe("service_not_found");
+    expect((await stranger.get(`/tasks/${taskId}`)).status).toBe(404);
+    const theirs = { messages: [{ receipt }] };
+    expect((await stranger.post(its.path("/mine/messages/ack"), theirs)).json["code"]).toBe("service_not_found");
+    expect((await stranger.post(its.path("/mine/messages/claim"), {})).json["code"]).toBe("service_not_found");
+
+    // The name again is another queue: receipts of the one before are not its own.
+    expect((await its.platform.rest.delete(its.path("/mine"))).status).toBe(202);
+    await waitUntil("it is gone", async () => (await its.platform.rest.get(its.path("/mine"))).status === 404);
+    await its.create("mine");
+    expect(await status("mine", "ack", receipt)).toBe(400);
+    expect((await its.platform.rest.get(its.path(`/mine/messages?task_id=${taskId}`))).status).toBe(404);
+  });
+
+  it("take names and payloads for what they are", async () => {
+    const odd = ["a'b", 'a"b', "a;b", "a/b", "a b", "A", "", "a".repeat(129), "ä", "..", "$1", "mdb_queue.messages"];
+    for (const name of odd) {
+      expect((await its.platform.rest.post(its.path(), { name })).status, name).toBe(400);
+      const found = await its.platform.rest.get(its.path(`/${encodeURIComponent(name)}/messages`));
+      expect([400, 404, 405], name).toContain(found.status);
+    }
+    const longest = "-_0".padEnd(128, "z");
+    await its.create(longest);
+    const payloads = [
+      { "'; DROP SCHEMA mdb_queue CASCADE; --": "$1 $$ \\ \" ' \n \u2028" },
+      { __proto__: null, constructor: { prototype: 1 }, toString: "x" },
+      JSON.parse('{"__proto__": {"polluted": true}}') as object,
+      { "": [[], {}, null, true, -0, 1e-300] },
+    ];
+    await its.enqueue(longest, payloads);
+    const claimed = await its.claim(longest, { max: 10 });
+    expect(claimed.map(({ payload }) => JSON.stringify(payload))).toEqual(
+      payloads.map((payload) => JSON.stringify(sorted(payload))),
+    );
+    // Short to send, long to keep.
+    const large =
+      '{"messages":[{"payload":{"n":1e100000}},{"payload":{"n":1E+999999999999}},{"payload":{"n":-1e-5000}}]}';
+    const headers = { "content-type": "application/json" };
+    const refused = await its.platform.rest.call<{ errors: { field: string; code: string }[] }>(
+      "POST",
+      its.path(`/${longest}/messages`),
+      { rawBody: large, headers },
+    );
+    expect(refused.status).toBe(400);
+    expect(refused.json.errors.map(({ field, code }) => [field, code])).toEqual(
+      [0, 1, 2].map((n) => [`messages[${n}].payload`, "out_of_range"]),
+    );
+  });
+
+  it("take large requests eight at a time, each once, while control tasks go on", async () => {
+    await its.create("flood");
+    const log = join(its.platform.directory, "log", "controller.log");
+    const loggedBefore = statSync(log).size;
+    let isOver = false;
+    let taken = 0;
+    let meanwhile = 0;
+    const control = (async () => {
+      while (!isOver) {
+        const { status } = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
+        if (status === 200 && taken < batches.length) meanwhile += 1;
+        else expect([200, 429, 503]).toContain(status);
+      }
+    })();
+    await Promise.all(
+      batches.map(async (batch, n) => {
+        const payloads = Array.from({ length: batch }, (_, m) => ({ at: n * 100 + m, t: "x".repeat(262_000) }));
+        // Whoever gets no answer in time asks again under the same key.
+        await waitUntil(
+          `request ${n} is taken`,
+          async () => {
+            const answer = await its
+              .post("flood", payloads, { "idempotency-key": `flood-${n}` })
+              .catch(() => undefined);
+            if (answer === undefined || answer.status === 202) return answer !== undefined;
+            expect([429, 503]).toContain(answer.status);
+            return false;
+          },
+          { withinMs: 170_000, everyMs: 1_000 },
+        );
+        taken += 1;
+      }),
+    );
+    isOver = true;
+    await control;
+    expect(meanwhile).toBeGreaterThan(0);
+    // Its event loop stood still for no longer than its rights last without it.
+    expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
+    const client = await its.connect();
+    const { rows } = await client.query(
+      "SELECT count(*)::int AS n, count(DISTINCT payload ->> 'at')::int AS each FROM mdb_queue.messages WHERE queue_name = 'flood'",
+    );
+    const sent = batches.reduce((sum, batch) => sum + batch, 0);
+    expect(rows).toEqual([{ n: sent, each: sent }]);
+    await client.query("DELETE FROM mdb_queue.messages WHERE queue_name = 'flood'");
+    await client.end();
+  }, 180_000);
+}
+
+/** Members in the order that jsonb keeps them: by length, then by bytes. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return Object.is(value, -0) ? 0 : value;
+  const keys = Object.keys(value).toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  return Object.fromEntries(keys.map((key) => [key, sorted((value as Record<string, unknown>)[key])]));
+}
