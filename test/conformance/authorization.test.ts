@@ -3,12 +3,13 @@ import { status } from "@grpc/grpc-js";
 import { ControlService, FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api-methods.ts";
-import { type GrpcChannel, statusOf } from "../support/grpc-calls.ts";
-import { listServices } from "../support/grpc-reflection.ts";
-import { createOrganizations, grpcAs, type Organizations } from "../support/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { createServices, type Services } from "../support/services.ts";
+import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
+import { type GrpcChannel, statusOf } from "../support/api/grpc-calls.ts";
+import { listServices } from "../support/api/grpc-reflection.ts";
+import { restCallOf } from "../support/api/rest-call.ts";
+import { createOrganizations, grpcAs, type Organizations } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { authorizationCases, type Existing } from "./authorization-cases.ts";
 
@@ -23,6 +24,9 @@ const everyScope = [
 ];
 /** Scopes that are not given: nobody needs a credential, or any good one does. */
 const ungiven: readonly string[] = ["public", "signed-in"];
+
+/** As the JSON of protos spells the paths of masks. */
+const camelCase = (name: string) => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 describe("authorization", () => {
   it.each(methods.map((method) => [nameOf(method), method] as const))(
@@ -66,8 +70,19 @@ describe("authorization", () => {
         keyId: (await organizations.createKey(organizationId)).id,
         webhookId: (await platform.rest.post<{ id: string }>("/webhooks", { url: "https://1.1.1.1/", events: [] })).json
           .id,
+        backupId: (await platform.rest.post<{ id: string }>(`/managed-services/${service.id}/backups`)).json.id,
+        channelId: "",
+        ruleId: "",
         tokenId: (await platform.rest.post<{ id: string }>("/tokens", { scopes: ["services:read"], ttl_seconds: 600 }))
           .json.id,
+      };
+      const rule = { metric: "cpu", condition: "gt", threshold: 101 };
+      const channel = { name: "target", type: "webhook", config: { url: "https://1.1.1.1/" } };
+      const idOf = async (path: string, body: object) => (await platform.rest.post<{ id: string }>(path, body)).json.id;
+      existing = {
+        ...existing,
+        ruleId: await idOf(`/managed-services/${service.id}/alerts/rules`, rule),
+        channelId: await idOf("/alerts/channels", channel),
       };
       before = service;
 
@@ -116,34 +131,26 @@ describe("authorization", () => {
       const channel = channels.get(who);
       if (channel === undefined) throw new Error(`nobody is called ${who}`);
       // What the gateway does for REST callers: the enumeration's own spelling, and the mask of what is present.
-      const { role, ...json } = requestOf(method);
-      const named = Object.keys(json).filter((name) => name !== "id" && !name.endsWith("_id"));
-      const paths = role === undefined ? named : [...named, "role"];
+      const json = requestOf(method);
+      const rest = restMethods.find((candidate) => candidate.method === method);
+      const inPath = (name: string) => name.endsWith("_id") || rest?.path.includes(`{${name}}`) === true;
+      const paths = Object.keys(json).filter((name) => !inPath(name));
+      const enums = method.input.fields.filter(({ name, fieldKind }) => fieldKind === "enum" && name in json);
       const isMasked = method.input.fields.some(({ name }) => name === "update_mask");
       const input = fromJson(method.input, {
         ...json,
-        ...(role === undefined ? {} : { role: 1 }),
-        ...(isMasked ? { update_mask: paths.join(",") } : {}),
+        ...Object.fromEntries(enums.map(({ name }) => [name, 1])),
+        ...(isMasked ? { update_mask: paths.map(camelCase).join(",") } : {}),
       } as JsonObject);
       return statusOf(channel.call(method.parent, method.localName, input));
     }
 
     async function overRest(who: string, method: DescMethod): Promise<number | undefined> {
-      const rest = restMethods.find((candidate) => candidate.method === method);
-      if (rest === undefined) return undefined;
-      const fields = new Map(Object.entries(requestOf(method)));
-      const path = rest.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-        const value = String(fields.get(name));
-        fields.delete(name);
-        return encodeURIComponent(value);
-      });
+      const asked = restCallOf(method, requestOf(method));
+      if (asked === undefined) return undefined;
+      const { verb, path, body } = asked;
       const api = platform.rest.as(authorizations[who]);
-      if (rest.verb === "GET") {
-        const query = new URLSearchParams([...fields].map(([name, value]): [string, string] => [name, String(value)]));
-        return (await api.get(`${path}?${query}`)).status;
-      }
-      const body = fields.size === 0 ? {} : { body: Object.fromEntries(fields) };
-      return (await api.call(rest.verb, path, body)).status;
+      return (await api.call(verb, path, body === undefined ? {} : { body })).status;
     }
 
     it("the server lists the services that are walked here, and no other of ours", async () => {
@@ -184,8 +191,13 @@ describe("authorization", () => {
     });
 
     it("has changed nothing", async () => {
-      expect(await services.get(existing.serviceId)).toEqual({ ...before, health: expect.anything() });
-      expect(await services.operations(existing.serviceId)).toHaveLength(1);
+      expect(await services.get(existing.serviceId)).toEqual({
+        ...before,
+        health: expect.anything(),
+        backups: expect.anything(),
+      });
+      // Its creation, and the backup that there is.
+      expect(await services.operations(existing.serviceId)).toHaveLength(2);
     });
   });
 });

@@ -1,36 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ManagedServiceStatus } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CommandLine, createCommandLine } from "../support/command-line.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import type { CommandLine } from "../support/platform/command-line.ts";
+import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
+import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let gateway: TestGateway;
-let directory = "";
 let shell: CommandLine;
 
 beforeAll(async () => {
   gateway = await startTestGateway();
-  directory = mkdtempSync(join(tmpdir(), "holdfast-test-"));
-  const caFile = join(directory, "ca.pem");
-  writeFileSync(caFile, gateway.ca);
-  const admin = {
-    base_url: gateway.baseUrl,
-    ca_file: caFile,
-    username: "hfk_owner",
-    password: "secret",
-    api_key_id: "hfk_owner",
-    api_key_secret: "secret",
-  };
-  writeFileSync(join(directory, "admin.json"), JSON.stringify(admin));
-  shell = createCommandLine({ HOLDFAST_DATA: directory });
+  shell = createOperatorCommandLine(gateway);
 });
 afterAll(async () => {
   shell.remove();
   await gateway.close();
-  rmSync(directory, { recursive: true });
 });
 
 const holdfast = (line: string, environment: Record<string, string> = {}) =>
@@ -60,7 +44,7 @@ describe("holdfast", () => {
     expect((await holdfast("services connect waited --conninfo")).stdout).toMatch(/^host=.* passfile=\S+\n$/);
   });
 
-  test("users, databases, configuration, catalogue, operations and logs", async () => {
+  test("users, databases, configuration, catalog, operations and logs", async () => {
     gateway.state.logs.push("a line");
     const lines = [
       "users list waited",

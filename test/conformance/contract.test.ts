@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { createFileRegistry, type DescMethod, fromBinary, getOption, hasOption } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { reservedNameFault } from "@holdfast/controller/managed-service/reserved-names.ts";
+import { reservedNameFault } from "@holdfast/controller/services/service/reserved-names.ts";
 import { createValidation } from "@holdfast/gateway/validation.ts";
 import { http } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { expect, test } from "vitest";
-import { organizationServices, platformServices, restMethods } from "../support/api-methods.ts";
+import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";
 
 // What `buf breaking` does not look at: options, and rules of protovalidate. docs/contract.md has the promise.
 const image = join(import.meta.dirname, "..", "..", "proto", "contract.binpb.gz");

@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { DescMessage } from "@bufbuild/protobuf";
-import { createControlApi } from "@holdfast/controller/admin/control-api.ts";
-import { createCursors } from "@holdfast/controller/page/cursor.ts";
-import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
+import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { createControlApi } from "@holdfast/controller/operator/control/control-api.ts";
+import { entriesMaxOf } from "@holdfast/gateway/json/entries-max.ts";
+import { rulesOf } from "@holdfast/gateway/json/field-rules.ts";
+import { inlineValues } from "@holdfast/gateway/json/parse-json.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { organizationServices, platformServices } from "../support/api-methods.ts";
-import { type CommandLine, createCommandLine } from "../support/command-line.ts";
-import { startTestGateway, type TestGateway } from "../support/test-gateway.ts";
+import { organizationServices, platformServices } from "../support/api/api-methods.ts";
+import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
+import type { CommandLine } from "../support/platform/command-line.ts";
+import { createOperatorCommandLine } from "../support/platform/operator-command-line.ts";
 
 const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
 
@@ -28,7 +29,8 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.ApiKey.scopes":                 "what the request could have",
   "holdfast.admin.v1.Authority.behind":              "100, and how many there are",
   "holdfast.admin.v1.Authority.trusted":             "two, while one hands over to the other",
-  "holdfast.admin.v1.Host.engines":                  "the catalogue of engines",
+  "holdfast.admin.v1.ForcedFailover.positions":      "nodes of one service",
+  "holdfast.admin.v1.Host.engines":                  "the catalog of engines",
   "holdfast.admin.v1.Host.missing_paths":            "100, and how many there are",
   "holdfast.admin.v1.Host.storage_tiers":            "settings of the host",
   "holdfast.admin.v1.HostDrain.waits_for":           "100",
@@ -38,16 +40,17 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.ServiceMaintenance.update_ids": "an image and a restart",
   "holdfast.v1.ApiKey.scopes":                       "what the request could have",
   "holdfast.v1.Catalog.default_allowed_cidrs":       "settings of the platform",
-  "holdfast.v1.Catalog.engines":                     "the catalogue of engines",
-  "holdfast.v1.Catalog.metrics":                     "the catalogue of metrics",
+  "holdfast.v1.Catalog.engines":                     "the catalog of engines",
+  "holdfast.v1.Catalog.metrics":                     "the catalog of metrics",
   "holdfast.v1.Catalog.plans":                       "settings of the platform",
   "holdfast.v1.Catalog.storage_tiers":               "settings of the platform",
   "holdfast.v1.Catalog.zones":                       "settings of the platform",
-  "holdfast.v1.CatalogEngine.extensions":            "the catalogue of engines",
-  "holdfast.v1.CatalogEngine.parameters":            "the catalogue of engines",
-  "holdfast.v1.CatalogEngine.versions":              "the catalogue of engines",
-  "holdfast.v1.CatalogMetric.engines":               "the catalogue of engines",
-  "holdfast.v1.Configuration.parameters":            "the catalogue of engines",
+  "holdfast.v1.CatalogEngine.extensions":            "the catalog of engines",
+  "holdfast.v1.CatalogEngine.parameters":            "the catalog of engines",
+  "holdfast.v1.CatalogEngine.versions":              "the catalog of engines",
+  "holdfast.v1.CatalogMetric.engines":               "the catalog of engines",
+  "holdfast.v1.EnginePooler.modes":                 "modes of PgBouncer",
+  "holdfast.v1.Configuration.parameters":            "the catalog of engines",
   "holdfast.v1.Connection.listeners":                "one for each way in that its engine has",
   "holdfast.v1.Connection.nodes":                    "nodes of one service",
   "holdfast.v1.ConnectionNode.addresses":            "one for each family",
@@ -55,11 +58,12 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.v1.CreatedApiKey.scopes":                "what the request could have",
   "holdfast.v1.CreatedToken.resources":              "what the request could have",
   "holdfast.v1.CreatedToken.scopes":                 "what the request could have",
-  "holdfast.v1.EngineParameter.values":              "the catalogue of engines",
-  "holdfast.v1.EngineParameter.versions":            "the catalogue of engines",
-  "holdfast.v1.EventTypeList.values":                "the catalogue of events",
+  "holdfast.v1.EngineParameter.values":              "the catalog of engines",
+  "holdfast.v1.EngineParameter.versions":            "the catalog of engines",
+  "holdfast.v1.EventTypeList.values":                "the catalog of events",
   "holdfast.v1.Health.checks":                       "checks of one service",
   "holdfast.v1.ListDeliveriesResponse.deliveries":   "100",
+  "holdfast.v1.ListChannelDeliveriesResponse.deliveries": "100",
   "holdfast.v1.Maintenance.updates":                 "an image and a restart",
   "holdfast.v1.ManagedService.allowed_cidrs":        "what the request could have",
   "holdfast.v1.ManagedService.nodes":                "nodes of one service",
@@ -70,7 +74,20 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.v1.MetricSeries.points":                 "what a period has at the finest resolution that is allowed for it",
   "holdfast.v1.Metrics.absent":                      "metrics and nodes of one service",
   "holdfast.v1.Metrics.series":                      "metrics and nodes of one service",
+  "holdfast.v1.Replication.standby_names":            "4 replicas",
+  "holdfast.v1.Drill.checks":                       "checks of two restores",
+  "holdfast.v1.ServiceBackups.gaps":                 "20",
+  "holdfast.v1.QueryResult.columns":                 "1,600, as many as a row of PostgreSQL has",
+  "holdfast.v1.QueryStatistics.queries":             "limit, 500 at most",
+  "holdfast.v1.QueryStatisticsTask.queries":         "limit, 500 at most",
+  "holdfast.v1.RunningQueries.queries":              "200, and whether there are more",
+  "holdfast.v1.RunningQuery.blocked_by":             "sessions of one engine",
+  "holdfast.v1.ClaimMessagesResponse.messages":    "100, and 4 MiB",
+  "holdfast.v1.MetricSample.values":                "the metrics that were asked for",
+  "holdfast.v1.ReceiptsResponse.done":             "what the request could have",
+  "holdfast.v1.ReceiptsResponse.lost":             "what the request could have",
   "holdfast.v1.Token.resources":                     "what the request could have",
+  "holdfast.v1.Upgrade.findings":                    "one of each kind, and one for each parameter of the service",
   "holdfast.v1.Token.scopes":                        "what the request could have",
 };
 
@@ -91,37 +108,52 @@ test("everything else that an answer may have several of is bounded", () => {
   expect([...found].sort()).toEqual(Object.keys(whole).sort());
 });
 
+test("no request may have more entries than its body may have values", () => {
+  // Methods with raw values have room for more, and are read elsewhere.
+  const entriesOf = (field: DescField, within: readonly DescMessage[]): number => {
+    if (rulesOf(field).rawJson) return Number.NEGATIVE_INFINITY;
+    const each = 1 + (field.message === undefined ? 0 : several(field.message, within));
+    return field.fieldKind === "list" || field.fieldKind === "map" ? entriesMaxOf(field) * each : each;
+  };
+  const several = (message: DescMessage, within: readonly DescMessage[] = []): number =>
+    within.includes(message) || message.typeName.startsWith("google.protobuf.")
+      ? 1
+      : message.fields.reduce((sum, field) => sum + entriesOf(field, [...within, message]), 0);
+  expect(methods.filter(({ input }) => several(input) > inlineValues).map(String)).toEqual([]);
+});
+
 describe("lists of operators that are whole in memory", () => {
   const ids = Array.from({ length: 450 }, (_, at) => `c-${String(at).padStart(3, "0")}`);
   const kinds = ["clock", "maintenance", "restored"];
   const never = () => {
     throw new Error("a list changes nothing");
   };
+  const store = { usedBytes: 1, quotaBytes: 2 };
   const control = createControlApi({
     members: () => ids.toReversed().map((id) => ({ id, address: `${id}:1`, startedAt: 0, draining: false })),
     sessions: () => [["m-1", { controllerId: "c-000" }]],
-    holds: { list: () => kinds.toReversed().map((kind) => ({ kind, reason: "because", since: 0 })), release: never },
+    holds: {
+      list: () => kinds.toReversed().map((kind) => ({ kind, reason: "because", since: 0, until: null })),
+      set: never,
+      release: never,
+    },
+    clock: { now: () => 0, monotonicMs: () => 0 },
     cursors: createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) })),
+    space: { stores: async () => ["b", "a"].map((name) => ({ ...store, name: `etcd ${name}` })), free: never },
+    historySpace: { look: async () => ({ ...store, name: "history" }) },
     begin: never,
     drain: never,
     snapshot: never,
   });
   let gateway: TestGateway;
   let shell: CommandLine;
-  let directory = "";
   beforeAll(async () => {
     gateway = await startTestGateway([control]);
-    directory = mkdtempSync(join(tmpdir(), "holdfast-lists-"));
-    const caFile = join(directory, "ca.pem");
-    writeFileSync(caFile, gateway.ca);
-    const admin = { base_url: gateway.baseUrl, ca_file: caFile, username: "hfk_owner", password: "secret" };
-    writeFileSync(join(directory, "admin.json"), JSON.stringify(admin));
-    shell = createCommandLine({ HOLDFAST_DATA: directory });
+    shell = createOperatorCommandLine(gateway);
   });
   afterAll(async () => {
     shell?.remove();
     await gateway?.close();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   const ask = (method: string, page: object) =>
@@ -136,6 +168,7 @@ describe("lists of operators that are whole in memory", () => {
     ["ListControllers", "controllers", "id",   0,   ids,   [50, 50, 50, 50, 50, 50, 50, 50, 50]],
     ["ListHolds",       "holds",       "kind", 2,   kinds, [2, 1]],
     ["ListHolds",       "holds",       "kind", 3,   kinds, [3]],
+    ["ListStores",      "stores",      "name", 2,   ["etcd a", "etcd b", "history"], [2, 1]],
   ])("%s goes on page by page: %s by %s, %i at once", async (method, plural, key, limit, all, lengths) => {
     const pages: string[][] = [];
     let cursor: string | undefined;

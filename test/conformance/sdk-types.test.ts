@@ -1,7 +1,13 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import type { eventDefinitions } from "@holdfast/controller/event/event-types.ts";
+import type { EventDefinitions } from "@holdfast/controller/systems.ts";
 import type { ApiKeyService, CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import type { AuditService, ListAuditLogRequestSchema } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
+import type {
+  BackupService,
+  ListBackupsRequestSchema,
+  RestoreBackupRequestSchema,
+  UpdateBackupSettingsRequestSchema,
+} from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import type { CatalogService } from "@holdfast/proto/holdfast/v1/catalog_pb.ts";
 import type {
   ConfigurationService,
@@ -22,10 +28,30 @@ import type {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import type { GetMetricsRequestSchema, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
+import type { AddNodeRequestSchema, NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
 import type { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import type { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
+import type { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
+import type { QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
+import type {
+  CreateQueueRequestSchema,
+  QueueService,
+  UpdateQueueRequestSchema,
+} from "@holdfast/proto/holdfast/v1/queue_pb.ts";
+import type { TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import type { CreateTokenRequestSchema, TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
 import type { UserService } from "@holdfast/proto/holdfast/v1/user_pb.ts";
+import type {
+  AlertService,
+  CreateAlertRuleRequestSchema,
+  UpdateAlertRuleRequestSchema,
+} from "@holdfast/proto/holdfast/v1/alert_pb.ts";
+import type {
+  ChannelService,
+  CreateChannelRequestSchema,
+  UpdateChannelRequestSchema,
+} from "@holdfast/proto/holdfast/v1/channel_pb.ts";
 import type {
   CreateWebhookRequestSchema,
   UpdateWebhookRequestSchema,
@@ -34,11 +60,12 @@ import type {
 import { describe, expect, test } from "vitest";
 import type * as sdk from "../../sdk/src/index.ts";
 import { createClient } from "../../sdk/src/index.ts";
-import { findRestMethod, restMethods } from "../support/api-methods.ts";
-import type { RestEntry, RestShape } from "../support/rest-types.ts";
+import { findRestMethod, restMethods } from "../support/api/api-methods.ts";
+import type { RestEntry, RestShape } from "../support/api/rest-types.ts";
 
 type Methods = (typeof ApiKeyService)["method"] &
   (typeof AuditService)["method"] &
+  (typeof BackupService)["method"] &
   (typeof CatalogService)["method"] &
   (typeof ConfigurationService)["method"] &
   (typeof DatabaseService)["method"] &
@@ -47,16 +74,34 @@ type Methods = (typeof ApiKeyService)["method"] &
   (typeof MaintenanceService)["method"] &
   (typeof ManagedServiceService)["method"] &
   (typeof MetricService)["method"] &
+  (typeof NodeService)["method"] &
   (typeof OperationService)["method"] &
   (typeof OrganizationService)["method"] &
+  (typeof HealthService)["method"] &
+  (typeof QueryService)["method"] &
+  (typeof QueryConsoleService)["method"] &
+  (typeof QueueService)["method"] &
+  (typeof TaskService)["method"] &
   (typeof TokenService)["method"] &
   (typeof UserService)["method"] &
+  (typeof AlertService)["method"] &
+  (typeof ChannelService)["method"] &
   (typeof WebhookService)["method"];
 
 const page = { limit: 7, cursor: "c" };
 const time = "2026-03-01T12:00:00Z";
 const service = { name: "n", database_type: "postgresql", plan_name: "p", storage_size_gb: 1 };
-const choices = { version: "17", storage_tier: "s", zone: "z", parameters: {} };
+const choices = {
+  version: "17",
+  storage_tier: "s",
+  zone: "z",
+  parameters: {},
+  node_count: 1,
+  replication_mode: "async",
+  pooler: { enabled: true, mode: "transaction" },
+  storage_autoscale: { enabled: true, max_gb: 2 },
+};
+const target = { target_service_name: "n", plan_name: "p", zone: "z", storage_size_gb: 2 };
 const change = {
   allowed_cidrs: [],
   ttl_hours: 1,
@@ -64,6 +109,21 @@ const change = {
   tags: {},
   maintenance_window: { day: "sunday", hour: 3 },
 } as const;
+const pooler = { pooler: { enabled: false, mode: "session" }, storage_autoscale: { enabled: false } } as const;
+const sizes = { plan_name: "p", storage_size_gb: 1 } as const;
+
+const queueSettings = { visibility_timeout_seconds: 1, max_attempts: 1, dlq_enabled: true };
+const alertChange = {
+  name: "n",
+  condition: "gt",
+  threshold: 1,
+  severity: "info",
+  duration_minutes: 1,
+  notification_channel_id: null,
+  no_data: "fire",
+  paused: true,
+} as const;
+const alertRule = { metric: "cpu", ...alertChange } as const;
 
 /** Each method of the API as the SDK calls it, with every field that it has. */
 const calls = {
@@ -72,6 +132,21 @@ const calls = {
   deleteApiKey: (c) => c.apiKeys.delete("i"),
   rotateApiKey: (c) => c.apiKeys.rotate("i", 1),
   listAuditLog: (c) => c.auditLog({ actor: "a", object: "o", action: "x", since: time, until: time }, page),
+  listBackups: (c) => c.backups.list("i", { type: "manual", status: "Completed" }, page),
+  createBackup: (c) => c.backups.create("i"),
+  getBackup: (c) => c.backups.get("i", "b"),
+  deleteBackup: (c) => c.backups.delete("i", "b"),
+  verifyBackup: (c) => c.backups.verify("i", "b"),
+  cancelBackup: (c) => c.backups.cancel("i", "b"),
+  restoreToPoint: (c) => c.backups.restoreTo("i", time, target),
+  restoreBackup: (c) => c.backups.restore("i", "b", target),
+  forkManagedService: (c) => c.services.fork("i", "n", { backupId: "b" }),
+  getBackupSettings: (c) => c.backups.settings("i"),
+  updateBackupSettings: (c) => c.backups.updateSettings("i", { hour: 1, minute: 2, retention_days: 3 }),
+  drillBackups: (c) => c.backups.drill("i"),
+  listDrills: (c) => c.backups.drills("i", page),
+  rotateBackupKey: (c) => c.backups.rotateKey("i"),
+  undeleteManagedService: (c) => c.services.undelete("i", { name: "n" }),
   getCatalog: (c) => c.catalog(),
   getConfiguration: (c) => c.configuration.get("i"),
   updateConfiguration: (c) => c.configuration.update("i", { work_mem: null }),
@@ -86,25 +161,68 @@ const calls = {
   resetPassword: (c) => c.databaseUsers.resetPassword("i", "u"),
   listEvents: (c) => c.events.list({ type: "service.running", service: "s", since: time }, page),
   listServiceEvents: (c) => c.events.listOfService("i", { type: "webhook.test", since: time }, page),
+  listMetricSamples: (c) => c.metrics.samples("i", { metric: ["cpu"], since: time }, page),
   getMetrics: (c) =>
     c.metrics.get("i", { metric: ["cpu"], period: "1h", resolution: "1m", node_id: ["n"], start: time, end: time }),
   createManagedService: (c) => c.services.create({ ...service, ...choices, ...change }),
   listManagedServices: (c) =>
-    c.services.list({ name: "n", status: "Running", database_type: "valkey", tag: "a:b" }, page),
+    c.services.list({ name: "n", status: "Running", database_type: "valkey", tag: "a:b", deleted: true }, page),
   getManagedService: (c) => c.services.get("i"),
-  updateManagedService: (c) => c.services.update("i", { name: "n", ...change }),
+  updateManagedService: (c) =>
+    c.services.update("i", { name: "n", replication_mode: "async", ...change, ...pooler, ...sizes }),
   startManagedService: (c) => c.services.command("i", "start"),
   stopManagedService: (c) => c.services.command("i", "stop"),
   restartManagedService: (c) => c.services.command("i", "restart"),
-  deleteManagedService: (c) => c.services.delete("i"),
+  resizeManagedService: (c) => c.services.resize("i", "p"),
+  expandStorage: (c) => c.services.expandStorage("i", 1),
+  enableWrites: (c) => c.services.enableWrites("i"),
+  deleteManagedService: (c) => c.services.delete("i", { skipFinalBackup: true }),
   getConnection: (c) => c.services.connection("i"),
   listNodes: (c) => c.services.nodes("i", page),
   listLogs: (c) => c.services.logs("i", { since: time, level: "info" }, page),
   getTaskSummary: (c) => c.services.taskSummary("i"),
   getMaintenance: (c) => c.services.maintenance("i"),
+  upgradeManagedService: (c) => c.services.upgrade("i", "9", true, true),
   applyMaintenance: (c) => c.services.applyMaintenance("i", ["u"], { acceptTextOrderChange: true }),
+  addNode: (c) => c.nodes.add("i", { role: "replica", zone: "z" }),
+  getNode: (c) => c.nodes.get("i", "n"),
+  removeNode: (c) => c.nodes.remove("i", "n"),
+  getReplicationStatus: (c) => c.nodes.status("i", "n"),
+  failOver: (c) => c.nodes.failover("i", "n"),
   getOperation: (c) => c.operations.get("i"),
   listOperations: (c) => c.operations.list("i", page),
+  exportServiceMetrics: (c) => c.metrics.export("i"),
+  exportPlatformMetrics: (c) => c.metrics.exportPlatform(),
+  exportMetrics: (c) => c.metrics.exportAll(),
+  getHealth: (c) => c.health.get("i"),
+  listHealthHistory: (c) => c.health.history("i", { since: time }, page),
+  getQueryStatistics: (c) => c.queries.top("i", { limit: 1, order: "calls" }),
+  startQueryStatistics: (c) => c.queries.start("i", { limit: 1, sort_by: "rows" }),
+  getQueryStatisticsTask: (c) => c.queries.statistics("i", "t"),
+  listRunningQueries: (c) => c.queries.running("i"),
+  cancelQuery: (c) => c.queries.cancel("i", "q"),
+  terminateQuery: (c) => c.queries.terminate("i", "q"),
+  translateQuestion: (c) => c.queries.translate("i", { question: "q", database_name: "d" }),
+  executeQuery: (c) => c.queries.execute("i", { sql: "s", database_name: "d" }),
+  createQueue: (c) => c.queues.create("i", { name: "q", database_name: "d", ...queueSettings }),
+  listQueues: (c) => c.queues.list("i", page),
+  getQueue: (c) => c.queues.get("i", "q"),
+  updateQueue: (c) => c.queues.update("i", "q", queueSettings),
+  deleteQueue: (c) => c.queues.delete("i", "q"),
+  enqueueMessages: (c) => c.queues.enqueue("i", "q", { messages: [{ payload: {}, delay_seconds: 1 }] }),
+  listMessages: (c) => c.queues.messages("i", "q", { task_id: "t", ...page }),
+  countMessages: (c) => c.queues.count("i", "q"),
+  getMessageCounts: (c) => c.queues.counts("i", "q", "t"),
+  claimMessages: (c) => c.queues.claim("i", "q", { max: 1, visibility_timeout_seconds: 1, wait_seconds: 1 }),
+  ackMessages: (c) => c.queues.ack("i", "q", { messages: [{ receipt: "r" }] }),
+  nackMessages: (c) =>
+    c.queues.nack("i", "q", { messages: [{ receipt: "r", delay_seconds: 1, error: "e", discard: true }] }),
+  extendMessages: (c) => c.queues.extend("i", "q", { messages: [{ receipt: "r", visibility_timeout_seconds: 1 }] }),
+  listDeadMessages: (c) => c.queues.dead("i", "q", page),
+  purgeDeadMessages: (c) => c.queues.purgeDead("i", "q"),
+  redriveMessages: (c) => c.queues.redrive("i", "q", [1]),
+  purgeMessages: (c) => c.queues.purge("i", "q"),
+  getTask: (c) => c.tasks.get("i"),
   createOrganization: (c) => c.organizations.create("n"),
   listOrganizations: (c) => c.organizations.list(page),
   getOrganization: (c) => c.organizations.get("i"),
@@ -119,9 +237,26 @@ const calls = {
   deleteToken: (c) => c.tokens.delete("i"),
   createUser: (c) => c.users.create("u"),
   resetUser: (c) => c.users.reset("u"),
+  deleteUser: (c) => c.users.delete("u"),
   setUpUser: (c) => c.users.setUp("t", "p"),
   changePassword: (c) => c.users.changePassword("a", "b"),
   getMe: (c) => c.me(),
+  createAlertRule: (c) => c.alerts.createRule("i", alertRule),
+  listAlertRules: (c) => c.alerts.rules("i", page),
+  getAlertRule: (c) => c.alerts.getRule("i", "r"),
+  updateAlertRule: (c) => c.alerts.updateRule("i", "r", alertChange),
+  deleteAlertRule: (c) => c.alerts.deleteRule("i", "r"),
+  listAlertEvents: (c) => c.alerts.events("i", { since: time }, page),
+  listFiringAlerts: (c) => c.alerts.firing(page),
+  getDefaultChannel: (c) => c.alerts.defaultChannel(),
+  setDefaultChannel: (c) => c.alerts.setDefaultChannel(null),
+  createChannel: (c) => c.channels.create({ name: "n", type: "webhook", config: { url: "u" } }),
+  listChannels: (c) => c.channels.list(page),
+  getChannel: (c) => c.channels.get("i"),
+  updateChannel: (c) => c.channels.update("i", { name: "n", config: { url: "u" } }),
+  deleteChannel: (c) => c.channels.delete("i"),
+  testChannel: (c) => c.channels.test("i"),
+  listChannelDeliveries: (c) => c.channels.deliveries("i"),
   createWebhook: (c) => c.webhooks.create({ url: "u", events: [], retry_policy: "standard" }),
   listWebhooks: (c) => c.webhooks.list(page),
   getWebhook: (c) => c.webhooks.get("i"),
@@ -150,16 +285,22 @@ type Same<A, Schema extends DescMessage> =
             : false
           : Mutual<A, RestShape<Schema>, RestShape<Schema, never>>;
 
-/** An event has the message's members, and by its type the data that the platform's own catalogue declares. */
+/** An event has the message's members, and by its type the data that the platform's own catalog declares. */
 type SameEvent<Schema extends DescMessage> = [sdk.PlatformEvent] extends [RestEntry<Schema>]
   ? Mutual<keyof sdk.PlatformEvent, keyof RestEntry<Schema>, keyof RestEntry<Schema>>
   : false;
-type Declared = typeof eventDefinitions;
+type Declared = EventDefinitions;
 type DataOf<Fields> = {
-  readonly [K in keyof Fields as Fields[K] extends { optional: true } ? never : K]: ValueOf<Fields[K]>;
+  readonly [K in keyof Fields as Fields[K] extends { optional: true } ? never : K]: ValueOrNull<Fields[K]>;
 } & { readonly [K in keyof Fields as Fields[K] extends { optional: true } ? K : never]?: ValueOf<Fields[K]> };
 type ValueOf<Field> = Field extends { type: infer T extends keyof OtherValues } ? OtherValues[T] : string;
-type OtherValues = { number: number; boolean: boolean; "string[]": readonly string[] };
+type ValueOrNull<Field> = Field extends { nullable: true } ? ValueOf<Field> | null : ValueOf<Field>;
+type OtherValues = {
+  number: number;
+  boolean: boolean;
+  "string[]": readonly string[];
+  "object[]": readonly object[];
+};
 type WrongEvents = {
   [T in keyof Declared | sdk.EventType]: T extends keyof Declared & sdk.EventType
     ? Mutual<sdk.EventData[T], DataOf<Declared[T]["data"]>, DataOf<Declared[T]["data"]>> extends true
@@ -174,28 +315,51 @@ type WrongAnswers = {
 }[keyof Calls];
 
 /** Of the path, of paging, and of gRPC alone. */
-type Elsewhere = "id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
+type Elsewhere = "id" | "rule_id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
 type Asked<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Elsewhere>;
 type Given<Input> = { [K in keyof Input]-?: Exclude<Input[K], undefined | null> };
 
 /** Names and types of a request's members; which may be left out or null is the hand's to say. */
 type SameInput<Input, Schema extends DescMessage> = Mutual<Given<Input>, Given<Asked<Schema>>, Given<Asked<Schema>>>;
 
+/** A message inside of a request has all of its members, which may be left out. */
+type WithConfig<Input> = Omit<Input, "config"> & {
+  readonly config: { readonly [K in keyof sdk.NewChannelConfig]-?: string | null };
+};
+
+/** Its choices are messages inside of a request too. */
+type WithChoices<Input> = Omit<Input, "pooler" | "storage_autoscale"> & {
+  readonly pooler?: { readonly [K in keyof sdk.PoolerChoice]-?: NonNullable<sdk.PoolerChoice[K]> | null } | undefined;
+  readonly storage_autoscale?:
+    | { readonly [K in keyof sdk.StorageAutoscaleChoice]-?: NonNullable<sdk.StorageAutoscaleChoice[K]> | null }
+    | undefined;
+};
+
 interface Inputs {
   newApiKey: SameInput<sdk.NewApiKey, typeof CreateApiKeyRequestSchema>;
   auditFilter: SameInput<sdk.AuditFilter, typeof ListAuditLogRequestSchema>;
+  backupFilter: SameInput<sdk.BackupFilter, typeof ListBackupsRequestSchema>;
+  restoreChoice: SameInput<sdk.RestoreChoice & { backup_id: string }, typeof RestoreBackupRequestSchema>;
+  backupSettings: SameInput<sdk.BackupSettingsChange, typeof UpdateBackupSettingsRequestSchema>;
   parameters: SameInput<{ parameters: sdk.ParameterChange }, typeof UpdateConfigurationRequestSchema>;
   newDatabaseUser: SameInput<sdk.NewDatabaseUser, typeof CreateDatabaseUserRequestSchema>;
   eventFilter: SameInput<
     Omit<sdk.EventFilter, "type"> & { readonly type: string },
     typeof ListServiceEventsRequestSchema
   >;
-  newService: SameInput<sdk.NewService, typeof CreateManagedServiceRequestSchema>;
-  serviceChange: SameInput<sdk.ServiceChange, typeof UpdateManagedServiceRequestSchema>;
+  newService: SameInput<WithChoices<sdk.NewService>, typeof CreateManagedServiceRequestSchema>;
+  serviceChange: SameInput<WithChoices<sdk.ServiceChange>, typeof UpdateManagedServiceRequestSchema>;
   serviceFilter: SameInput<sdk.ServiceFilter, typeof ListManagedServicesRequestSchema>;
   metricQuery: SameInput<sdk.MetricQuery, typeof GetMetricsRequestSchema>;
   logFilter: SameInput<sdk.LogFilter, typeof ListLogsRequestSchema>;
+  newQueue: SameInput<sdk.NewQueue, typeof CreateQueueRequestSchema>;
+  queueChange: SameInput<sdk.QueueChange & { readonly name: string }, typeof UpdateQueueRequestSchema>;
+  newNode: SameInput<sdk.NewNode, typeof AddNodeRequestSchema>;
   newToken: SameInput<sdk.NewToken, typeof CreateTokenRequestSchema>;
+  newAlertRule: SameInput<sdk.NewAlertRule, typeof CreateAlertRuleRequestSchema>;
+  alertRuleChange: SameInput<sdk.AlertRuleChange, typeof UpdateAlertRuleRequestSchema>;
+  newChannel: SameInput<WithConfig<sdk.NewChannel>, typeof CreateChannelRequestSchema>;
+  channelChange: SameInput<WithConfig<sdk.ChannelChange>, typeof UpdateChannelRequestSchema>;
   newWebhook: SameInput<sdk.NewWebhook, typeof CreateWebhookRequestSchema>;
   webhookChange: SameInput<sdk.WebhookChange, typeof UpdateWebhookRequestSchema>;
 }

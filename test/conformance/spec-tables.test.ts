@@ -1,5 +1,5 @@
 import { defaultCatalog } from "@holdfast/controller/catalog/catalog.ts";
-import { managedServiceLifecycle } from "@holdfast/controller/managed-service/managed-service-lifecycle.ts";
+import { managedServiceLifecycle } from "@holdfast/controller/services/service/managed-service-lifecycle.ts";
 import { stuckAfterMs } from "@holdfast/controller/operation/operation.ts";
 import { DatabaseUserSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { restMethods } from "../support/api-methods.ts";
+import { restMethods } from "../support/api/api-methods.ts";
 
 const spelledOf = ({ values }: DescEnum) =>
   values.filter(({ number }) => number !== 0).map(({ jsonName, name }) => jsonName ?? name);

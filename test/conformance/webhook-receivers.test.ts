@@ -6,12 +6,12 @@ import {
   RotateSecretRequestSchema,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type JudgeImage, judgeImage } from "../support/judge-image.ts";
-import { freePorts } from "../support/free-ports.ts";
+import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/webhook-platform.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
-import { type JudgeServer, startDebianWebhook, startNginx } from "../support/webhook-servers.ts";
+import { type Delivering, startWebhookPlatform, type WebhookPlatform } from "../support/servers/webhook-platform.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { type JudgeServer, startDebianWebhook, startNginx } from "../support/servers/webhook-servers.ts";
 
 // What programs make of our deliveries that nobody here wrote.
 describe("Debian's receivers", () => {
@@ -20,7 +20,7 @@ describe("Debian's receivers", () => {
   let image: JudgeImage | string;
 
   beforeAll(async () => {
-    image = await judgeImage();
+    image = await judgeImage("webhooks");
     platform = await startWebhookPlatform();
     delivering = platform.deliver();
     // The first time it makes an image, which a busy machine takes minutes for.

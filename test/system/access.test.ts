@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { dumpEtcd } from "../support/etcd-dump.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { createAccessUnderTest, type Entry, status } from "./access/access-under-test.ts";
 import { credentialCases } from "./access/credentials.ts";

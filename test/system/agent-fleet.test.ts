@@ -7,11 +7,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type InstanceSpec, InstanceSpecSchema, ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, expect, onTestFailed, test, vi } from "vitest";
-import type { MachineObject } from "../../controller/src/machine/machine.ts";
-import { keyOf } from "../../controller/src/store/resource.ts";
-import { startFixtureKeeper } from "../support/fixture-keeper.ts";
-import { freePorts } from "../support/free-ports.ts";
-import { newInstallation, startController, type TestController, type TestInstallation } from "../support/test-fleet.ts";
+import { machineKind, type MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
+import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
+import { startFixtureKeeper } from "../support/machines/fixture-keeper.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
+import {
+  newInstallation,
+  startController,
+  type TestController,
+  type TestInstallation,
+} from "../support/controller/test-fleet.ts";
 
 /**
  * The real keeper and agent against the real fleet of two controllers on a real etcd. Only the engine is the fixture. The
@@ -26,7 +31,7 @@ let port: number;
 beforeAll(async () => {
   [port = 0] = await freePorts(1);
   installation = await newInstallation();
-  // A third of a life is left when it is renewed: one that ended before would have to enrol, and there is no token for that.
+  // A third of a life is left when it is renewed: one that ended before would have to enroll, and there is no token for that.
   const lifetimes = { identityMs: 10_000, serverMs: 6_000 };
   controllers = [
     await startController(installation, "c-1", { lifetimes }),
@@ -193,11 +198,11 @@ test("no task fails while certificates and streams change, whichever controller 
   await expect.poll(failed).toEqual([]);
 });
 
-test("an agent whose certificate is refused enrols anew as soon as a fresh token is there, and the engine stays", async () => {
+test("an agent whose certificate is refused enrolls anew as soon as a fresh token is there, and the engine stays", async () => {
   onTestFailed(() => console.log(agentLog()));
   const { store } = first();
   const [enrolled, started, refused] = [logged("machine enrolled"), logged("engine started"), logged(refusal)];
-  const key = keyOf("machine", "m-1");
+  const key = keyOf(machineKind, "m-1");
   const machine = JSON.parse((await store.get(key))?.value ?? "") as MachineObject;
   const certificate = { serial: "00", previousSerial: "", beganAt: 0, expiresAt: 0 };
   const value = JSON.stringify({ ...machine, status: { ...machine.status, certificate } });
@@ -211,13 +216,14 @@ test("an agent whose certificate is refused enrols anew as soon as a fresh token
   expect(logged("engine started")).toBe(started);
 });
 
-test("an agent that spent its token and died before it had saved the answer enrols with the next one", async () => {
+test("an agent that spent its token and died before it had saved the answer enrolls with the next one", async () => {
   onTestFailed(() => console.log(agentLog()));
   keeper.kill("SIGKILL");
-  rmSync(join(directory, "identity.json"));
   await expect.poll(holder).toBeUndefined();
+  // One that still ran could write it anew.
+  rmSync(join(directory, "identity.json"));
   keeper = startFixtureKeeper(directory);
-  await expect.poll(() => logged("the enrolment is not good")).toBeGreaterThan(0);
+  await expect.poll(() => logged("the enrollment is not good")).toBeGreaterThan(0);
   await enroll();
   await expect.poll(seenByAll).toBe(true);
   expect((await converge(first(), 600n)).failure).toBeUndefined();

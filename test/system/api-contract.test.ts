@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createOrganizations } from "../support/organizations.ts";
-import type { PageJson, ProblemJson, ServiceJson } from "../support/service-json.ts";
-import { createServices, expectStatus } from "../support/services.ts";
+import { createOrganizations } from "../support/platform/organizations.ts";
+import type { PageJson, ProblemJson, ServiceJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus } from "../support/platform/services.ts";
 import { createApiUnderTest, validService as valid } from "./api/api-under-test.ts";
 import { conditionCases } from "./api/conditional-requests.ts";
 import { statusCases } from "./api/statuses.ts";
@@ -92,10 +92,15 @@ describe("the API's contract", () => {
     });
   });
 
-  describe("the catalogue", () => {
+  describe("the catalog", () => {
     it("tells engines, plans, tiers, zones, limits and prices", async () => {
       const { json } = await its.platform.rest.get<{
-        engines: { database_type: string; default_version: string; parameters: { name: string; type: string }[] }[];
+        engines: {
+          database_type: string;
+          default_version: string;
+          parameters: { name: string; type: string }[];
+          backups: object | null;
+        }[];
         plans: { plan_name: string; vcpu: number; memory_gb: number; monthly_cost: number }[];
         storage_tiers: { storage_tier: string }[];
         zones: object[];
@@ -105,6 +110,10 @@ describe("the API's contract", () => {
       }>("/catalog");
       expect(json.engines.map((engine) => engine.database_type)).toEqual(["postgresql", "valkey"]);
       expect(json.engines[0]?.default_version).toBe("17");
+      expect(json.engines.map(({ backups }) => backups)).toEqual([
+        { kind: "full", restore_points: "any_second", fork: true, increments: true },
+        { kind: "snapshot", restore_points: "snapshots", fork: true, increments: false },
+      ]);
       expect(json.engines[0]?.parameters).toContainEqual(
         expect.objectContaining({ name: "max_connections", type: "integer" }),
       );

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { AuthorityService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { commandOnce, queryOnce } from "../support/clients.ts";
-import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { createRest } from "../support/rest.ts";
-import type { ConnectionJson } from "../support/service-json.ts";
-import { createServices, expectStatus, type RunningService } from "../support/services.ts";
+import { commandOnce, queryOnce } from "../support/api/clients.ts";
+import { type GrpcCalls, withGrpc } from "../support/api/grpc-calls.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createRest } from "../support/api/rest.ts";
+import type { ConnectionJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("the hand-over to another certificate authority", () => {
@@ -41,6 +41,17 @@ describe("the hand-over to another certificate authority", () => {
       return expectStatus(await rest.get<ConnectionJson>(`/managed-services/${service.id}/connection`), 200).json;
     } finally {
       rest.close();
+    }
+  }
+
+  /** A new authority spreads as long as a machine has not taken it, however quick they are. */
+  async function whileAgentsStand<T>(run: () => Promise<T>): Promise<T> {
+    const agents = platform.processes().machines.flatMap((machine) => machine.agents);
+    for (const pid of agents) killAtOnce(pid, "SIGSTOP");
+    try {
+      return await run();
+    } finally {
+      for (const pid of agents) killAtOnce(pid, "SIGCONT");
     }
   }
 
@@ -85,18 +96,13 @@ describe("the hand-over to another certificate authority", () => {
     const writer = startWriting(connectionOf);
     const state = async () => (await withAuthority((rpcs) => rpcs.getAuthority({}))).rotation;
     try {
-      // It spreads as long as a machine has not taken it, however quick they are.
-      const agents = platform.processes().machines.flatMap((machine) => machine.agents);
-      for (const pid of agents) killAtOnce(pid, "SIGSTOP");
-      try {
+      await whileAgentsStand(async () => {
         expect(await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 0 }))).toMatchObject({
           rotation: "spreading",
           trusted: [{ signs: true }, { signs: false }],
         });
         await expect(withAuthority((rpcs) => rpcs.rotateAuthority({}))).rejects.toThrow("spreading already");
-      } finally {
-        for (const pid of agents) killAtOnce(pid, "SIGCONT");
-      }
+      });
       await waitUntil("the new one signs", async () => (await state()) !== "spreading", { everyMs: 10 });
       await expect(withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}))).rejects.toThrow(
         /cannot be cancelled|no rotation to cancel/,
@@ -159,8 +165,10 @@ describe("the hand-over to another certificate authority", () => {
 
   it("is given up while the old one signs", async () => {
     const [kept] = (await withAuthority((rpcs) => rpcs.getAuthority({}))).trusted;
-    await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));
-    const { rotation, trusted: left } = await withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}));
+    const { rotation, trusted: left } = await whileAgentsStand(async () => {
+      await withAuthority((rpcs) => rpcs.rotateAuthority({ overlapHours: 1 }));
+      return withAuthority((rpcs) => rpcs.cancelAuthorityRotation({}));
+    });
     expect({ rotation, left: left.map(({ fingerprint }) => fingerprint) }).toEqual({
       rotation: "idle",
       left: [kept?.fingerprint],

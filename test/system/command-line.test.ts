@@ -2,11 +2,11 @@ import { readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandLine, createCommandLine, type Ran, type RunOptions } from "../support/command-line.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
+import { type CommandLine, createCommandLine, type Ran, type RunOptions } from "../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/webhook-judges.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
+import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
 interface Options extends RunOptions {
   readonly asProcess?: boolean;

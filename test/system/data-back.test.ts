@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { cloneRefusal } from "@holdfast/controller/compute/host/disk-snapshots.ts";
+import { cloneRefusal } from "@holdfast/compute/local/disk-snapshots.ts";
 import { writeRows, writeValues } from "../faults/acknowledged-writer.ts";
-import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
-import { openPostgresql } from "../support/clients.ts";
-import { cloneTierMissing, openCloneTier, type CloneTier } from "../support/clone-tier.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/maintenance-requests.ts";
-import { startPlatform, type Platform } from "../support/platform.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { createChangingImages, type ChangingImages } from "../support/machines/changing-images.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import { cloneTierMissing, openCloneTier, type CloneTier } from "../support/machines/clone-tier.ts";
+import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
+import { startPlatform, type Platform } from "../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 180_000;
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)(
     const ended = ({ service }: RunningService, id: string) => requests.ended(service.id, id);
 
     it(
-      "goes back with the image, and nothing that was acknowledged is lost; nobody is let in while the image is tried",
+      "goes back with the image, and nothing that was acknowledged is lost; nobody is admitted while the image is tried",
       async () => {
         const stop = new AbortController();
         const rows = await writeRows(platform, kept, stop.signal);
@@ -78,10 +78,10 @@ describe.skipIf(missing !== undefined)(
         for (const one of [kept, cache])
           expect(await pending(one, images.spoiling)).toMatchObject({ no_snapshot_reason: null });
         const [ofKept, ofCache] = [await apply(kept), await apply(cache)];
-        await waitUntil("an engine that runs lets nobody in", () => refuses(kept), { withinMs: longMs, everyMs: 50 });
+        await waitUntil("an engine that runs admits nobody", () => refuses(kept), { withinMs: longMs, everyMs: 50 });
         for (const [one, id] of [[kept, ofKept] as const, [cache, ofCache] as const]) {
           const { error, snapshot } = await ended(one, id);
-          expect(error).toMatchObject({ code: "taken_back_engine_failed" });
+          expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
           expect(error?.message).toContain("with all its data as they were before");
           expect(snapshot).toEqual({ state: "restored", reason: null });
           await services.settled(one.service.id, "Running");
@@ -123,7 +123,10 @@ describe.skipIf(missing !== undefined)(
         });
         const [disk = ""] = snapshot.split(".snapshot-");
         expect(await tier.disks()).toContain(disk);
-        await services.delete(cache.service.id);
+        // Without this its disk is kept, for whoever wants the service back.
+        const path = `/managed-services/${cache.service.id}?skip_final_backup=true`;
+        expectStatus(await platform.rest.delete(path), 202);
+        await services.gone(cache.service.id);
         expect((await tier.disks()).filter((name) => name.startsWith(disk))).toEqual([]);
       },
       longMs,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { secretCases } from "../conformance/secrets/secret-cases.ts";
-import { incusMissing } from "../support/incus-machines.ts";
-import { expectStatus } from "../support/services.ts";
+import { incusMissing } from "../support/machines/incus-machines.ts";
+import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { changeCases } from "./incus/changes.ts";
 import { incusTexts } from "./incus/incus-texts.ts";

@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import { makePlace } from "../support/network-place.ts";
-import { asOperator } from "../support/organizations.ts";
-import { type AdminFile, type Platform, startPlatform } from "../support/platform.ts";
-import { isAlive } from "../support/platform-processes.ts";
-import { createServices, type RunningService } from "../support/services.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { makePlace } from "../support/network/network-place.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { type AdminFile, disksAhead, type Platform, startPlatform } from "../support/platform/platform.ts";
+import { isAlive } from "../support/platform/platform-processes.ts";
+import { createServices, type RunningService } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const entry = join(import.meta.dirname, "..", "..", "local", "src", "main.ts");
@@ -18,7 +18,7 @@ describe("an installation", () => {
   let service: RunningService;
 
   beforeAll(async () => {
-    platform = await startPlatform();
+    platform = await startPlatform({ environment: disksAhead });
     service = await createServices(platform).createRunning("first");
     await queryOnce(platform, service.connection, service, "CREATE TABLE kept AS SELECT 7 AS answer");
   });
@@ -114,7 +114,7 @@ describe("an installation", () => {
 
 const holdfast = join(import.meta.dirname, "..", "..", "bin", "holdfast.js");
 const ask = `
-const { askDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "dns-query.ts"))});
+const { askDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "network", "dns-query.ts"))});
 const [server, name, transport] = process.argv.slice(1);
 const { answers } = await askDns(server, { name, transport });
 process.stdout.write(JSON.stringify(answers.filter(({ type }) => type === "A").map(({ data }) => data)));

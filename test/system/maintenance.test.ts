@@ -1,13 +1,16 @@
+import { keeperProtocol } from "@holdfast/common/keeper-protocol.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { killAtImageStep } from "../faults/image-kills.ts";
-import { createChangingImages, type ChangingImages } from "../support/changing-images.ts";
-import { queryOnce } from "../support/clients.ts";
-import { createMaintenanceRequests, type MaintenanceRequests } from "../support/maintenance-requests.ts";
-import { startPlatform, type Platform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import type { PageJson } from "../support/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { createChangingImages, type ChangingImages } from "../support/machines/changing-images.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { createMaintenanceRequests, type MaintenanceRequests } from "../support/machines/maintenance-requests.ts";
+import { openEtcd } from "../support/platform/etcd-dump.ts";
+import { disksAhead, type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { queueMeanwhile } from "../support/api/queue-meanwhile.ts";
+import type { PageJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface EventJson {
@@ -27,7 +30,7 @@ describe("maintenance of a real service", () => {
   let id: string;
   beforeAll(async () => {
     images = createChangingImages({ looksOlder: true });
-    platform = await startPlatform({ environment: { HOLDFAST_CACHE: images.cache } });
+    platform = await startPlatform({ environment: { ...disksAhead, HOLDFAST_CACHE: images.cache } });
     services = createServices(platform);
     requests = createMaintenanceRequests(platform, services);
     running = await services.createRunning("kept");
@@ -93,10 +96,11 @@ describe("maintenance of a real service", () => {
     { step: "StopEngine", victim: "agent" },
     { step: "SetupAgent", victim: "keeper" },
   ] as const)(
-    "comes to an end, with all that was written, when the $victim is killed at $step",
+    "comes to an end, with all that was written and each message of a queue, when the $victim is killed at $step",
     async (kill) => {
       const stop = new AbortController();
       const writer = await writeRows(platform, running, stop.signal);
+      const queue = await queueMeanwhile(platform, id, `carried-${kill.victim}`);
       try {
         const both = [images.good, images.equal] as const;
         await killAtImageStep(
@@ -108,6 +112,7 @@ describe("maintenance of a real service", () => {
         await writer.done;
       }
       expect(await writer.missing()).toEqual([]);
+      await queue.check();
     },
     longMs,
   );
@@ -123,7 +128,7 @@ describe("maintenance of a real service", () => {
       const { id: operationId } = expectStatus(await apply({ accept_text_order_change: true }), 202).json;
       const ended = await requests.ended(id, operationId);
       expect(ended.status).toBe("failed");
-      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
+      expect(ended.error).toMatchObject({ code: "rolled_back_engine_failed" });
       expect(ended.error?.message).toContain("with all its data");
       await services.settled(id, "Running");
       const after = await maintenance();
@@ -150,6 +155,53 @@ describe("maintenance of a real service", () => {
     expect(types).toHaveLength(8);
     expect([...types.slice(0, 2), ...types.slice(-2)]).toEqual([...completed, ...failed]);
     expect(events[1]?.data).toMatchObject({ update_ids: [images.good, "restart"], automatic: false });
-    expect(events.at(-1)?.data).toMatchObject({ update_ids: [images.broken], taken_back: true });
+    expect(events.at(-1)?.data).toMatchObject({ update_ids: [images.broken], rolled_back: true });
   });
+
+  it(
+    "starts the machine again, over the same data, for a keeper that is newer than the one that its agent told of",
+    async () => {
+      const update = `keeper-${keeperProtocol}`;
+      expect((await maintenance()).updates.map(({ kind }) => kind)).not.toContain("keeper");
+      const before = await sessionsAsTold(platform, { keeperProtocol: 3 });
+      const found = await requests.pending(id, update);
+      expect(found.updates).toContainEqual(expect.objectContaining({ id: update, from: "3", blocked_reason: null }));
+      const { id: operationId } = expectStatus(await apply({ update_ids: [update] }), 202).json;
+      expect((await requests.ended(id, operationId)).status).toBe("completed");
+      await services.settled(id, "Running");
+      expect((await maintenance()).updates.map(({ kind }) => kind)).not.toContain("keeper");
+      const after = await sessionsAsTold(platform, {});
+      expect([...after.values()]).toEqual([...before.values()].map(() => expect.objectContaining({ keeperProtocol })));
+      for (const [key, { bootId }] of after) expect(bootId).not.toBe(before.get(key)?.bootId);
+      expect(await query("SELECT line FROM kept ORDER BY line")).toEqual([{ line: "after" }, { line: "before" }]);
+    },
+    longMs,
+  );
 });
+
+interface SessionJson {
+  readonly bootId: string;
+  readonly keeperProtocol: number;
+}
+
+/** What controllers know of the streams of agents, by key, from now on with this changed: an agent that was started with its machine. */
+async function sessionsAsTold(platform: Platform, change: Partial<SessionJson>): Promise<Map<string, SessionJson>> {
+  const etcd = openEtcd(platform.directory);
+  try {
+    const all = await etcd.raw.getAll().prefix("").strings();
+    const sessions = Object.entries(all).filter(([key]) => key.includes("/session/"));
+    const told = new Map<string, SessionJson>();
+    for (const [key, value] of sessions) {
+      const facts = JSON.parse(value) as SessionJson;
+      told.set(key, facts);
+      await etcd.raw
+        .put(key)
+        .value(JSON.stringify({ ...facts, ...change }))
+        .ignoreLease()
+        .exec();
+    }
+    return told;
+  } finally {
+    etcd.raw.close();
+  }
+}

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { queryOnce } from "../support/clients.ts";
-import { resolveName } from "../support/dns-query.ts";
-import type { PageJson } from "../support/service-json.ts";
-import { expectStatus } from "../support/services.ts";
+import { queryOnce } from "../support/api/clients.ts";
+import { resolveName } from "../support/network/dns-query.ts";
+import type { PageJson } from "../support/api/service-json.ts";
+import { expectStatus } from "../support/platform/services.ts";
 import { connectionCases } from "./postgresql/connections.ts";
 import { createPostgresqlUnderTest } from "./postgresql/postgresql-under-test.ts";
 import { settingAndLogCases } from "./postgresql/settings-and-logs.ts";

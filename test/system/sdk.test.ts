@@ -1,16 +1,16 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Client, ConnectionFailed, createClient, verifyWebhook } from "../../sdk/src/index.ts";
 import { createNodeClient, saveProfile } from "../../sdk/src/node/index.ts";
-import { installSdk, packSdk, sdkDirectory } from "../support/packed-sdk.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { findRuntime } from "../support/runtimes.ts";
-import { createTestCertificate } from "../support/test-certificate.ts";
+import { installSdk, packSdk, sdkDirectory } from "../support/platform/packed-sdk.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { findRuntime } from "../support/platform/runtimes.ts";
+import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type Received, startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
+import { type Received, startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -101,8 +101,9 @@ describe("the SDK, against a platform", () => {
     writeFileSync(caFile, (await createTestCertificate()).cert);
     const client = createNodeClient({ environment: {}, baseUrl, credentials: { kind: "bearer", token }, caFile });
     const answer = client.me();
-    // The first attempt is refused by then; the next one is not.
-    writeFileSync(caFile, platform.ca);
+    // The first attempt is refused by then; the next one is not, and reads no half of the file.
+    writeFileSync(`${caFile}.new`, platform.ca);
+    renameSync(`${caFile}.new`, caFile);
     expect(await answer).toMatchObject({ kind: "token" });
   });
 

@@ -1,24 +1,24 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressNetworkOf, overlap } from "@holdfast/controller/compute/host/address-network.ts";
+import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-network.ts";
 import { parseJoinFile } from "@holdfast/common/join-file.ts";
 import { type Host, HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
-import { type ChangingImages, createChangingImages } from "../support/changing-images.ts";
-import { commandOnce, queryOnce } from "../support/clients.ts";
-import { resolveName } from "../support/dns-query.ts";
-import { type GrpcCalls, withGrpc } from "../support/grpc-calls.ts";
-import { createMaintenanceRequests } from "../support/maintenance-requests.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { lastLogLines, logFiles } from "../support/platform-logs.ts";
-import { isAlive, killAtOnce } from "../support/platform-processes.ts";
-import type { RestAnswer } from "../support/rest-answer.ts";
-import { testPublicNetwork } from "../support/public-network.ts";
-import { newSecondHost, type SecondHost } from "../support/second-host.ts";
-import { asOperator } from "../support/organizations.ts";
-import { createServices, expectStatus, type RunningService } from "../support/services.ts";
-import { freePorts } from "../support/free-ports.ts";
+import { type ChangingImages, createChangingImages } from "../support/machines/changing-images.ts";
+import { commandOnce, queryOnce } from "../support/api/clients.ts";
+import { resolveName } from "../support/network/dns-query.ts";
+import { type GrpcCalls, withGrpc } from "../support/api/grpc-calls.ts";
+import { createMaintenanceRequests } from "../support/machines/maintenance-requests.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { lastLogLines, logFiles } from "../support/platform/platform-logs.ts";
+import { isAlive, killAtOnce } from "../support/platform/platform-processes.ts";
+import type { RestAnswer } from "../support/api/rest-answer.ts";
+import { testPublicNetwork } from "../support/network/public-network.ts";
+import { newSecondHost, type SecondHost } from "../support/platform/second-host.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("a second host that joined by a file", () => {
@@ -218,7 +218,7 @@ describe("a second host that joined by a file", () => {
       const asked = await requests().apply(cache.service.id);
       const { id } = expectStatus(asked, 202).json;
       const ended = await requests().ended(cache.service.id, id);
-      expect(ended.error).toMatchObject({ code: "taken_back_engine_failed" });
+      expect(ended.error).toMatchObject({ code: "rolled_back_engine_failed" });
       await services().settled(cache.service.id, "Running");
       expect(await shown(cache)).toMatchObject({
         image: images.good,

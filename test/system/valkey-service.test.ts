@@ -1,11 +1,11 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { addressOf, commandOnce, inside, openValkey } from "../support/clients.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { testPublicNetwork } from "../support/public-network.ts";
-import type { PageJson, ProblemJson } from "../support/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { addressOf, commandOnce, inside, openValkey } from "../support/api/clients.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { testPublicNetwork } from "../support/network/public-network.ts";
+import type { PageJson, ProblemJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("a managed Valkey", () => {

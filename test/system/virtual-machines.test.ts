@@ -1,20 +1,20 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { execFileSync } from "node:child_process";
-import type { IncusClient } from "@holdfast/controller/compute/incus/incus-client.ts";
-import { guestKey, instanceName } from "@holdfast/controller/compute/incus/instance-config.ts";
+import type { IncusClient } from "@holdfast/compute/incus/incus-client.ts";
+import { guestKey, instanceName } from "@holdfast/compute/incus/instance-config.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Maintenance } from "../../sdk/src/index.ts";
 import { writeRows } from "../faults/acknowledged-writer.ts";
 import { setFrozen } from "../faults/fault-ground.ts";
-import { type ChangingGuests, createChangingGuests } from "../support/changing-guests.ts";
-import { addressOf, openPostgresql, queryOnce } from "../support/clients.ts";
-import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/incus-machines.ts";
-import { type Attempt, makePlace } from "../support/network-place.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import type { OperationJson } from "../support/service-json.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/services.ts";
+import { type ChangingGuests, createChangingGuests } from "../support/machines/changing-guests.ts";
+import { addressOf, openPostgresql, queryOnce } from "../support/api/clients.ts";
+import { firstProcessOf, guestsMissing, listeners, openIncusOf } from "../support/machines/incus-machines.ts";
+import { type Attempt, makePlace } from "../support/network/network-place.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import type { OperationJson } from "../support/api/service-json.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const missing = await guestsMissing();
@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined)(
       (await platform.rest.get<OperationJson>(`/operations/${id}`).catch(() => undefined))?.json;
     const ended = (id: string) =>
       waitUntil(
-        "the kernel is applied or taken back",
+        "the kernel is applied or rolled back",
         async () => {
           const now = await operation(id);
           return now?.finished_at == null ? undefined : now;
@@ -195,14 +195,14 @@ describe.skipIf(missing !== undefined)(
       expect(await pending(guests.broken)).toMatchObject({ from: "98.1", to: "99.1" });
       expect(await ended(await begin(guests.broken))).toMatchObject({
         status: "failed",
-        error: { code: "taken_back_machine_failed", message: expect.stringContaining("Linux 98.1 again") },
+        error: { code: "rolled_back_machine_failed", message: expect.stringContaining("Linux 98.1 again") },
       });
       expect((await instance()).config[guestKey]).toBe(guests.good);
       const [update] = (await maintenance()).updates;
       expect(update).toMatchObject({
         id: guests.broken,
         apply_at: null,
-        blocked_reason: expect.stringMatching(/taken back/),
+        blocked_reason: expect.stringMatching(/rolled back/),
       });
       expect(await ask("SELECT value FROM kept")).toEqual([{ value: 42 }]);
     });

@@ -1,11 +1,11 @@
 import { FleetService, type Machine } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/clients.ts";
-import { grpcAs } from "../support/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { testPublicNetwork } from "../support/public-network.ts";
-import { createServices, type RunningService, type Services } from "../support/services.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import { grpcAs } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { testPublicNetwork } from "../support/network/public-network.ts";
+import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /** Machines that run ahead of demand, and how services come to have them. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Platform, startPlatform } from "../support/platform.ts";
-import { killAtOnce } from "../support/platform-processes.ts";
-import { createServices, expectStatus, type Services } from "../support/services.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { acceptedBy } from "../support/webhook-judges.ts";
-import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.ts";
+import { acceptedBy } from "../support/servers/webhook-judges.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
 
 interface WebhookJson {
   readonly id: string;

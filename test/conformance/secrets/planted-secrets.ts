@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { expect } from "vitest";
-import { openPostgresql, openValkey } from "../../support/clients.ts";
-import { createOrganizations } from "../../support/organizations.ts";
-import type { Platform } from "../../support/platform.ts";
-import { expectStatus, type RunningService, type Services } from "../../support/services.ts";
+import { openPostgresql, openValkey } from "../../support/api/clients.ts";
+import { createOrganizations } from "../../support/platform/organizations.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 
 /** A platform whose secrets are looked for, with a service of each engine; the Valkey is deleted on the way. */
 export interface SecretsUnderTest {
@@ -41,10 +41,10 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     expectStatus(await platform.rest.post(`/webhooks/${id}/test`), 202);
   }
 
-  function collectEnrolmentTokens(): void {
+  function collectEnrollmentTokens(): void {
     for (const file of filesBelow(join(platform.directory, "machines"), (name) => name === "enrollment.json")) {
       const text = contentOf(file).toString("utf8");
-      if (text !== "") plant("an enrolment token", JSON.parse(text).token);
+      if (text !== "") plant("an enrollment token", JSON.parse(text).token);
     }
   }
 
@@ -90,7 +90,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     await expect(wrongDatabase).rejects.toThrow('database "none" does not exist');
   }
 
-  collectEnrolmentTokens();
+  collectEnrollmentTokens();
   for (const { service, password } of [postgresql, valkey]) {
     plant(`password of app_user of ${service.name}`, password);
     const path = `/managed-services/${service.id}/database-users`;
@@ -120,7 +120,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
   await misuse();
   await services.verb(postgresql.service.id, "stop");
   await services.verb(postgresql.service.id, "start");
-  collectEnrolmentTokens();
+  collectEnrollmentTokens();
   collectPrivateKeys();
   await services.delete(valkey.service.id);
   return planted;

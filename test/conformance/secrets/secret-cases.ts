@@ -2,11 +2,11 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { beforeAll, describe, expect, it } from "vitest";
-import { dumpEtcd } from "../../support/etcd-dump.ts";
-import type { Platform } from "../../support/platform.ts";
-import { logFiles } from "../../support/platform-logs.ts";
-import { argumentsAndEnvironment } from "../../support/platform-processes.ts";
-import type { RunningService } from "../../support/services.ts";
+import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { logFiles } from "../../support/platform/platform-logs.ts";
+import { argumentsAndEnvironment } from "../../support/platform/platform-processes.ts";
+import type { RunningService } from "../../support/platform/services.ts";
 import { contentOf, filesBelow, type Planted, plantSecrets, type SecretsUnderTest } from "./planted-secrets.ts";
 
 /** Where a provider could have written down what it was given, besides the places that every platform has: texts by place. */

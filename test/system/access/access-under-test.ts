@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import { basic, type Rest } from "../../support/rest.ts";
-import type { RestAnswer } from "../../support/rest-answer.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { basic, type Rest } from "../../support/api/rest.ts";
+import type { RestAnswer } from "../../support/api/rest-answer.ts";
 
 /** Answer to the making of anything that has a secret. */
 export interface Created {

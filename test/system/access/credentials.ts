@@ -1,9 +1,9 @@
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { describe, expect, it } from "vitest";
-import { grpcAs } from "../../support/organizations.ts";
-import { basic, type Rest } from "../../support/rest.ts";
-import { startSecondController } from "../../support/second-controller.ts";
-import { createServices } from "../../support/services.ts";
+import { grpcAs } from "../../support/platform/organizations.ts";
+import { basic, type Rest } from "../../support/api/rest.ts";
+import { startSecondController } from "../../support/platform/second-controller.ts";
+import { createServices } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 

@@ -1,8 +1,8 @@
 import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { describe, expect, it } from "vitest";
-import { dumpEtcd } from "../../support/etcd-dump.ts";
-import { grpcAs } from "../../support/organizations.ts";
-import { basic } from "../../support/rest.ts";
+import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
+import { grpcAs } from "../../support/platform/organizations.ts";
+import { basic } from "../../support/api/rest.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type AccessUnderTest, type Created, status } from "./access-under-test.ts";
 
@@ -55,14 +55,16 @@ export function organizationCases(its: AccessUnderTest): void {
         const set = (limits: Partial<Record<"webhooks" | "apiKeys" | "members", number>>, paths: string[]) =>
           rpcs.updateQuota({ organizationId: small, ...limits, updateMask: { paths } });
         const service = { name: "big", database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 3 };
-        expect((await rest.post("/managed-services", service)).json).toMatchObject({
-          status: 409,
-          code: "quota_exceeded",
-          quota: "storage_gb",
-          used: 0,
-          asked: 3,
-          limit: 2,
-        });
+        // Each node has the storage.
+        for (const asked of [service, { ...service, storage_size_gb: 1, node_count: 3 }])
+          expect((await rest.post("/managed-services", asked)).json).toMatchObject({
+            status: 409,
+            code: "quota_exceeded",
+            quota: "storage_gb",
+            used: 0,
+            asked: 3,
+            limit: 2,
+          });
         await set({ webhooks: 1, apiKeys: 1, members: 0 }, ["webhooks", "api_keys", "members"]);
         expect(await status(rest.post("/webhooks", { url: "https://1.1.1.1/" }))).toBe(201);
         const figures = { used: 1, asked: 1, limit: 1 };

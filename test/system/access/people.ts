@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { basic } from "../../support/rest.ts";
+import { OrganizationService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { basic } from "../../support/api/rest.ts";
+import { dumpEtcd } from "../../support/platform/etcd-dump.ts";
+import { asOperator } from "../../support/platform/organizations.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { type AccessUnderTest, type Entry, status } from "./access-under-test.ts";
+import { type AccessUnderTest, type Created, type Entry, status } from "./access-under-test.ts";
 
 /** Users, their roles in an organization and their passwords. */
 export function peopleCases(its: AccessUnderTest): void {
@@ -70,6 +73,95 @@ export function peopleCases(its: AccessUnderTest): void {
         const { json } = await its.platform.rest.get<{ entries: Entry[] }>("/audit-log?object=cora&action=user.reset");
         return json.entries.filter(({ result }) => result === "ok").length === 2;
       });
+    });
+
+    it("a person goes once they are a member of nothing, and nothing of them is left", async () => {
+      const as = (verb: string, path: string, body?: unknown) =>
+        its.of(its.owner, its.organizationId, verb, path, body);
+      const dora = await its.newPerson("dora", "a first password", "developer");
+      expect(await status(dora.get("/me"))).toBe(200);
+      const { json: token } = await dora.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+      const holder = its.platform.rest.as(`Bearer ${token.token}`);
+      expect(await status(holder.get("/managed-services"))).toBe(200);
+      expect(await status(dora.delete("/users/dora"))).toBe(403);
+      expect((await as("DELETE", "/users/dora")).json).toMatchObject({ status: 422, code: "not_possible" });
+      expect((await as("DELETE", "/users/admin")).json).toMatchObject({ status: 422, code: "not_possible" });
+      const member = `/organizations/${its.organizationId}/members/dora`;
+      expect(await status(as("DELETE", member))).toBe(204);
+      expect(await status(as("DELETE", "/users/dora"))).toBe(204);
+      expect(await status(dora.get("/me"))).toBe(401);
+      expect(await status(holder.get("/managed-services"))).toBe(401);
+      expect(await status(as("DELETE", "/users/dora"))).toBe(404);
+      await waitUntil("nothing of them is in the store but their token, until it ends", async () => {
+        const keys = [...(await dumpEtcd(its.platform.directory)).keys()];
+        return keys.every((key) => !key.endsWith("dora"));
+      });
+      // The name is free, and whoever has it next has nothing of what the one before had.
+      await its.newPerson("dora", "another password", "viewer");
+      expect(await status(its.platform.rest.as(basic("dora", "a first password")).get("/me"))).toBe(401);
+      expect(await status(holder.get("/managed-services"))).toBe(401);
+    });
+
+    it("a person who becomes a member of something at the same moment stays, or is no member", async () => {
+      const as = (verb: string, path: string, body?: unknown) =>
+        its.of(its.owner, its.organizationId, verb, path, body);
+      const members = `/organizations/${its.organizationId}/members`;
+      for (let round = 0; round < 8; round += 1) {
+        const id = `egon-${round}`;
+        expect(await status(as("POST", "/users", { username: id }))).toBe(201);
+        const [deleted, added] = await Promise.all([
+          as("DELETE", `/users/${id}`),
+          as("POST", members, { user_id: id, role: "viewer" }),
+        ]);
+        expect([
+          [204, 404],
+          [422, 201],
+        ]).toContainEqual([deleted.status, added.status]);
+        const isMember = added.status === 201;
+        expect(await status(as("DELETE", `${members}/${id}`))).toBe(isMember ? 204 : 404);
+        expect(await status(as("DELETE", `/users/${id}`))).toBe(isMember ? 204 : 404);
+      }
+    });
+
+    it("an organization has so many people and no more, and makes room by deleting some", async () => {
+      const { id } = (await its.owner.post<Created>("/organizations", { name: "few" })).json;
+      const users = 3;
+      const request = { organizationId: id, users, updateMask: { paths: ["users"] } };
+      await asOperator(its.platform, OrganizationService, (rpcs) => rpcs.updateQuota(request));
+      const make = (name: string) => its.of(its.owner, id, "POST", "/users", { username: name });
+      const made = await Promise.all(Array.from({ length: 8 }, (_, index) => make(`few-${index}`)));
+      const names = made.flatMap(({ status: code }, index) => (code === 201 ? [`few-${index}`] : []));
+      expect(names).toHaveLength(users);
+      expect((await make("few-more")).json).toMatchObject({
+        status: 409,
+        code: "quota_exceeded",
+        quota: "users",
+        used: users,
+        asked: 1,
+        limit: users,
+      });
+      for (const name of names) expect(await status(its.of(its.owner, id, "DELETE", `/users/${name}`))).toBe(204);
+      expect((await its.of(its.owner, id, "GET", `/organizations/${id}`)).json).toMatchObject({ usage: { users: 0 } });
+      expect((await make("few-more")).status).toBe(201);
+      // Nobody deletes people of others: they do not exist for them.
+      expect(await status(its.of(its.owner, its.organizationId, "DELETE", "/users/few-more"))).toBe(404);
+      expect(await status(its.of(its.owner, id, "DELETE", "/users/few-more"))).toBe(204);
+      expect(await status(its.owner.delete(`/organizations/${id}`))).toBe(204);
+    });
+
+    it("a person owns 20 organizations and no more, however many they ask for at once", async () => {
+      const gwen = await its.newPerson("gwen", "a first password", "viewer");
+      const make = (name: string) => its.of(gwen, its.organizationId, "POST", "/organizations", { name });
+      const made = await Promise.all(Array.from({ length: 26 }, (_, index) => make(`gwens-${index}`)));
+      const owned = made.flatMap(({ status: code, json }) => (code === 201 ? [json.id] : []));
+      while (owned.length < 20) {
+        const { status: code, json } = await make(`gwens-other-${owned.length}`);
+        expect(code).toBe(201);
+        owned.push(json.id);
+      }
+      expect((await make("one more")).json).toMatchObject({ status: 409, quota: "organizations", used: 20, limit: 20 });
+      for (const id of owned) expect(await status(gwen.delete(`/organizations/${id}`))).toBe(204);
+      expect(await status(make("room again"))).toBe(201);
     });
   });
 }

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import { createOrganizations } from "../../support/organizations.ts";
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import type { Rest } from "../../support/rest.ts";
-import type { ProblemJson, ServiceJson } from "../../support/service-json.ts";
-import { createServices, expectStatus, type Services } from "../../support/services.ts";
+import { createOrganizations } from "../../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import type { Rest } from "../../support/api/rest.ts";
+import type { ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { createServices, expectStatus, type Services } from "../../support/platform/services.ts";
 
 /** The API of one platform with one service, which the cases of this folder share. */
 export interface ApiUnderTest {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ProblemJson, ServiceJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import type { ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Headers that say whether a request is to be carried out: again, unless changed, not before. */

@@ -1,11 +1,11 @@
 import { request } from "node:https";
-import { CATALOGUE } from "@holdfast/common/errors.ts";
-import { eventTypes } from "@holdfast/controller/event/event-types.ts";
+import { CATALOG } from "@holdfast/common/errors.ts";
+import { eventTypes } from "@holdfast/controller/event-types.ts";
 import { describe, expect, it } from "vitest";
-import type { Platform } from "../../support/platform.ts";
-import { basic } from "../../support/rest.ts";
-import type { ProblemJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { basic } from "../../support/api/rest.ts";
+import type { ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { type ApiUnderTest, validService as valid } from "./api-under-test.ts";
 
 /** Statuses of HTTP, and what they ask first. */
@@ -89,7 +89,7 @@ export function statusCases(its: ApiUnderTest): void {
 
     it("describes each error on a page of its own", async () => {
       const open = its.platform.rest.as(undefined);
-      for (const key of Object.keys(CATALOGUE)) {
+      for (const key of Object.keys(CATALOG)) {
         const code = key.toLowerCase();
         expect(expectStatus(await open.get(`/docs/errors/${code}`), 200).text).toContain(code);
       }

@@ -1,14 +1,14 @@
-import { layoutOf } from "@holdfast/controller/compute/host/machine-paths.ts";
-import { dataSource } from "@holdfast/controller/compute/incus/instance-config.ts";
+import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
+import { dataSource } from "@holdfast/compute/incus/instance-config.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { describe, expect, it } from "vitest";
 import { writeRows } from "../../faults/acknowledged-writer.ts";
-import { openPostgresql, queryOnce } from "../../support/clients.ts";
-import { startHostView } from "../../support/host-view.ts";
-import { asOperator } from "../../support/organizations.ts";
-import { killAtOnce } from "../../support/platform-processes.ts";
-import type { OperationJson, PageJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import { openPostgresql, queryOnce } from "../../support/api/clients.ts";
+import { startHostView } from "../../support/machines/host-view.ts";
+import { asOperator } from "../../support/platform/organizations.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import type { OperationJson, PageJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
@@ -100,13 +100,13 @@ export function changeCases(its: IncusUnderTest): void {
         const writer = await writeRows(its.platform, its.main, stop.signal);
         await waitUntil("rows are written", () => writer.acknowledged > 3);
         const { id, error, snapshot } = await apply(its.images.spoiling);
-        expect(error).toMatchObject({ code: "taken_back_engine_failed" });
+        expect(error).toMatchObject({ code: "rolled_back_engine_failed" });
         expect(snapshot).toEqual({ state: "restored", reason: null });
         expect((await shown()).image).toBe(its.images.good);
         // What is made from now on is not from that one.
         await its.images.choose(its.images.good);
         const before = writer.acknowledged;
-        await waitUntil("clients are let in again", () => writer.acknowledged > before);
+        await waitUntil("clients are admitted again", () => writer.acknowledged > before);
         stop.abort();
         await writer.done;
         expect(await writer.missing()).toEqual([]);
@@ -117,7 +117,7 @@ export function changeCases(its: IncusUnderTest): void {
           );
           return json.events.find(({ data }) => data["operation_id"] === id && "data_restored" in data);
         });
-        expect(told.data).toMatchObject({ taken_back: true, data_restored: true });
+        expect(told.data).toMatchObject({ rolled_back: true, data_restored: true });
         await waitUntil("no snapshot is left", async () => !(await its.tier.disks()).some(isSnapshot));
         for (const view of views) await view.end("SIGKILL");
       }, 240_000);

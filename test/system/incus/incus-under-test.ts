@@ -1,12 +1,12 @@
-import { addressOf } from "../../support/clients.ts";
-import { type ChangingImages, createChangingImages } from "../../support/changing-images.ts";
-import { type CloneTier, openCloneTier } from "../../support/clone-tier.ts";
-import { type ForeignIncus, startForeignIncus } from "../../support/foreign-incus.ts";
-import { firstProcessOf, openIncusOf } from "../../support/incus-machines.ts";
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import { testPublicNetwork } from "../../support/public-network.ts";
-import { createReleaseDirectory, type ReleaseDirectory } from "../../support/release-directory.ts";
-import { createServices, type RunningService, type Services } from "../../support/services.ts";
+import { addressOf } from "../../support/api/clients.ts";
+import { type ChangingImages, createChangingImages } from "../../support/machines/changing-images.ts";
+import { type CloneTier, openCloneTier } from "../../support/machines/clone-tier.ts";
+import { type ForeignIncus, startForeignIncus } from "../../support/machines/foreign-incus.ts";
+import { firstProcessOf, openIncusOf } from "../../support/machines/incus-machines.ts";
+import { disksAhead, type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { testPublicNetwork } from "../../support/network/public-network.ts";
+import { createReleaseDirectory, type ReleaseDirectory } from "../../support/platform/release-directory.ts";
+import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
 
 /** One platform with a PostgreSQL, on a daemon that is there already and has others' things in it. */
 interface Started {
@@ -76,6 +76,7 @@ export function createIncusUnderTest(): IncusUnderTest {
       own.platform = await startPlatform({
         flags: ["--provider", "incus", "--incus-socket", its.daemon.socket, "--public-addresses", network],
         environment: {
+          ...disksAhead,
           HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
           HOLDFAST_CACHE: its.images.cache,
           HOLDFAST_STORAGE_TIERS: `maxiops=${its.tier.directory}`,

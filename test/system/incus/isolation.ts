@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { commandOnce, openValkey } from "../../support/clients.ts";
-import { listeners } from "../../support/incus-machines.ts";
-import { environmentsIn, filesWith, runInside } from "../../support/machine-inside.ts";
-import { connectFrom } from "../../support/network-place.ts";
+import { commandOnce, openValkey } from "../../support/api/clients.ts";
+import { listeners } from "../../support/machines/incus-machines.ts";
+import { environmentsIn, filesWith, runInside } from "../../support/machines/machine-inside.ts";
+import { connectFrom } from "../../support/network/network-place.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 
 /** What a machine knows of others and of the platform: nothing. */

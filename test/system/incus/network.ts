@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { addressOf, inside, queryOnce } from "../../support/clients.ts";
-import { listeners } from "../../support/incus-machines.ts";
+import { addressOf, inside, queryOnce } from "../../support/api/clients.ts";
+import { listeners } from "../../support/machines/incus-machines.ts";
 import {
   type Attempt,
   connectFrom,
@@ -13,8 +13,8 @@ import {
   linkOf,
   makePlace,
   type NetworkPlace,
-} from "../../support/network-place.ts";
-import { expectStatus } from "../../support/services.ts";
+} from "../../support/network/network-place.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { IncusUnderTest } from "./incus-under-test.ts";
 

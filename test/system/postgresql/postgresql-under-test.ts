@@ -1,6 +1,6 @@
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import { testPublicNetwork } from "../../support/public-network.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../../support/services.ts";
+import { disksAhead, type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { testPublicNetwork } from "../../support/network/public-network.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 
 /** One PostgreSQL of one platform, which the cases of this folder share: a start of a platform is dear. */
 export interface PostgresqlUnderTest {
@@ -44,7 +44,8 @@ export function createPostgresqlUnderTest(): PostgresqlUnderTest {
       return its.passwordOf(username);
     },
     async start() {
-      platform = await startPlatform({ flags: ["--public-addresses", await testPublicNetwork()] });
+      const flags = ["--public-addresses", await testPublicNetwork()];
+      platform = await startPlatform({ flags, environment: disksAhead });
       const services = createServices(platform);
       const main = await services.createRunning("main", { tags: { team: "data" } });
       running = { platform, services, main };

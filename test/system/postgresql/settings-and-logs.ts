@@ -1,8 +1,8 @@
 import { get } from "node:https";
 import { describe, expect, it } from "vitest";
-import { inside, openPostgresql, queryOnce } from "../../support/clients.ts";
-import type { LogsJson, ProblemJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import { inside, openPostgresql, queryOnce } from "../../support/api/clients.ts";
+import type { LogsJson, ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { PostgresqlUnderTest } from "./postgresql-under-test.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { resolveName } from "../../support/dns-query.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import { resolveName } from "../../support/network/dns-query.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
 

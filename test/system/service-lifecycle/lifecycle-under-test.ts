@@ -1,8 +1,8 @@
-import { type Platform, startPlatform } from "../../support/platform.ts";
-import { killAtOnce } from "../../support/platform-processes.ts";
-import type { RestAnswer } from "../../support/rest-answer.ts";
-import type { OperationJson, ProblemJson, ServiceJson } from "../../support/service-json.ts";
-import { createServices, type Services } from "../../support/services.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import type { RestAnswer } from "../../support/api/rest-answer.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
+import { createServices, type Services } from "../../support/platform/services.ts";
 
 /** One platform without a service, which the cases of this folder share. */
 export interface LifecycleUnderTest {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { openEtcd } from "../../support/etcd-dump.ts";
-import { expectStatus } from "../../support/services.ts";
+import { openEtcd } from "../../support/platform/etcd-dump.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { LifecycleUnderTest } from "./lifecycle-under-test.ts";
 

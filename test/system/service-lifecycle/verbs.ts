@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { OperationJson, ServiceJson } from "../../support/service-json.ts";
-import { expectStatus } from "../../support/services.ts";
+import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type LifecycleUnderTest, whileStanding } from "./lifecycle-under-test.ts";
 

@@ -1,0 +1,71 @@
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
+import { expect, test } from "vitest";
+import { organizationServices, platformServices } from "../support/api/api-methods.ts";
+
+const methods = [...organizationServices, ...platformServices].flatMap((service) => service.methods);
+const constraintsOf = (field: DescField) => getOption(field, fieldConstraints).type;
+
+/** Visits each field that an input of the API can have. */
+function eachField(visit: (field: DescField) => void): void {
+  const seen = new Set<DescMessage>();
+  const walk = (message: DescMessage): void => {
+    if (seen.has(message) || message.typeName.startsWith("google.protobuf.")) return;
+    seen.add(message);
+    for (const field of message.fields) {
+      visit(field);
+      if (field.message !== undefined) walk(field.message);
+    }
+  };
+  for (const { input } of methods) walk(input);
+}
+
+test("every list and map of an input says how long it may be", () => {
+  const unbounded: string[] = [];
+  let several = 0;
+  eachField((field) => {
+    if (field.fieldKind !== "list" && field.fieldKind !== "map") return;
+    several += 1;
+    const { case: kind, value } = constraintsOf(field);
+    const max = kind === "repeated" ? value.maxItems : kind === "map" ? value.maxPairs : 0n;
+    if (max === 0n) unbounded.push(String(field));
+  });
+  expect(several).toBeGreaterThan(5);
+  expect(unbounded).toEqual([]);
+});
+
+/** Characters of the longest text that the rules let through; undefined where they name none. */
+function longestText(rules: ReturnType<typeof constraintsOf>): number | undefined {
+  if (rules.case !== "string") return undefined;
+  const { maxLen, len, in: allowed, wellKnown } = rules.value;
+  if (allowed.length > 0) return Math.max(...allowed.map(({ length }) => length));
+  if (wellKnown.case === "uuid") return 36;
+  return Number(maxLen || len) || undefined;
+}
+
+/** Bytes of JSON of the largest input, of ASCII text; what the rules leave open counts as 64 characters. */
+function largest(message: DescMessage, depth = 0): number {
+  if (depth > 4 || message.typeName.startsWith("google.protobuf.")) return 320;
+  return message.fields.reduce((sum, field) => sum + field.name.length + 4 + valueOf(field, depth), 2);
+}
+
+function valueOf(field: DescField, depth: number): number {
+  const rules = constraintsOf(field);
+  const single = (own: ReturnType<typeof constraintsOf> | undefined) =>
+    field.message === undefined ? ((own && longestText(own)) ?? 64) : largest(field.message, depth + 1);
+  if (rules.case === "repeated") return Number(rules.value.maxItems) * (single(rules.value.items?.type) + 3);
+  if (rules.case !== "map") return single(rules) + 3;
+  const key = (rules.value.keys && longestText(rules.value.keys.type)) ?? 64;
+  const value = (rules.value.values && longestText(rules.value.values.type)) ?? single(undefined);
+  return Number(rules.value.maxPairs) * (key + value + 6);
+}
+
+test.each(methods.map((method) => [String(method), method] as const))(
+  "the largest body of %s is taken",
+  (_, method) => {
+    const { maxBodyBytes, scope } = getOption(method, rulesOption);
+    const taken = maxBodyBytes || (scope === "public" ? 8 : 64) * 1024;
+    expect(largest(method.input)).toBeLessThanOrEqual(taken);
+  },
+);

@@ -1,0 +1,67 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { AnyKind } from "@holdfast/controller/kernel/store/kind.ts";
+import { expect, test } from "vitest";
+import { organizationServices } from "../support/api/api-methods.ts";
+
+const sources = join(import.meta.dirname, "../../controller/src");
+
+/** What bounds a kind whose objects no quota counts: there are no more of them than of something that is counted. */
+// biome-ignore format: a table, aligned so that it reads as one
+const bounds: Readonly<Record<string, string>> = {
+  "agent-rollout":        "one",
+  "alert-rule-set":       "one a service",
+  "alert-settings":       "one an organization",
+  "archive":              "one a service",
+  "backup-key":           "one a service",
+  "channel-link-pace":    "one a channel",
+  "credential-use":       "one a key or token",
+  "database-user":        "limits of the service's engine",
+  "dns-record":           "names of machines and services",
+  "drill":                "the newest of a service",
+  "engine-change":        "one at a time of a user or database",
+  "host":                 "operators",
+  "machine":              "nodes of services",
+  "maintenance-brake":    "one an image",
+  "node-image":           "operators",
+  "operation":            "the newest 100 of a service",
+  "organization":         "20 a person, and operators",
+  "service-description":  "one a service",
+  "sign-in-sources":      "one a person",
+  "task":                 "work of machines",
+};
+
+async function kindsOfAll(): Promise<AnyKind[]> {
+  const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts"),
+  );
+  const modules: Readonly<Record<string, unknown>>[] = [];
+  for (const file of files) if (!file.endsWith("main.ts")) modules.push(await import(join(sources, file)));
+  return modules.flatMap((module) => Object.values(module).filter(isKind));
+}
+
+function isKind(value: unknown): value is AnyKind {
+  return typeof value === "object" && value !== null && "goesWithOrganization" in value && "quotas" in value;
+}
+
+test("of all that is kept there is a quota, or as much as of something that has one", async () => {
+  const kinds = await kindsOfAll();
+  expect(kinds.length).toBeGreaterThan(20);
+  const unbounded = kinds.filter(({ quotas }) => quotas.length === 0).map(({ name }) => name);
+  expect([...new Set(unbounded)].sort()).toEqual(Object.keys(bounds).sort());
+});
+
+const methods = organizationServices.flatMap((service) => service.methods);
+const makers = methods.filter(({ name }) => /^(?:Create|Add|Invite|Copy)/.test(name));
+
+/** Ends by itself, or what it makes is found under another name. */
+const goesOtherwise: Readonly<Record<string, string>> = {};
+
+test("whoever can make something can delete it", () => {
+  expect(makers.length).toBeGreaterThan(8);
+  const kept = makers.filter(({ name, parent }) => {
+    const noun = name.replace(/^(?:Create|Add|Invite|Copy)/, "");
+    return !parent.methods.some((each) => [`Delete${noun}`, `Remove${noun}`, `Revoke${noun}`].includes(each.name));
+  });
+  expect(kept.map(String)).toEqual(Object.keys(goesOtherwise));
+});

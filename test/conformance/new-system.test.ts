@@ -1,0 +1,174 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
+import { type Controller, startController } from "@holdfast/controller/controller.ts";
+import { eventTypes, eventTypesOf } from "@holdfast/controller/event-types.ts";
+import { gathered } from "@holdfast/controller/kernel/system-declaration.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runCli } from "../../sdk/src/cli/run.ts";
+import { createRest, type Rest } from "../support/api/rest.ts";
+import { startTestEtcd, type TestEtcd } from "../support/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "../support/engines/postgresql.ts";
+import { nounsWithPlaques, systemsWithPlaques } from "../support/plaque/with-plaques.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+// A system of one resource is added as CONTRIBUTING says: by files of its own (test/support/plaque), a line in the list of
+// systems and one in that of the command line's nouns. The controller around it is the real one.
+
+interface Plaque {
+  readonly id: string;
+  readonly words: string;
+  readonly engraved: string;
+}
+
+const bootstrap = {
+  username: "admin",
+  password: randomBytes(12).toString("hex"),
+  api_key_id: "hfk_fixture",
+  api_key_secret: randomBytes(24).toString("hex"),
+  token: `hft_${randomBytes(24).toString("hex")}`,
+  organization: "default",
+};
+
+let etcd: TestEtcd;
+let postgresql: TestPostgresql;
+let directory: string;
+let controller: Controller;
+let rest: Rest;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "holdfast-plaques-"));
+  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
+  environment = await settingsIn(directory);
+  controller = await startController(systemsWithPlaques, environment);
+  const { HOLDFAST_BASE_URL: baseUrl = "", HOLDFAST_CA_FILE: caFile = "" } = environment;
+  const credential = `${bootstrap.api_key_id}:${bootstrap.api_key_secret}`;
+  const authorization = `Basic ${Buffer.from(credential).toString("base64")}`;
+  rest = createRest({ baseUrl, ca: await readFile(caFile, "utf8"), authorization });
+});
+afterAll(async () => {
+  rest?.close();
+  await controller?.stop();
+  await Promise.all([etcd?.stop(), postgresql?.stop()]);
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** A controller that has no machines on its host. */
+async function settingsIn(place: string): Promise<Record<string, string>> {
+  const [api, agents, dns] = await freePorts(3);
+  const file = async (name: string, content: string) => {
+    await writeFile(join(place, name), content, { mode: 0o600 });
+    return join(place, name);
+  };
+  const folder = async (name: string) => {
+    await mkdir(join(place, name));
+    return join(place, name);
+  };
+  const masterKey = { current: "v1", keys: { v1: randomBytes(32).toString("base64") } };
+  return {
+    HOLDFAST_INSTALLATION_ID: "inst-plaques",
+    HOLDFAST_CONTROLLER_ID: "controller-1",
+    HOLDFAST_ETCD: etcd.url,
+    HOLDFAST_HISTORY_URL: postgresql.url,
+    HOLDFAST_HISTORY_PASSWORD_FILE: await file("history-password", "trusted"),
+    HOLDFAST_MASTER_KEY_FILE: await file("master-key.json", JSON.stringify(masterKey)),
+    HOLDFAST_OBJECTS: `file://${await folder("objects")}`,
+    HOLDFAST_API_LISTEN: `127.0.0.1:${api}`,
+    HOLDFAST_BASE_URL: `https://127.0.0.1:${api}`,
+    HOLDFAST_AGENT_LISTEN: `127.0.0.1:${agents}`,
+    HOLDFAST_DNS_SERVERS: `127.0.0.1:${dns}`,
+    HOLDFAST_PROVIDER: "none",
+    HOLDFAST_IMAGES_DIR: await folder("images"),
+    HOLDFAST_BOOTSTRAP_FILE: await file("bootstrap.json", JSON.stringify(bootstrap)),
+    HOLDFAST_CA_FILE: join(place, "authority.pem"),
+    HOLDFAST_LOG_LEVEL: "error",
+    HOLDFAST_PLAQUE_MOTTO: "In this house",
+  };
+}
+
+async function engraved(id: string): Promise<Plaque> {
+  let plaque: Plaque | undefined;
+  await waitUntil("the plaque is engraved", async () => {
+    plaque = (await rest.get<Plaque>(`/plaques/${id}`)).json;
+    return plaque.engraved !== "";
+  });
+  if (plaque === undefined) throw new Error("no plaque");
+  return plaque;
+}
+
+test("a resource of a new system is created over REST, converged, told of, counted, bounded and printed", async () => {
+  const made = await rest.post<Plaque>("/plaques", { words: "Ada slept" });
+  expect(made.status).toBe(201);
+  const { id } = made.json;
+
+  // The reconciler, with the system's setting.
+  expect(await engraved(id)).toEqual({ id, words: "Ada slept", engraved: "In this house: Ada slept" });
+
+  // Its event, by way of the outbox, and the audit entry of its creation.
+  const seen = async (path: string, member: string) =>
+    ((await rest.get<Record<string, Record<string, unknown>[]>>(path)).json[member] ?? []).find(
+      (entry) => entry["event_type"] === "plaque.engraved" || entry["action"] === "plaque.create",
+    );
+  await waitUntil("the event is in the history", async () => (await seen("/events", "events")) !== undefined);
+  const refusal = async () =>
+    ((await rest.get<Record<string, Record<string, unknown>[]>>("/audit-log")).json["entries"] ?? []).find(
+      ({ action }) => action === "CreatePlaque quota_exceeded",
+    );
+  expect(await seen("/events", "events")).toMatchObject({
+    data: { plaque_id: id, engraved: "In this house: Ada slept" },
+  });
+  await waitUntil("the audit entry is there", async () => (await seen("/audit-log", "entries")) !== undefined);
+
+  // Its metric, among those of the process.
+  expect(await controller.metrics.text()).toMatch(/^holdfast_plaques 1$/m);
+
+  // Its quota, with the figures.
+  expect((await rest.post("/plaques", { words: "Grace too" })).status).toBe(201);
+  const refused = await rest.post("/plaques", { words: "nobody else" });
+  expect(refused.json).toMatchObject({ code: "quota_exceeded", quota: "plaques", used: 2, asked: 1, limit: 2 });
+  await waitUntil("the refusal is in the audit log", async () => (await refusal()) !== undefined);
+  expect(await refusal()).toMatchObject({ object_kind: "plaque", result: "refused" });
+
+  // Its noun.
+  const written: string[] = [];
+  const screen = { write: (text: string) => written.push(text) };
+  const nobody = () => Promise.reject(new Error("nobody is asked"));
+  const code = await runCli(
+    ["plaques", "list", "--output", "json"],
+    {
+      environment: {
+        HOME: directory,
+        HOLDFAST_BASE_URL: environment["HOLDFAST_BASE_URL"],
+        HOLDFAST_CA_FILE: environment["HOLDFAST_CA_FILE"],
+        HOLDFAST_API_KEY_ID: bootstrap.api_key_id,
+        HOLDFAST_API_KEY_SECRET: bootstrap.api_key_secret,
+      },
+      defaultDirectory: directory,
+      signal: new AbortController().signal,
+      stdout: screen,
+      stderr: screen,
+      terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+    },
+    nounsWithPlaques,
+  );
+  expect({ code, text: written.join("") }).toMatchObject({ code: 0, text: expect.stringContaining("Ada slept") });
+});
+
+test("the description of the API has the methods and the events of the new system", async () => {
+  const { json } = await rest.get<{ paths: object; webhooks: object }>("/openapi.json");
+  expect(Object.keys(json.paths)).toContain("/plaques/{id}");
+  expect(Object.keys(json.webhooks)).toContain("plaque.engraved");
+});
+
+test("settings and events are gathered from the list of systems, and a name is declared once", () => {
+  expect([...eventTypesOf(systemsWithPlaques).keys()].filter((type) => !eventTypes.has(type))).toEqual([
+    "plaque.engraved",
+  ]);
+  expect(Object.keys(settings)).not.toContain("plaqueMotto");
+  expect(readControllerConfig(environment, systemsWithPlaques)).toMatchObject({ plaqueMotto: "In this house" });
+  expect(() => gathered([{ one: 1 }, { two: 2 }, { one: 3 }])).toThrow("two systems declare one");
+});

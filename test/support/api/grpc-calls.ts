@@ -1,0 +1,93 @@
+import type { DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type GrpcMethod, grpcService } from "@holdfast/mtls/grpc-service.ts";
+
+/** The unary methods of a service, by their local names. Errors are grpc-js's, with `code`, `details` and `metadata`. */
+export type GrpcCalls<S extends DescService> = {
+  readonly [N in keyof S["method"]]: (
+    input: MessageInitShape<S["method"][N]["input"]>,
+  ) => Promise<MessageShape<S["method"][N]["output"]>>;
+};
+
+/** A channel to the platform's gRPC port with one credential. */
+export interface GrpcChannel {
+  of<S extends DescService>(service: S): GrpcCalls<S>;
+  /** Any method, by its descriptor's place. */
+  call(service: DescService, localName: string, input: object): Promise<object>;
+  readonly client: Client;
+  close(): void;
+}
+
+export interface GrpcTarget {
+  /** `https://host:port`. */
+  readonly url: string;
+  readonly ca: string;
+  readonly authorization: string | undefined;
+}
+
+const deadlineMs = 20_000;
+
+export function openGrpc({ url, ca, authorization }: GrpcTarget): GrpcChannel {
+  const client = new Client(new URL(url).host, credentials.createSsl(Buffer.from(ca)), {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.max_reconnect_backoff_ms": 500,
+  });
+
+  function call(service: DescService, localName: string, input: object): Promise<object> {
+    const description = service.method[localName];
+    if (description === undefined) throw new Error(`${service.typeName} has no ${localName}`);
+    const definitions = grpcService(service) as unknown as Record<string, GrpcMethod<object, object>>;
+    const method = definitions[localName];
+    if (method === undefined) throw new Error(`${service.typeName} does not define ${localName}`);
+    const metadata = new Metadata();
+    if (authorization !== undefined) metadata.set("authorization", authorization);
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        create(description.input, input as Record<string, unknown>),
+        metadata,
+        { deadline: Date.now() + deadlineMs },
+        (error: ServiceError | null, answer?: object) =>
+          answer === undefined ? reject(error ?? new Error("no answer")) : resolve(answer),
+      );
+    });
+  }
+
+  return {
+    of<S extends DescService>(service: S) {
+      const entries = Object.keys(service.method).map((name) => [name, (input: object) => call(service, name, input)]);
+      return Object.fromEntries(entries) as unknown as GrpcCalls<S>;
+    },
+    call,
+    client,
+    close: () => client.close(),
+  };
+}
+
+/** Name of the status that a call ends with; "OK" when it does not fail. */
+export async function statusOf(call: Promise<unknown>): Promise<number> {
+  try {
+    await call;
+    return 0;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && typeof error.code === "number") return error.code;
+    throw error;
+  }
+}
+
+/** Runs calls of one service over a channel that is closed after them. */
+export async function withGrpc<S extends DescService, T>(
+  target: GrpcTarget,
+  service: S,
+  run: (rpcs: GrpcCalls<S>) => Promise<T>,
+): Promise<T> {
+  const channel = openGrpc(target);
+  try {
+    return await run(channel.of(service));
+  } finally {
+    channel.close();
+  }
+}

@@ -1,0 +1,34 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Metadata } from "@grpc/grpc-js";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import {
+  ServerReflection,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+} from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
+import type { GrpcChannel } from "./grpc-calls.ts";
+
+/** One question of a reflection stream, and its answer. */
+export function reflect(
+  { client }: GrpcChannel,
+  question: MessageInitShape<typeof ServerReflectionRequestSchema>,
+): Promise<ServerReflectionResponse["messageResponse"]> {
+  const { path, requestSerialize, responseDeserialize } = grpcService(ServerReflection).serverReflectionInfo;
+  const call = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, new Metadata(), {
+    deadline: Date.now() + 10_000,
+  });
+  return new Promise((resolve, reject) => {
+    call.once("error", reject);
+    call.once("data", (answer: ServerReflectionResponse) => {
+      call.end();
+      resolve(answer.messageResponse);
+    });
+    call.write(create(ServerReflectionRequestSchema, question));
+  });
+}
+
+/** Full names of the services that the server says it has. */
+export async function listServices(channel: GrpcChannel): Promise<string[]> {
+  const answer = await reflect(channel, { messageRequest: { case: "listServices", value: "" } });
+  return answer.case === "listServicesResponse" ? answer.value.service.map(({ name }) => name) : [];
+}

@@ -1,0 +1,93 @@
+import type { DescMessage, MessageJsonType, MessageShape } from "@bufbuild/protobuf";
+
+/**
+ * What REST makes of a message, told by the generated types: names in snake_case, times as texts, enumerations in their own
+ * spelling, every member present. Clients' types are compared with it.
+ */
+export type RestShape<Schema extends DescMessage, Empty = null> = Shape<
+  MessageShape<Schema>,
+  MessageJsonType<Schema>,
+  Empty
+>;
+
+/** The entries of a list method's answer. */
+export type RestEntry<Schema extends DescMessage, Empty = null> = {
+  [K in keyof RestShape<Schema, Empty>]: RestShape<Schema, Empty>[K] extends readonly (infer E)[] ? E : never;
+}[keyof RestShape<Schema, Empty>];
+
+type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
+
+/** Members for which the documentation knows more than the protos: all values of a text, what is in a JSON text. */
+interface KnownTexts {
+  readonly "holdfast.v1.Me": { readonly kind: "user" | "api_key" | "token" };
+  readonly "holdfast.v1.AuditLogEntry": { readonly result: "ok" | "refused" };
+  readonly "holdfast.v1.ListBackupsRequest": { readonly status: BackupStatus | Capitalize<BackupStatus> };
+  readonly "holdfast.v1.TokenResource": { readonly kind: "managed-service" };
+  readonly "holdfast.v1.GetMetricsRequest": {
+    readonly period: "15m" | "1h" | "6h" | "24h" | "7d";
+    readonly resolution: "1m" | "5m" | "1h";
+  };
+  readonly "holdfast.v1.Metrics": { readonly resolution: "1m" | "5m" | "1h" };
+  readonly "holdfast.v1.QueryResult": { readonly rows: readonly (readonly (string | number | boolean | null)[])[] };
+}
+
+type Named = { readonly $typeName: string };
+type Field<M> = Exclude<keyof M, "$typeName" | "$unknown"> & string;
+
+/** `Empty` is what a message that is not there is: null, or never when each of them is taken to be there. */
+type Shape<M, J, Empty> = {
+  readonly [K in Field<M> as Snake<K>]: [Known<M, K>] extends [never[]]
+    ? Value<NonNullable<M[K]>, J extends { [key in K]?: infer V } ? V : never, Empty> | Absent<M, K, Empty>
+    : Known<M, K>;
+};
+
+type Known<M, K> = M extends { readonly $typeName: infer T extends keyof KnownTexts }
+  ? K extends keyof KnownTexts[T]
+    ? KnownTexts[T][K]
+    : never[]
+  : never[];
+
+/** Scalars tell by `optional` that they may be null; messages never tell. */
+type Absent<M, K extends keyof M, Empty> = undefined extends M[K]
+  ? NonNullable<M[K]> extends Named | object
+    ? Empty
+    : null
+  : never;
+
+type Value<M, J, Empty> = M extends Uint8Array // of raw_json
+  ? unknown
+  : M extends { readonly $typeName: "google.protobuf.Timestamp" }
+    ? string
+    : M extends { readonly $typeName: "google.protobuf.Value" }
+      ? string | null
+      : M extends { readonly $typeName: `holdfast.v1.${string}List` }
+        ? readonly string[]
+        : M extends { readonly $typeName: "google.protobuf.ListValue" }
+          ? readonly [number, number, number, number]
+          : M extends Named
+            ? Shape<M, J, Empty>
+            : M extends readonly (infer E)[]
+              ? readonly Value<E, J extends readonly (infer F)[] ? F : never, Empty>[]
+              : M extends number
+                ? EnumOr<number, J>
+                : M extends bigint
+                  ? number
+                  : M extends string | boolean
+                    ? M
+                    : M extends Readonly<Record<string, infer E>>
+                      ? E extends Named
+                        ? Readonly<Record<string, Value<E, J extends Record<string, infer F> ? F : never, Empty>>>
+                        : E extends string
+                          ? Readonly<Record<string, string>>
+                          : E extends number
+                            ? Readonly<Record<string, number>>
+                            : Readonly<Record<string, unknown>>
+                      : never;
+
+type EnumOr<T, J> = [J] extends [string] ? Exclude<J, `${string}_UNSPECIFIED`> : T;
+
+type Snake<S extends string> = S extends `${infer A}${infer Rest}`
+  ? A extends Lowercase<A>
+    ? `${A}${Snake<Rest>}`
+    : `_${Lowercase<A>}${Snake<Rest>}`
+  : S;

@@ -1,0 +1,74 @@
+import { rm } from "node:fs/promises";
+import { asRoot, programDirectory, testProgram, testUid } from "../platform/platform-software.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { startTemporaryProcess } from "../platform/temporary-process.ts";
+
+/** A real etcd of one member, without fsync, for one test file. */
+export interface TestEtcd {
+  /** `http://127.0.0.1:<port>`; stays the same over restarts. */
+  readonly url: string;
+  readonly port: number;
+  /** Ends it in order and removes its data. */
+  stop(): Promise<void>;
+  /** Ends it at once (SIGKILL); its data stays. */
+  kill(): Promise<void>;
+  /** Starts it again after kill, on its data and port; `empty` throws its data away first. */
+  start(options?: { empty?: boolean }): Promise<void>;
+  /** Ends it in order and starts it again. */
+  restart(): Promise<void>;
+  /** Sends it a signal, such as SIGSTOP. */
+  signal(signal: NodeJS.Signals): void;
+  /** Forgets what is older than the revision. */
+  compact(revision: bigint): Promise<void>;
+}
+
+/** Resolves when it serves. `flags` are further flags of etcd. */
+export async function startTestEtcd(flags: readonly string[] = []): Promise<TestEtcd> {
+  const etcd = testProgram("etcd", "3.5");
+  const directory = programDirectory("holdfast-etcd");
+  const [port = 0, peer = 0] = await freePorts(2);
+  const url = `http://127.0.0.1:${port}`;
+  const peerUrl = `http://127.0.0.1:${peer}`;
+  const argv = [
+    etcd.executable("etcd"),
+    `--data-dir=${directory}/data`,
+    "--name=test",
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
+    `--listen-peer-urls=${peerUrl}`,
+    `--initial-advertise-peer-urls=${peerUrl}`,
+    `--initial-cluster=test=${peerUrl}`,
+    // A cluster of one elects itself after one timeout; the defaults make that a second.
+    "--heartbeat-interval=10",
+    "--election-timeout=50",
+    "--unsafe-no-fsync",
+    "--log-level=info",
+    ...flags,
+  ];
+  const launch = etcd.launch({ argv, uid: testUid, binds: [directory], asRoot });
+  const begin = () => startTemporaryProcess(launch, /ready to serve client requests/);
+  let running = await begin();
+  return {
+    url,
+    port,
+    async stop() {
+      await running.end("SIGTERM");
+      await rm(directory, { recursive: true, force: true });
+    },
+    kill: () => running.end("SIGKILL"),
+    async start({ empty = false } = {}) {
+      if (empty) await rm(`${directory}/data`, { recursive: true, force: true });
+      running = await begin();
+    },
+    async restart() {
+      await running.end("SIGTERM");
+      running = await begin();
+    },
+    signal: (signal) => running.signal(signal),
+    async compact(revision) {
+      const body = JSON.stringify({ revision: String(revision), physical: true });
+      const answer = await fetch(`${url}/v3/kv/compaction`, { method: "POST", body });
+      if (!answer.ok) throw new Error(`compaction at ${revision}: ${await answer.text()}`);
+    },
+  };
+}

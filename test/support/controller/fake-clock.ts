@@ -1,0 +1,63 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
+
+/** A wall clock of its own for one process; its monotonic clock stays the kernel's. */
+export interface FakeClock {
+  /** What the process is started with. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** From now on the process sees the wall clock so far ahead of the true one; behind it by a negative number. */
+  step(seconds: number): void;
+}
+
+/** The library that does it: the host's, or one that apt brought into the cache. Undefined where neither is to be had. */
+export function findFakeClockLibrary(): string | undefined {
+  const hosts = "/usr/lib";
+  const places = existsSync(hosts) ? readdirSync(hosts).map((name) => join(hosts, name, "faketime")) : [];
+  const cached = join(cacheDirectory(process.env), "libfaketime");
+  return [...places, cached].map(libraryIn).find((path) => path !== undefined) ?? download(cached);
+}
+
+function libraryIn(directory: string): string | undefined {
+  const path = join(directory, "libfaketimeMT.so.1");
+  return existsSync(path) ? path : undefined;
+}
+
+function download(directory: string): string | undefined {
+  const parent = cacheDirectory(process.env);
+  mkdirSync(parent, { recursive: true });
+  const draft = mkdtempSync(join(parent, "libfaketime-"));
+  const run = (command: string, ...args: string[]) => spawnSync(command, args, { cwd: draft }).status === 0;
+  try {
+    if (!run("apt-get", "download", "libfaketime")) return undefined;
+    const [file] = readdirSync(draft).filter((name) => name.endsWith(".deb"));
+    if (file === undefined || !run("dpkg-deb", "--extract", file, "tree")) return undefined;
+    const unpacked = readdirSync(join(draft, "tree"), { recursive: true, encoding: "utf8" });
+    const library = unpacked.find((name) => name.endsWith("/libfaketimeMT.so.1"));
+    if (library === undefined) return undefined;
+    if (!existsSync(directory)) renameSync(join(draft, "tree", library, ".."), directory);
+    return libraryIn(directory);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** `file` is where the process finds how far it is ahead. */
+export function createFakeClock(library: string, file: string): FakeClock {
+  // At once: in a file that is being written, the process would find no time at all.
+  const step = (seconds: number) => {
+    writeFileSync(`${file}.new`, `${seconds < 0 ? "" : "+"}${seconds}`);
+    renameSync(`${file}.new`, file);
+  };
+  step(0);
+  return {
+    environment: {
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    },
+    step,
+  };
+}

@@ -1,0 +1,10 @@
+import type { KnownSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
+
+/** For tests whose people signed in nowhere before. */
+export function createKnownSourcesInMemory(): KnownSources {
+  const known = new Set<string>();
+  return {
+    has: (account, source) => known.has(`${account} ${source}`),
+    note: (account, source) => void known.add(`${account} ${source}`),
+  };
+}

@@ -1,0 +1,34 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
+import type { ObservedNode, ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
+import { replicaNode } from "@holdfast/controller/services/service/member/new-replica.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { runningMachine } from "../machines/machine-object.ts";
+
+/** What an agent tells of its engine; the rest is as it is without a word. */
+export type Told = Omit<MessageInitShape<typeof InstanceObservationSchema>, "$typeName" | "$unknown">;
+
+/** A node whose machine runs and whose agent is connected and told this, unless it is said otherwise. */
+export function observedNode(node: NodeSpec, told: Told, more: Partial<ObservedNode> = {}): ObservedNode {
+  return {
+    node,
+    machine: runningMachine(node.id, {}),
+    connected: true,
+    isCurrent: true,
+    instance: create(InstanceObservationSchema, told),
+    isHeld: false,
+    silentHost: undefined,
+    ...more,
+  };
+}
+
+/** A service whose names lead where they should. */
+export function observedService(nodes: readonly ObservedNode[], more: Partial<ObservedService> = {}): ObservedService {
+  return { nodes, names: "verified", isChanging: false, ...more };
+}
+
+/** A replica of the service that `runningService` makes, which has its data. */
+export function replicaOf(id: string, number: number): NodeSpec {
+  const { joining: _, ...node } = replicaNode({ id, hostname: "db.local", zone: "local", number });
+  return node;
+}

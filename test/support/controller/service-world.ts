@@ -1,0 +1,289 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { silentLog } from "@holdfast/common/log.ts";
+import { guestLine, type MachineFacts } from "@holdfast/compute/compute-provider.ts";
+import { planRemovals } from "@holdfast/controller/fleet/machine/left-snapshots.ts";
+import { mayNote, planSnapshot } from "@holdfast/controller/fleet/machine/machine-snapshot.ts";
+import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
+import { chosenImages } from "@holdfast/controller/services/service/trial/other-image.ts";
+import { snapshotFor } from "@holdfast/controller/services/service/trial/trial-seal.ts";
+import { beginMaintenance } from "@holdfast/controller/services/maintenance/begin-maintenance.ts";
+import { lineOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
+import type { MaintenanceWorld } from "@holdfast/controller/services/maintenance/pending-update.ts";
+import { pendingUpdates } from "@holdfast/controller/services/maintenance/pending-updates.ts";
+import { obstacleOf } from "@holdfast/controller/services/maintenance/update-terms.ts";
+import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
+import type {
+  ObservedNode,
+  ObservedService,
+  ServiceStep,
+} from "@holdfast/controller/services/service/observed-service.ts";
+import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
+import { advance } from "@holdfast/controller/services/service/service-advance.ts";
+import { refuseWhileBusy, requestVerb, type Verb } from "@holdfast/controller/services/service/service-verbs.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect } from "vitest";
+import { readyHost } from "../platform/ready-host.ts";
+import { newServiceObject, node } from "./service-object.ts";
+
+/** What a newer image may not do; nothing of it is the good image's. */
+export const faultsOfImages = [
+  "start the machine",
+  "start the engine",
+  "bring its version",
+  "order texts alike",
+  "connect",
+  "keep the data",
+] as const;
+
+/** What a newer kernel of a virtual machine may not do. */
+export const faultsOfKernels = ["start the machine", "connect", "keep the data"] as const;
+
+/** What does not work; all does that is not named. */
+interface Broken {
+  readonly engine?: boolean;
+  readonly machine?: boolean;
+  readonly silent?: boolean;
+  readonly image?: (typeof faultsOfImages)[number] | undefined;
+  readonly kernel?: (typeof faultsOfKernels)[number] | undefined;
+}
+
+/** What the service's machine is made from. */
+interface Made {
+  readonly image: "old" | "new";
+  /** Of a virtual machine. */
+  readonly guestKernel?: "guest-old" | "guest-new";
+  /** Protocol of the keeper that it runs under; every start brings one of 5. */
+  readonly keeper?: number;
+}
+
+/** What users ask of a service. */
+export const asks = ["start", "stop", "restart", "delete", "maintain"] as const satisfies readonly (
+  | Verb
+  | "maintain"
+)[];
+type Ask = (typeof asks)[number];
+
+const hosts = [readyHost("a", {}, { imageIds: ["old", "new", "guest-old", "guest-new"] })];
+const images: NodeImageObject[] = [
+  imageWith("old", 0, { engine: "postgresql", version: "17", engineVersion: "17.0" }),
+  imageWith("new", 1, { engine: "postgresql", version: "17", engineVersion: "17.1" }),
+  imageWith("guest-old", 0, { ...guestLine, engineVersion: "6.12.0" }),
+  imageWith("guest-new", 1, { ...guestLine, engineVersion: "6.12.1" }),
+];
+
+function imageWith(id: string, age: 0 | 1, engine: NodeImageObject["spec"]["engines"][number]): NodeImageObject {
+  return {
+    metadata: { id, name: id, organizationId: "", generation: 1, createdAt: age, updatedAt: 0 },
+    spec: { engines: [engine], urgent: null },
+    status: { newestOf: age === 0 ? [] : [lineOf(engine.engine, engine.version)] },
+  };
+}
+
+/** A small model of the machines, the agents and the zone, for the pure parts to act on. */
+export function createServiceWorld(broken: Broken = {}, made: Made = { image: "old" }) {
+  let { service, operation }: { service: ManagedServiceObject | undefined; operation: OperationObject } =
+    newServiceObject();
+  let machine: MachineObject | undefined;
+  let instance: ObservedNode["instance"];
+  let names: ObservedService["names"] = "absent";
+  let now = 1;
+  let operations = 0;
+  /** Its host is drained. */
+  let isHeld = false;
+  /** What its agent was told last, and goes by when its machine starts. */
+  let engineWanted = false;
+  let letsIn = false;
+  /** Writes of clients: as they were told, and as they are in the data, which the engine of an image may damage. */
+  let acknowledged = 0;
+  let data = { writes: 0, spoilt: false };
+  const snapshots = new Map<string, typeof data>();
+  let isSilent = broken.silent === true;
+  /** Users or databases are being changed. */
+  let isChanging = false;
+
+  /** Image that the machine runs from, as its provider has it. */
+  let placed: string = made.image;
+  /** Kernel that it boots from. */
+  let booted: string | undefined = made.guestKernel;
+  let keeper = made.keeper ?? 5;
+  const fails = (what: Broken["image"]) =>
+    (placed === "new" && broken.image === what) || (booted === "guest-new" && broken.kernel === what);
+  const observed = (): ObservedService => {
+    const connected = machine?.status.state === "running" && !isSilent && !fails("connect");
+    const nodes = [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }];
+    return { nodes, names, isChanging };
+  };
+  /** The engine comes up, and is what came of that. */
+  function launch(): "running" | "failed" {
+    if (fails("keep the data")) data = { ...data, spoilt: true };
+    return broken.engine || data.spoilt || fails("start the engine") ? "failed" : "running";
+  }
+  function clientsWrite(): void {
+    if (machine?.status.state !== "running" || instance?.state !== "running" || !letsIn) return;
+    acknowledged += 1;
+    data = { ...data, writes: data.writes + 1 };
+  }
+  /** As the machine's reconciler does before a start. */
+  function secureData(of: MachineObject): MachineObject {
+    const names = () => [...snapshots.keys()];
+    const facts = () => ({ snapshots: names(), starts: 0, state: of.status.state }) as unknown as MachineFacts;
+    for (const { name } of planRemovals(of, facts(), 0).steps) snapshots.delete(name);
+    if (of.status.state !== "stopped") return of;
+    let after = of;
+    for (const { kind, name } of planSnapshot(of, facts())) {
+      if (kind === "takeSnapshot") snapshots.set(name, data);
+      if (kind === "restoreSnapshot") data = snapshots.get(name) ?? data;
+      const outcome = kind === "takeSnapshot" ? "taken" : "restored";
+      const noted = { name, outcome, reason: "" } as const;
+      expect(mayNote(after, noted)).toBe(true);
+      after = { ...after, status: { ...after.status, snapshot: noted } };
+    }
+    return after;
+  }
+
+  function perform(step: ServiceStep): void {
+    const current = service;
+    if (current === undefined) return;
+    if (step.kind === "createMachine") {
+      machine = {
+        metadata: { ...current.metadata, id: node.id },
+        spec: { power: current.spec.power, ...made } as MachineObject["spec"],
+        status: {
+          state: "pending",
+          reason: "",
+          address: "127.0.0.2",
+          publicAddress: "127.0.0.2",
+          enrollment: null,
+          certificate: null,
+        },
+      };
+    } else if (step.kind === "powerMachine" && machine)
+      machine = { ...machine, spec: { ...machine.spec, power: step.power } };
+    else if (step.kind === "placeImage" && machine) {
+      expect(machine.status.state).toBe("stopped");
+      const snapshot = snapshotFor(current, machine);
+      machine = { ...machine, spec: { ...machine.spec, power: "on", ...chosenImages(current), snapshot } };
+    } else if (step.kind === "dropSnapshot" && machine) {
+      machine = { ...machine, spec: { ...machine.spec, snapshot: null } };
+    } else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
+    else if (step.kind === "publishNames") names = "published";
+    else if (step.kind === "verifyNames") names = "verified";
+    else if (step.kind === "withdrawNames") names = "absent";
+    else if (step.kind === "forget") service = undefined;
+    else if (step.kind === "converge") {
+      engineWanted = step.running;
+      letsIn = current.spec.trial === undefined;
+      const state = step.running ? launch() : "stopped";
+      instance = create(InstanceObservationSchema, {
+        state,
+        reason: state === "failed" ? "the engine refused" : "",
+        engineVersion: placed === "new" && !fails("bring its version") ? "17.1" : "17.0",
+        checks: [
+          { name: "liveness", status: "healthy", reason: "" },
+          { name: "collation", status: fails("order texts alike") ? "degraded" : "healthy", reason: "" },
+        ],
+        since: timestampFromMs(now),
+        generation: BigInt(step.generation),
+        keptGeneration: BigInt(step.generation),
+        restartCount: BigInt(current.spec.restartCount),
+      });
+    }
+  }
+
+  function machineMoves(): void {
+    if (machine === undefined) return;
+    machine = secureData(machine);
+    const { power } = machine.spec;
+    // As machines do it: another image comes under one that is stopped, and acts at its start.
+    if (machine.status.state === "stopped") [placed, booted] = [machine.spec.image, machine.spec.guestKernel];
+    const isBroken = broken.machine || (power === "on" && fails("start the machine"));
+    const state = isBroken ? "failed" : power === "on" ? "running" : "stopped";
+    const starts = machine.status.state === "stopped" && state === "running";
+    if (starts) keeper = 5;
+    if (starts && instance && engineWanted) {
+      const launched = launch();
+      instance = { ...instance, state: launched, reason: launched === "failed" ? "the engine refused" : "" };
+    }
+    // A machine that was stopped tells of no engine that runs.
+    if (state === "stopped" && instance) instance = { ...instance, state: "stopped" };
+    machine = { ...machine, status: { ...machine.status, state, reason: isBroken ? "the disk is full" : "" } };
+  }
+
+  return {
+    get service() {
+      return service;
+    },
+    get operation() {
+      return operation;
+    },
+    command(verb: Ask): void {
+      if (verb === "maintain") return this.maintain();
+      if (service === undefined) return;
+      try {
+        const outcome = requestVerb(service, verb, isOver(operation) ? undefined : operation, {
+          operationId: `op-${++operations}`,
+          now,
+        });
+        if (outcome.kind === "change") [service, operation] = [outcome.after, outcome.operation];
+      } catch (error) {
+        expect((error as { key?: string }).key).toMatch(/WRONG_STATE|OPERATION_IN_PROGRESS/);
+      }
+    },
+    /** As the API does it; what it refuses changes nothing. */
+    maintain(acceptsTextOrder = false): void {
+      if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return;
+      const { image = "", guestKernel = "" } = machine?.spec ?? {};
+      const keepers = [{ has: keeper, next: 5 }];
+      const world: MaintenanceWorld = { images, hosts, image, guestKernel, instance, keepers, noSnapshots: "", now };
+      const updates = pendingUpdates(service, world);
+      if (updates.length === 0 || obstacleOf(service, world) !== undefined) return;
+      try {
+        refuseWhileBusy(service, isOver(operation) ? undefined : operation);
+      } catch {
+        return;
+      }
+      const asked = { operationId: `op-${++operations}`, automatic: false, now, acceptsTextOrder };
+      ({ after: service, operation } = beginMaintenance(service, updates, world, asked));
+    },
+    get data() {
+      return { ...data, acknowledged, snapshots: snapshots.size };
+    },
+    silence(silent: boolean): void {
+      isSilent = silent;
+    },
+    change(changing: boolean): void {
+      isChanging = changing;
+    },
+    hold(held: boolean): void {
+      isHeld = held;
+    },
+    get placed() {
+      return placed;
+    },
+    get booted() {
+      return booted;
+    },
+    get keeper() {
+      return keeper;
+    },
+    /** A look at the service; `machineWaits`: its machine has not moved since the one before. */
+    round(elapsedMs: number, machineWaits = false): void {
+      now += elapsedMs;
+      if (!machineWaits) machineMoves();
+      clientsWrite();
+      if (service === undefined) return;
+      const before = service.status.operationId === null ? undefined : operation;
+      for (const step of procedureOf(before).plan(service, observed(), before)) perform(step);
+      if (!machineWaits) machineMoves();
+      if (service === undefined) return;
+      const moved = advance(service, observed(), before, now, silentLog);
+      service = moved.after;
+      if (moved.operation !== undefined) {
+        expect(moved.operation.status.progressPct).toBeGreaterThanOrEqual(before?.status.progressPct ?? 0);
+        operation = moved.operation;
+      }
+    },
+  };
+}

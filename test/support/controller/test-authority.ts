@@ -1,0 +1,68 @@
+import { type Identity, identityUri } from "@holdfast/common/identity.ts";
+import type { KeyWithCertificate } from "@holdfast/mtls/authority.ts";
+import { pemOf } from "@holdfast/controller/kernel/pki/authority-record.ts";
+import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
+import { issueAuthority, issueLeaf, type Leaf } from "@holdfast/controller/kernel/pki/issue.ts";
+import { PublicKey } from "@peculiar/x509";
+
+/** An authority in memory, for tests of TLS without a store. */
+export interface TestAuthority {
+  /** DER. */
+  readonly certificate: Uint8Array;
+  /** PEM. */
+  readonly trustBundle: string;
+  /** A certificate for this key and these names; it ends in an hour, or when it is said. */
+  issue(leaf: TestLeaf): Promise<IssuedLeaf>;
+  /** A key with its certificate; it ends in an hour, or when it is said. */
+  identityOf(installationId: string, identity: Identity, notAfter?: Date): Promise<KeyWithCertificate>;
+}
+
+/** For a server with these names, or for whom these URIs name, who is also a client. */
+type TestLeaf = Pick<Leaf, "commonName" | "publicKey"> & Partial<Pick<Leaf, "names" | "uris" | "client" | "notAfter">>;
+
+interface IssuedLeaf {
+  readonly der: Uint8Array;
+  readonly serial: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+const hourMs = 3_600_000;
+
+export async function createTestAuthority(): Promise<TestAuthority> {
+  const keys = await newKeyPair();
+  const notBefore = new Date(Date.now() - hourMs);
+  const inAnHour = () => new Date(Date.now() + hourMs);
+  const certificate = await issueAuthority("Test", keys, notBefore, inAnHour());
+  const publicKey = await PublicKey.create(keys.publicKey);
+  const signer = { certificate, subject: "CN=Test", key: keys.privateKey, publicKey };
+
+  async function issue(leaf: TestLeaf): Promise<IssuedLeaf> {
+    const { names = [], uris = [], notAfter = inAnHour(), client = uris.length > 0, ...subject } = leaf;
+    const issued = await issueLeaf(signer, { ...subject, names, uris, addresses: [], client, notBefore, notAfter });
+    return { ...issued, notBefore, notAfter };
+  }
+
+  return {
+    certificate,
+    trustBundle: pemOf(certificate),
+    issue,
+    async identityOf(installationId, identity, notAfter) {
+      const own = await newKeyPair();
+      const { der, ...issued } = await issue({
+        commonName: identity.id,
+        publicKey: own.publicKey,
+        uris: [identityUri(installationId, identity)],
+        ...(notAfter !== undefined && { notAfter }),
+      });
+      const chain = [der, certificate];
+      return {
+        chain,
+        ...issued,
+        generation: 1,
+        privateKey: await exportKey(own.privateKey),
+        certificate: chain.map(pemOf).join(""),
+      };
+    },
+  };
+}

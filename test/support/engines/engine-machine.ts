@@ -1,0 +1,262 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chownSync, readdirSync, readFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { chown, mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import type { EngineDeps } from "@holdfast/agent/engines/engine-deps.ts";
+import { type PipeProgram, pipeProgram } from "@holdfast/agent/os/pipe-program.ts";
+import { runProgram } from "@holdfast/agent/os/program.ts";
+import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { pemOf } from "@holdfast/controller/kernel/pki/authority-record.ts";
+import { exportKey, newKeyPair } from "@holdfast/common/signing-key.ts";
+import { hasCode } from "@holdfast/common/system-error.ts";
+import type { Program } from "@holdfast/image/catalog.ts";
+import { dyingWithParent, inImage, type Launch } from "@holdfast/image/in-image.ts";
+import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
+import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { argumentsAndEnvironment } from "../platform/platform-processes.ts";
+import { asRoot, programDirectory, testUid } from "../platform/platform-software.ts";
+import { createTestAuthority } from "../controller/test-authority.ts";
+
+/** One machine's worth of an engine without keeper and agent: the driver's programs run in the node image. */
+export interface EngineMachine {
+  readonly driver: EngineDriver;
+  /** As the driver sees it; `change` gives it other settings. */
+  readonly instance: Instance;
+  readonly signal: AbortSignal;
+  /** PEM of the authority that signed the engine's certificate for `serverName`. */
+  readonly ca: string;
+  readonly serverName: string;
+  change(spec: Partial<InstanceSpec>): void;
+  /** Makes the data directory, as the machine's own user would own it. */
+  bootstrap(): Promise<void>;
+  /** Writes what the driver renders. */
+  writeConfig(): Promise<void>;
+  /** Starts the engine and its companions. */
+  start(): Promise<void>;
+  /** Bootstraps it, writes its settings, starts it, and waits until it takes connections; throws with what it printed. */
+  bringUp(): Promise<void>;
+  /** Ends all of it by the driver's signal, or by another. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  /**
+   * Does the work of a component that runs as the engine's user, in the test's own process: each program that it runs finds what the
+   * process made before to be its own.
+   */
+  asComponent<T>(work: () => Promise<T>): Promise<T>;
+  /** Runs a program of its image, such as the engine's own benchmark, and resolves with what that printed. */
+  run: EngineDeps["run"];
+  /** What all of its processes printed since the start. */
+  output(): string;
+  remove(): Promise<void>;
+}
+
+const serverName = "orders-1.local.holdfast.test";
+
+/** True when an image with this version is made. */
+export function hasEngine(engine: Program, version: string): boolean {
+  return findSoftware(imagesDirectory(process.env), engine, version) !== undefined;
+}
+
+/** How programs of an engine are run on the machine in this directory. */
+type Place = (engine: Program, version: string, directory: string) => (argv: readonly string[]) => Launch;
+
+const inNodeImage: Place = (engine, version, directory) => {
+  const found = findSoftware(imagesDirectory(process.env), engine, version);
+  if (found === undefined) throw new Error(`no image with ${engine} ${version}: run holdfast images make sid`);
+  return (argv) => inImage(found.image.root, { argv, uid: testUid, binds: [directory], asRoot });
+};
+
+/** For an engine that is part of the tests. */
+export const onThisHost: Place = () => dyingWithParent;
+
+/** An empty machine. `address` is one of this test's own, so that connections from others can be told. */
+export async function createEngineMachine(
+  load: (deps: EngineDeps) => Promise<EngineDriver>,
+  engine: Program,
+  version: string,
+  settings: Omit<Partial<InstanceSpec>, "$typeName" | "$unknown"> = {},
+  place: Place = inNodeImage,
+): Promise<EngineMachine> {
+  const directory = programDirectory(`holdfast-${engine}`);
+  const launch = place(engine, version, directory);
+  const paths = machinePaths(directory);
+  let components = 0;
+  const own = () => components > 0 && asRoot && giveAll(paths.data);
+  const run: EngineDeps["run"] = (argv, options) => {
+    own();
+    const { command, args } = launch(argv);
+    return runProgram([command, ...args], options);
+  };
+  const pipe: PipeProgram = (argv, options) => {
+    own();
+    const { command, args } = launch(argv);
+    const piped = pipeProgram([command, ...args], options);
+    return { ...piped, signal: (name) => signalChild(argv, name) };
+  };
+  const driver = await load({ run, runAsEngine: run, pipe, randomBytes });
+  const all = { ...paths, software: driver.software(version) };
+  const [port = 0] = await freePorts(1);
+  for (const path of [paths.data, paths.config, paths.tls, paths.run]) await give(path, undefined);
+  let spec = create(InstanceSpecSchema, {
+    serviceId: "service",
+    nodeId: "node",
+    engine,
+    version,
+    running: true,
+    vcpu: 1,
+    memoryBytes: 1n << 30n,
+    storageBytes: 1n << 33n,
+    allowedCidrs: ["127.0.0.0/8"],
+    address: "127.0.0.1",
+    port,
+    databases: engineOf(engine)?.hasDatabases === true ? ["defaultdb"] : [],
+    ...settings,
+  });
+  const ca = await writeCertificate(paths.tls);
+  let children: Child[] = [];
+  let output = "";
+
+  const begin = (argv: readonly string[], env: Readonly<Record<string, string>>): Child => {
+    const { command, args } = launch(argv);
+    const process_ = spawn(command, args, {
+      cwd: "/",
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
+    const ended = new Promise<void>((resolve) => process_.once("close", () => resolve()));
+    for (const stream of [process_.stdout, process_.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    return { process: process_, ended };
+  };
+
+  const companions = () => (driver.companions?.(machine.instance) ?? []).filter(({ isWanted }) => isWanted !== false);
+
+  const machine: EngineMachine = {
+    driver,
+    get instance() {
+      return { spec, paths: all };
+    },
+    get signal() {
+      return AbortSignal.timeout(120_000);
+    },
+    ca,
+    serverName,
+    change(changes) {
+      spec = { ...spec, ...changes };
+    },
+    async bootstrap() {
+      await driver.bootstrap(machine.instance, machine.signal);
+      if (asRoot) giveAll(paths.data);
+    },
+    async asComponent(work) {
+      components += 1;
+      try {
+        return await work();
+      } finally {
+        own();
+        components -= 1;
+      }
+    },
+    async writeConfig() {
+      for (const { name, content } of driver.render(machine.instance)) await give(join(paths.config, name), content);
+    },
+    async start() {
+      output = "";
+      const { argv, env } = driver.command(machine.instance);
+      children = [begin(argv, env), ...companions().map(({ command }) => begin(command.argv, command.env))];
+    },
+    async bringUp() {
+      await machine.bootstrap();
+      await machine.writeConfig();
+      await machine.start();
+      await driver.ready(machine.instance, machine.signal).catch((error: unknown) => {
+        throw new Error(output, { cause: error });
+      });
+    },
+    async stop(signal) {
+      const signals = [driver.stop.signal, ...companions().map(({ stop }) => stop.signal)];
+      for (const [index, child] of [...children.entries()].reverse())
+        await end(child, signal ?? signals[index] ?? "SIGTERM");
+      children = [];
+    },
+    run,
+    output: () => output,
+    async remove() {
+      for (const child of children) await end(child, "SIGKILL");
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  return machine;
+}
+
+function machinePaths(directory: string) {
+  const under = (name: string) => join(directory, name);
+  return { data: under("data"), config: under("config"), tls: under("tls"), run: under("run") };
+}
+
+/** Gives all below a directory to the engine's user; what an engine removes meanwhile needs no owner. */
+function giveAll(directory: string): void {
+  for (const entry of unlessGone(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
+    const path = join(directory, entry.name);
+    unlessGone(() => chownSync(path, testUid, testUid));
+    if (entry.isDirectory()) giveAll(path);
+  }
+}
+
+function unlessGone<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly ended: Promise<void>;
+}
+
+async function end({ process: child, ended }: Child, signal: NodeJS.Signals): Promise<void> {
+  const pid = programPid(child.pid ?? 0);
+  if (pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(pid, signal);
+  await ended;
+}
+
+/** What runs a program in its namespaces ignores signals: they are for the program itself. */
+function signalChild(argv: readonly string[], signal: NodeJS.Signals): void {
+  const children = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .map(Number);
+  for (const child of children) {
+    if (!argumentsAndEnvironment(child).cmdline.endsWith(`${argv.join("\0")}\0`)) continue;
+    const pid = programPid(child);
+    if (pid !== undefined) process.kill(pid, signal);
+  }
+}
+
+/** Makes a file, or a directory without content, that the engine's user owns. */
+async function give(path: string, content: string | undefined): Promise<void> {
+  if (content === undefined) await mkdir(path, { recursive: true, mode: 0o700 });
+  else await writeFile(path, content, { mode: 0o600 });
+  if (asRoot) await chown(path, testUid, testUid);
+}
+
+async function writeCertificate(directory: string): Promise<string> {
+  const [authority, keys] = await Promise.all([createTestAuthority(), newKeyPair()]);
+  const { publicKey, privateKey } = keys;
+  // Members of a service are each other's clients.
+  const leaf = await authority.issue({ commonName: serverName, names: [serverName], publicKey, client: true });
+  await give(join(directory, "server.key"), await exportKey(privateKey));
+  await give(join(directory, "server.crt"), pemOf(leaf.der));
+  await give(join(directory, "ca.crt"), authority.trustBundle);
+  return authority.trustBundle;
+}

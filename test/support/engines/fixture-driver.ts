@@ -1,0 +1,124 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
+import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
+
+/** What the fixture engine says of itself. */
+interface Answer {
+  readonly pid: number;
+  readonly parameters: Record<string, string>;
+  readonly certificate: string;
+}
+
+/** Runs fixture-engine.ts, so that the agent's own work shows without a database. It has users and no databases. */
+export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Promise<void>): EngineDriver {
+  const dataOf = ({ paths }: Instance) => join(paths.data, "fixture");
+  return {
+    engine: "valkey",
+    topology: "single_primary",
+    stop: { signal: "SIGTERM", graceMs: 2_000 },
+    software: (version) => `/fixture/${version}`,
+    fingerprint: async (software) =>
+      software === "/fixture/1"
+        ? { present: true, version: "1" }
+        : { present: false, reason: `Nothing is installed at ${software}.` },
+    render: ({ spec }) => {
+      const { address, port, parameters, allowedCidrs } = spec;
+      return [
+        { name: "fixture.json", content: JSON.stringify({ address, port, parameters, allowedCidrs }), mode: 0o600 },
+      ];
+    },
+    listeners: ({ spec }) => [{ address: spec.address, port: spec.port }],
+    async bootstrap(instance) {
+      await mkdir(dataOf(instance), { recursive: true });
+      if (!existsSync(join(dataOf(instance), "data"))) await writeFile(join(dataOf(instance), "data"), "");
+    },
+    command: (instance) => ({
+      argv: [
+        process.execPath,
+        join(import.meta.dirname, "fixture-engine.ts"),
+        join(instance.paths.config, "fixture.json"),
+        join(dataOf(instance), "data"),
+        instance.paths.tls,
+      ],
+      env: {},
+      cwd: dataOf(instance),
+    }),
+    async ready(instance, signal) {
+      while (!signal.aborted) {
+        try {
+          await ask(instance, "write", signal);
+          return;
+        } catch {
+          await sleep(20, undefined, { signal });
+        }
+      }
+      signal.throwIfAborted();
+    },
+    async reload(instance, signal) {
+      if (instance.spec.parameters["refused"] !== undefined) throw new EngineRefused("refused is not a parameter");
+      const [asked, read] = [join(instance.paths.config, "fixture.json"), `${join(dataOf(instance), "data")}.read`];
+      await rm(read, { force: true });
+      await signalEngine("SIGHUP");
+      const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(asked, "utf8"));
+      while (!(await hasRead())) await sleep(5, undefined, { signal });
+    },
+    async observe(instance, signal) {
+      const { parameters } = await ask(instance, "write", signal);
+      return {
+        version: "1",
+        checks: [{ name: "liveness", status: "healthy", reason: "" }],
+        pendingRestart: parameters["at_start"] === instance.spec.parameters["at_start"] ? [] : ["at_start"],
+        effectiveParameters: parameters,
+        dataBytes: 0,
+      };
+    },
+    parseLog(line) {
+      const match = /^(\S+) (debug|info|warning|error) (.*)$/.exec(line);
+      if (match === null) return undefined;
+      const [, time = "", level, message = ""] = match;
+      return { time: new Date(time), level: level as "info", message };
+    },
+    explainFailure: (output) => ({ cause: "unknown", message: output.split("\n").at(-1) ?? "", parameter: undefined }),
+    // Its data are of no version, except that `unfinished` has an upgrade behind it whose last step fails.
+    upgrade: {
+      versionOf: async () => undefined,
+      keptVersionOf: async ({ spec }) => (spec.parameters["unfinished"] === undefined ? undefined : "0"),
+      async finish() {
+        throw new Error("the upgrade is not finished");
+      },
+      forget: async () => undefined,
+      check: async () => [],
+      upgrade: () => Promise.reject(new Error("there is nothing to upgrade")),
+      goBack: () => Promise.reject(new Error("there is nothing to go back to")),
+    },
+    users: {
+      list: async () => [{ $typeName: "holdfast.agent.v1.EngineUserState", username: "app_user", role: "admin" }],
+      put: async (_instance, user) => {
+        if (user.username === "bad") throw new EngineRefused("role bad is reserved");
+        return { changed: true, role: user.role };
+      },
+      drop: async () => ({ existed: false }),
+      check: async () => ({ exists: false, matches: false }),
+      settled: async () => ({ exists: false, matches: false, role: "" }),
+    },
+  };
+}
+
+export function ask(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<Answer> {
+  const { address, port } = instance.spec;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, signal });
+    let text = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (part: string) => {
+      text += part;
+    });
+    socket.on("error", reject);
+    socket.on("end", () => (text === "" ? reject(new Error("no answer")) : resolve(JSON.parse(text) as Answer)));
+    socket.write(`${request}\n`);
+  });
+}

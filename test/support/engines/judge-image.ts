@@ -1,0 +1,62 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { inImage } from "@holdfast/image/in-image.ts";
+import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { ensureTree } from "@holdfast/image/make-image.ts";
+import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
+import { asRoot, testUid } from "../platform/platform-software.ts";
+import { startTemporaryProcess, type TemporaryProcess } from "../platform/temporary-process.ts";
+
+/** Debian's own programs that judge what the platform sends, in a tree of their own that is made once and kept in the cache. */
+export interface JudgeImage {
+  /** Runs one of its programs to its end; resolves with what it printed, rejects with that when it fails. */
+  run(argv: readonly string[], binds: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
+  /** Starts one of its programs; the directories are at the same path inside. Resolves once it printed `ready`. */
+  start(argv: readonly string[], binds: readonly string[], ready: RegExp): Promise<TemporaryProcess>;
+}
+
+const execute = promisify(execFile);
+const suite = "trixie";
+const packagesOf = {
+  webhooks: ["util-linux", "mount", "nginx", "webhook"],
+  queues: [
+    "util-linux",
+    "mount",
+    "pgbouncer",
+    "postgresql-client",
+    "python3-psycopg2",
+    "libpostgresql-jdbc-java",
+    "default-jdk-headless",
+  ],
+  metrics: ["util-linux", "mount", "prometheus"],
+  failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
+} as const;
+
+/** Java's packages put links beside their manual pages, and cannot be installed where there is no place for these. */
+const directories = ["/usr/share/man/man1"];
+
+/** The image, or why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to install that. */
+export async function judgeImage(judged: keyof typeof packagesOf): Promise<JudgeImage | string> {
+  const packages = packagesOf[judged];
+  const digest = createHash("sha256")
+    .update(packages.join() + readFileSync(makeImageScript, "utf8"))
+    .digest("hex");
+  const root = join(imagesDirectory(process.env), `judges-${suite}-${digest.slice(0, 16)}`);
+  try {
+    await ensureTree({ root, suite, packages, directories }, { progress: (line) => console.error(line) });
+  } catch (error) {
+    if (error instanceof ImageImpossible) return error.message;
+    throw error;
+  }
+  return {
+    async run(argv, binds, env = {}) {
+      const { command, args } = inImage(root, { argv, uid: testUid, binds, asRoot });
+      const { stdout } = await execute(command, args, { cwd: "/", env: { ...process.env, ...env } });
+      return stdout;
+    },
+    start: (argv, binds, ready) => startTemporaryProcess(inImage(root, { argv, uid: testUid, binds, asRoot }), ready),
+  };
+}

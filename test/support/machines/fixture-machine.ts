@@ -1,0 +1,171 @@
+import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import {
+  type InstanceSpec,
+  InstanceSpecSchema,
+  Lane,
+  TaskClass,
+  type TaskResult,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, afterEach, beforeEach, expect } from "vitest";
+import { type ControllerEnd, startControllerEnd } from "../platform/controller-end.ts";
+import { startFixtureKeeper } from "./fixture-keeper.ts";
+import { freePorts } from "../platform/free-ports.ts";
+
+type SpecChange = MessageInitShape<typeof InstanceSpecSchema>;
+
+/** What every task for the machine says. */
+export const taskHeader = {
+  ownerId: "s-1",
+  generation: 1n,
+  term: 1n,
+  lane: Lane.CONTROL,
+  class: TaskClass.QUICK,
+};
+
+/** The real keeper and agent on a fresh directory for each test, before one controller's end for all tests of a file. */
+export interface FixtureMachine {
+  readonly controller: ControllerEnd;
+  /** Enrolls, starts, and waits for the agent's hello. */
+  start(): Promise<void>;
+  startKeeper(): void;
+  keeper(): ChildProcess;
+  /** Leaves an enrollment in the machine and answers its token, which the controller takes. */
+  writeEnrollment(token?: string, fingerprint?: string): string;
+  /** Path of a file of the machine's state. */
+  file(name: string): string;
+  specOf(change?: SpecChange): InstanceSpec;
+  /** Has the agent hold an instance of this spec, and waits for the result. */
+  converge(change?: SpecChange): Promise<TaskResult>;
+  enginePids(): number[];
+  agentPids(): number[];
+  lastObservation(): InstanceObservation | undefined;
+  /** Waits for an observation, which may have come before. */
+  observed(matches: (observation: InstanceObservation) => boolean): Promise<InstanceObservation>;
+  /** All that was logged on the machine. */
+  log(): string;
+}
+
+/** To be called at the top of a test file: it makes and takes away what each test needs. */
+export async function openFixtureMachine(): Promise<FixtureMachine> {
+  const controller = await startControllerEnd();
+  let directory: string;
+  let keeper: ChildProcess | undefined;
+  let port: number;
+
+  /** Host's pids of our processes whose command line has a word that ends so. */
+  function pidsOf(text: string): number[] {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => {
+        try {
+          const command = readFileSync(`/proc/${pid}/cmdline`, "latin1").split("\0");
+          const running = !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+          const direct = command[0]?.endsWith("node") && command.some((word) => word.endsWith(text));
+          return running && direct && isOurs(pid, command);
+        } catch {
+          return false;
+        }
+      });
+  }
+
+  function isOurs(pid: number, command: readonly string[]): boolean {
+    return command.join(" ").includes(directory) || readFileSync(`/proc/${pid}/environ`, "latin1").includes(directory);
+  }
+
+  function forgetFrames(): void {
+    const { hellos, results, observations, serials, renewals, enrollments } = controller;
+    for (const list of [hellos, results, observations, serials, renewals, enrollments]) list.length = 0;
+  }
+
+  const machine: FixtureMachine = {
+    controller,
+    async start() {
+      machine.writeEnrollment();
+      machine.startKeeper();
+      await expect.poll(() => controller.hellos.length, { interval: 10, timeout: 60_000 }).toBeGreaterThan(0);
+    },
+    startKeeper() {
+      keeper = startFixtureKeeper(directory);
+    },
+    keeper() {
+      if (keeper === undefined) throw new Error("no keeper was started");
+      return keeper;
+    },
+    writeEnrollment(token = randomBytes(16).toString("hex"), fingerprint = controller.caFingerprint) {
+      controller.tokens.add(token);
+      const enrollment = {
+        installation_id: "test",
+        machine_id: "m-1",
+        controllers: [controller.address],
+        ca_fingerprint: fingerprint,
+        token,
+      };
+      // An agent that has none looks for it all the time.
+      const file = machine.file("enrollment.json");
+      writeFileSync(`${file}.new`, JSON.stringify(enrollment), { mode: 0o600 });
+      renameSync(`${file}.new`, file);
+      return token;
+    },
+    file: (name) => join(directory, name),
+    specOf: (change = {}) =>
+      create(InstanceSpecSchema, {
+        serviceId: "s-1",
+        nodeId: "n-1",
+        engine: "fixture",
+        version: "1",
+        generation: 1n,
+        term: 1n,
+        running: true,
+        storageBytes: 1n << 40n,
+        address: "127.0.0.1",
+        port,
+        ...change,
+      }),
+    converge(change = {}) {
+      const instance = machine.specOf(change);
+      const { generation, term } = instance;
+      const input = { case: "convergeInstance" as const, value: { instance } };
+      return controller.perform({ ...taskHeader, generation, term, input });
+    },
+    enginePids: () => pidsOf("fixture-engine.ts"),
+    agentPids: () => pidsOf("fixture-agent.ts"),
+    lastObservation: () => controller.observations.at(-1),
+    async observed(matches) {
+      await expect.poll(() => controller.observations.some(matches)).toBe(true);
+      return controller.observations.find(matches) as InstanceObservation;
+    },
+    log() {
+      const names = existsSync(machine.file("log")) ? readdirSync(machine.file("log")) : [];
+      return names.map((name) => readFileSync(join(machine.file("log"), name), "utf8")).join("\n");
+    },
+  };
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "agent-"));
+    controller.lifetimes = { identityMs: 3_600_000, serverMs: 3_600_000 };
+    controller.acknowledges = true;
+    controller.losesEnrollments = false;
+    controller.heartbeatIntervalMs = 5_000;
+    forgetFrames();
+    [port = 0] = await freePorts(1);
+  });
+  afterEach(async (context) => {
+    keeper?.kill("SIGKILL");
+    keeper = undefined;
+    if (context.task.result?.state === "fail") console.log(machine.log());
+    // An agent that is left would say hello in the next test.
+    await expect.poll(() => [...machine.agentPids(), ...machine.enginePids()]).toEqual([]);
+    controller.cut();
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  });
+  afterAll(() => controller.close());
+  return machine;
+}

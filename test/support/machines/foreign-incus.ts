@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { createIncusClient } from "@holdfast/compute/incus/incus-client.ts";
+import { untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
+import { startChild } from "@holdfast/local/child.ts";
+import { incusChild, incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
+import { guardDirectory } from "../platform/directory-guard.ts";
+import { claimIncusNumber } from "./incus-machines.ts";
+
+/** A daemon of Incus that somebody else uses: with projects, pools, profiles and an instance of theirs. */
+export interface ForeignIncus {
+  readonly socket: string;
+  /** All that is the daemon's own: database, logs, pools. */
+  readonly directory: string;
+  /** Everything that it has, as its REST API tells: the same before and after somebody who minds his own business. */
+  everything(): Promise<Record<string, unknown>>;
+  close(): Promise<void>;
+}
+
+export async function startForeignIncus(): Promise<ForeignIncus> {
+  const directory = incusDirectory(claimIncusNumber());
+  const files = mkdtempSync(join(tmpdir(), "holdfast-foreign-"));
+  const guards = [guardDirectory(directory), guardDirectory(files)];
+  const signal = AbortSignal.timeout(600_000);
+  const log = openBoundedLog(join(files, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
+  const daemon = startChild(incusChild(directory, files, { PATH: process.env["PATH"] ?? "" }), {
+    log,
+    say: () => undefined,
+    monotonicMs: systemClock.monotonicMs,
+  });
+  const socket = incusSocket(directory);
+  const projects = ["default", "theirs"];
+  const [ofDefault, ofTheirs] = projects.map((project) => createIncusClient({ socket }, project));
+  if (ofDefault === undefined || ofTheirs === undefined) throw new Error("there are two");
+  await untilServing(ofDefault, signal);
+  await ofDefault.call("POST", "/1.0/projects", signal, { name: "theirs", config: { "features.images": "true" } });
+  await ofDefault.call("POST", "/1.0/storage-pools", signal, { name: "theirs", driver: "dir" });
+  const root = { type: "disk", path: "/", pool: "theirs" };
+  for (const [name, incus] of [
+    ["first", ofDefault],
+    ["second", ofTheirs],
+  ] as const) {
+    await incus.call("POST", "/1.0/profiles", signal, {
+      name: "theirs",
+      config: { "user.kept": "yes" },
+      devices: { root },
+    });
+    const instance = { name, source: { type: "none" }, profiles: ["theirs"] };
+    await incus.run("POST", "/1.0/instances", signal, instance);
+  }
+
+  const shown = ["projects", "storage-pools", "profiles", "instances", "images", "networks", "certificates"];
+  return {
+    socket,
+    directory,
+    async everything() {
+      const all: Record<string, unknown> = {};
+      for (const [index, incus] of [ofDefault, ofTheirs].entries()) {
+        for (const path of shown)
+          all[`${projects[index]} ${path}`] = await incus.call("GET", `/1.0/${path}?recursion=1`, signal);
+        all["config"] = (await incus.call<{ config: unknown }>("GET", "/1.0", signal)).config;
+      }
+      return all;
+    },
+    async close() {
+      for (const [name, incus] of [
+        ["first", ofDefault],
+        ["second", ofTheirs],
+      ] as const) {
+        await incus.run("DELETE", `/1.0/instances/${name}`, signal);
+        await incus.close();
+      }
+      await daemon.stop();
+      rmSync(directory, { recursive: true, force: true });
+      rmSync(files, { recursive: true, force: true });
+      for (const guard of guards) await guard.end();
+    },
+  };
+}

@@ -1,0 +1,239 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { guestRefusal } from "@holdfast/compute/incus/guest-ability.ts";
+import { createIncusClient, type IncusClient } from "@holdfast/compute/incus/incus-client.ts";
+import { type IncusEstate, untilServing } from "@holdfast/compute/incus/incus-estate.ts";
+import {
+  createIncusProvider,
+  type IncusProvider,
+  type IncusProviderDeps,
+} from "@holdfast/compute/incus/incus-provider.ts";
+import { instanceName } from "@holdfast/compute/incus/instance-config.ts";
+import { addressNetworkOf } from "@holdfast/compute/local/address-network.ts";
+import { detectAbilities } from "@holdfast/compute/local/host-abilities.ts";
+import { layoutOf } from "@holdfast/compute/local/machine-paths.ts";
+import { readStorageTiers } from "@holdfast/compute/local/storage-tiers.ts";
+import { statOf } from "@holdfast/compute/local/process-identity.ts";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
+import { openBoundedLog } from "@holdfast/local/bounded-log.ts";
+import { startChild } from "@holdfast/local/child.ts";
+import { incusDirectory, incusSocket } from "@holdfast/local/incus-daemon.ts";
+import { addressBlockOf, createIncusHost } from "@holdfast/local/incus-host.ts";
+import { ensureIncusSoftware, IncusImpossible } from "@holdfast/local/incus-software.ts";
+import type { ClientsOfHost } from "../network/network-cuts.ts";
+import { guardDirectory } from "../platform/directory-guard.ts";
+import type { Platform } from "../platform/platform.ts";
+import { isAlive } from "../platform/platform-processes.ts";
+import { testCheckout } from "./process-machines.ts";
+import { createTestImages, type TestImages } from "./test-images.ts";
+import { waitUntil } from "../wait-until.ts";
+
+/** An Incus daemon of a test's own with a provider over it. Its machines run a stand-in for the keeper. */
+export interface TestIncus {
+  readonly directory: string;
+  readonly layout: ReturnType<typeof layoutOf>;
+  readonly provider: IncusProvider;
+  readonly images: TestImages;
+  /** To look behind the provider's back. */
+  readonly incus: IncusClient;
+  /** Another provider over the same directory, and the same daemon by whatever way. */
+  another(incus?: IncusClient): IncusProvider;
+  /** The daemon's socket, and what of it is ours. */
+  readonly socket: string;
+  readonly estate: IncusEstate;
+  /** First two numbers of its machines' addresses. */
+  readonly addressBlock: string;
+  /** Network of its machines' public addresses. */
+  readonly publicBlock: string;
+  /** Kills the daemon with -9; machines run on, and the next daemon is started at once. */
+  killDaemon(): Promise<void>;
+  /** As after a reboot: the machine is not there any more, and no daemon has seen its end. */
+  reboot(instance: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Why no Incus can run here; undefined when one can. Installs it where that is possible. */
+export async function incusMissing(): Promise<string | undefined> {
+  try {
+    await ensureIncusSoftware(cacheDirectory(process.env), AbortSignal.timeout(300_000));
+    return undefined;
+  } catch (error) {
+    if (error instanceof IncusImpossible) return error.message;
+    throw error;
+  }
+}
+
+/** Why no virtual machine can run here, as the daemon says; undefined when one can. */
+export async function guestsMissing(): Promise<string | undefined> {
+  const missing = await incusMissing();
+  if (missing !== undefined) return missing;
+  // Without it there is no need to start a daemon and ask.
+  if (!existsSync("/usr/bin/qemu-system-x86_64")) return guestRefusal({ kvm: false, vsock: false, qemu: true });
+  const machines = await startTestIncus({ command: [] });
+  try {
+    return await machines.provider.whyNoVirtualMachines(AbortSignal.timeout(30_000));
+  } finally {
+    await machines.close();
+  }
+}
+
+/** A number that no installation has, and no other test at the same time. */
+export function claimIncusNumber(): string {
+  for (let number = 20; number < 70; number += 1) {
+    const directory = incusDirectory(String(number));
+    mkdirSync(dirname(directory), { recursive: true });
+    try {
+      mkdirSync(directory);
+      return String(number);
+    } catch {
+      // Another test has it.
+    }
+  }
+  throw new Error(`remove what tests have left in ${incusDirectory("20")} to ${incusDirectory("69")}`);
+}
+
+export async function startTestIncus(
+  options: Pick<IncusProviderDeps, "spares"> & {
+    readonly command: readonly string[];
+    /** Entries of HOLDFAST_STORAGE_TIERS. */
+    readonly tiers?: readonly string[];
+    /** Pools for the roots of some tiers, which the test makes. */
+    readonly pools?: Readonly<Record<string, string>>;
+  },
+): Promise<TestIncus> {
+  const number = claimIncusNumber();
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-incus-"));
+  const guards = [guardDirectory(directory), guardDirectory(incusDirectory(number))];
+  const layout = layoutOf(directory);
+  const images = createTestImages();
+  const signal = AbortSignal.timeout(600_000);
+  const host = createIncusHost({
+    directory,
+    loopbackBlock: `127.${number}`,
+    socket: undefined,
+    cacheDir: cacheDirectory(process.env),
+    environment: { PATH: process.env["PATH"] ?? "" },
+  });
+  const abilities = await detectAbilities();
+  const publicBlock = `198.19.${number}.0/24`;
+  const log = openBoundedLog(join(directory, "incus.log"), { maxBytes: 1 << 20, keep: 1 });
+  if (host.daemon === undefined) throw new Error("a test has a daemon of its own");
+  const daemon = startChild(host.daemon, { log, say: () => undefined, monotonicMs: systemClock.monotonicMs });
+  await host.open(signal);
+
+  const opened: { close(): Promise<void> }[] = [];
+  const connect = () => {
+    const incus = createIncusClient({ socket: host.socket }, host.estate.project);
+    opened.push(incus);
+    return incus;
+  };
+  const another = (incus = connect()) =>
+    createIncusProvider({
+      incus,
+      directory,
+      addressBlock: host.addressBlock,
+      publicBlock: addressNetworkOf(publicBlock),
+      hostPorts: [1],
+      pool: (tier) => options.pools?.[tier] ?? host.estate.pool,
+      tiers: readStorageTiers(options.tiers ?? ["maxiops"]),
+      imagesDir: images.imagesDir,
+      checkout: testCheckout,
+      node: process.execPath,
+      abilities,
+      environment: process.env,
+      clock: systemClock,
+      log: silentLog,
+      command: options.command,
+      ...(options.spares && { spares: options.spares }),
+    });
+  const incus = connect();
+
+  /** The daemon, then the process, so that nobody sees the process's end. */
+  async function kill(alsoPid?: number): Promise<void> {
+    const pid = await daemonOf(incus);
+    process.kill(pid, "SIGKILL");
+    if (alsoPid !== undefined) process.kill(alsoPid, "SIGKILL");
+    await waitUntil("the killed daemon is gone", () => !isAlive(pid));
+    await untilServing(incus, signal);
+  }
+
+  return {
+    directory,
+    layout,
+    provider: another(),
+    images,
+    incus,
+    another,
+    socket: host.socket,
+    estate: host.estate,
+    addressBlock: host.addressBlock,
+    publicBlock,
+    killDaemon: () => kill(),
+    reboot: async (instance) => {
+      const { pid } = await incus.call<{ pid: number }>("GET", `/1.0/instances/${instance}/state`, signal);
+      const monitor = statOf(pid)?.parent ?? 0;
+      await kill(pid);
+      // A virtual machine has no such program: its parent is the first process of the host.
+      if (monitor === 1) return;
+      // It tidies up behind the machine, and then has the new daemon do so, which says until then that the machine runs;
+      // after a true reboot nobody does either.
+      await waitUntil("LXC has tidied up", () => !isAlive(monitor));
+      const path = `/1.0/instances/${instance}`;
+      await waitUntil(
+        "the daemon has tidied up",
+        async () => (await incus.call<{ status: string }>("GET", path, signal)).status === "Stopped",
+      );
+    },
+    async close() {
+      await host.remove();
+      await Promise.all(opened.map((each) => each.close()));
+      await daemon.stop();
+      images.close();
+      // The number is free last: whoever took it sooner would be ended with what is left here.
+      for (const guard of guards) await guard.end();
+    },
+  };
+}
+
+/** Where a platform with machines of Incus listens. */
+export function listeners({ directory }: Pick<Platform, "directory">) {
+  const { ports, loopback_block, incus_socket } = JSON.parse(
+    readFileSync(join(directory, "installation.json"), "utf8"),
+  );
+  return {
+    host_address: `${addressBlockOf(loopback_block)}.0.1`,
+    agents_port: Number(ports.agents),
+    dns_port: Number(ports.dns),
+    api_port: Number(ports.api),
+    number: String(loopback_block).split(".")[1] ?? "",
+    /** Of the daemon; its own when the platform was given none. */
+    incus_socket: incus_socket as string | undefined,
+  };
+}
+
+/** Clients of engines on the host of a platform. */
+export function clientsOf(platform: Pick<Platform, "directory">): ClientsOfHost {
+  return { address: listeners(platform).host_address, ports: [5432, 5433, 6379] };
+}
+
+/** The Incus of a platform, to do what accidents do. */
+export function openIncusOf(platform: Pick<Platform, "directory">): IncusClient {
+  const { number, incus_socket: socket = incusSocket(incusDirectory(number)) } = listeners(platform);
+  return createIncusClient({ socket }, `holdfast-${number}`);
+}
+
+/** The keeper of a machine, as this host sees it. */
+export async function firstProcessOf(incus: IncusClient, machineId: string): Promise<number> {
+  const path = `/1.0/instances/${instanceName(machineId)}/state`;
+  return (await incus.call<{ pid: number }>("GET", path, AbortSignal.timeout(30_000))).pid;
+}
+
+/** Pid of the daemon itself. */
+export async function daemonOf(incus: IncusClient): Promise<number> {
+  const path = "/1.0";
+  const about = await incus.call<{ environment: { server_pid: number } }>("GET", path, AbortSignal.timeout(30_000));
+  return about.environment.server_pid;
+}

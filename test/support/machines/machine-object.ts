@@ -1,0 +1,37 @@
+import { randomUUID } from "node:crypto";
+import type { MachineObject, MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
+
+const gib = 1024 ** 3;
+
+/** A machine that is wanted and not placed yet: of a service of its own, unless the spec says otherwise. */
+export function machineObject(spec: Partial<MachineSpecObject> = {}): MachineObject {
+  const id = randomUUID();
+  return {
+    metadata: { id, name: id, organizationId: "o", generation: 1, createdAt: 0, updatedAt: 0 },
+    spec: {
+      owner: { kind: "managed-service", id: `s-${id}` },
+      engine: "postgresql",
+      version: "17",
+      image: "",
+      vcpu: 1,
+      memoryBytes: gib,
+      rootBytes: 4 * gib,
+      diskBytes: gib,
+      zone: "local",
+      hostId: null,
+      storageTier: "maxiops",
+      apart: "preferred",
+      power: "on",
+      serverNames: [],
+      ...spec,
+    },
+    status: { state: "pending", reason: "", address: "", publicAddress: "", enrollment: null, certificate: null },
+  };
+}
+
+/** The same once it runs on its host. */
+export function runningMachine(id: string, spec: Partial<MachineSpecObject>, address = "127.98.0.1"): MachineObject {
+  const { metadata, ...wanted } = machineObject(spec);
+  const status = { ...wanted.status, state: "running", address, publicAddress: address } as const;
+  return { ...wanted, metadata: { ...metadata, id, name: id }, status };
+}

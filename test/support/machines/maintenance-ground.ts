@@ -1,0 +1,219 @@
+import { randomBytes } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { type Hold, holdPrefix } from "@holdfast/controller/kernel/clock/holds.ts";
+import { type Collections, createCollections } from "../controller/test-collections.ts";
+import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
+import { machineKind, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
+import { brakeKind, brakeRecordId } from "@holdfast/controller/services/maintenance/brake-record.ts";
+import { registerChanges } from "@holdfast/controller/services/maintenance/image-register.ts";
+import { createMaintenanceApi } from "@holdfast/controller/services/maintenance/maintenance-api.ts";
+import { createMaintenanceBrake } from "@holdfast/controller/services/maintenance/maintenance-brake.ts";
+import { settleMaintenance } from "@holdfast/controller/services/maintenance/settle-maintenance.ts";
+import {
+  managedServiceKind,
+  type ManagedServiceObject,
+} from "@holdfast/controller/services/service/managed-service.ts";
+import { createServiceAccess } from "@holdfast/controller/services/service/service-access.ts";
+import { completed, operationKind } from "@holdfast/controller/operation/operation.ts";
+import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
+import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
+import { retryConflict } from "@holdfast/controller/kernel/store/retry-conflict.ts";
+import { createUnitOfWork } from "@holdfast/controller/kernel/store/unit-of-work.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { CheckEngineUpgradeResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, afterEach, beforeEach } from "vitest";
+import { startTestEtcd } from "../controller/etcd.ts";
+import { runningMachine } from "./machine-object.ts";
+import { readyHost } from "../platform/ready-host.ts";
+import { nodeOf, runningService } from "../controller/service-object.ts";
+import { methodsOf, testCall } from "../api/test-call.ts";
+import { nodeImageKind } from "@holdfast/controller/services/maintenance/node-image.ts";
+import { hostKind } from "@holdfast/controller/fleet/host/host.ts";
+
+export const hourMs = 3_600_000;
+const monday = Date.parse("2026-11-16T12:00:00Z");
+
+/** What is so, for a test to change. */
+interface World {
+  now: number;
+  holds: Hold[];
+  /** Parameters of every engine that wait for a restart. */
+  pendingRestart: string[];
+  /** That every engine orders texts by. */
+  textLibraries: string[];
+}
+
+export const call = testCall();
+
+/** A ground for all tests of a file: prepared before each of them, and without anything of it afterwards. */
+export async function maintenanceGround() {
+  const ground = await startMaintenanceGround();
+  beforeEach(() => ground.prepare());
+  afterEach(() => ground.clear());
+  afterAll(() => ground.stop());
+  return ground;
+}
+
+/**
+ * Services, machines and images in a real etcd, for maintenance to be begun on. Nobody reconciles here: an operation
+ * goes on until a test ends it.
+ */
+async function startMaintenanceGround() {
+  const etcd = await startTestEtcd();
+  const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  const collections = createCollections(store);
+  await collections.ready;
+  const world: World = { now: monday, holds: [], pendingRestart: [], textLibraries: [] };
+  const clock = { now: () => world.now, monotonicMs: () => world.now };
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+  const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
+  const unheld = () => ({ key: `${holdPrefix}maintenance`, modRevision: 0n });
+  const fleet = {
+    session: () => ({ bootId: "b" }) as SessionFacts,
+    observation: () => ({
+      instance: create(InstanceObservationSchema, {
+        state: "running",
+        engineVersion: "17.10",
+        pendingRestart: world.pendingRestart,
+        textLibraries: world.textLibraries,
+      }),
+      observedAt: 0,
+      bootId: "b",
+    }),
+  };
+
+  /** What a controller has, with a memory of its own where that is given. */
+  function controller(memory: Collections = collections) {
+    const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
+    const access = createServiceAccess({ services, operations });
+    const holds = { list: () => world.holds, set: async (one: Hold) => void world.holds.push(one), unheld };
+    const brake = createMaintenanceBrake({ begin, services, operations, brakeRecords, holds, now: clock.now });
+    const collected = { services, operations, machines, hosts, nodeImages };
+    return {
+      ...collected,
+      begin,
+      access,
+      fleet,
+      // Nothing stands against an upgrade in the data of an engine that nobody runs.
+      tasks: { run: async () => create(CheckEngineUpgradeResultSchema) as never },
+      brake,
+      restorePointOf: () => undefined,
+      clock,
+      cursors: createCursors(sealer),
+      newId: uuidv7,
+      log: silentLog,
+    };
+  }
+
+  function api() {
+    const served = createMaintenanceApi({ ...controller(), maintenanceHeld: () => world.holds.length > 0 });
+    return methodsOf(MaintenanceService, served);
+  }
+
+  function objectOf(id: string) {
+    const stored = collections.services.get(id);
+    if (stored === undefined) throw new Error(`no service ${id}`);
+    return stored;
+  }
+
+  return {
+    store,
+    collections,
+    world,
+    begin,
+    unheld,
+    controller,
+    objectOf,
+    api,
+    apply: (serviceId: string, ...updateIds: string[]) => api().applyMaintenance({ serviceId, updateIds }, call),
+
+    /** All as it is on a Monday at noon, with an image from an hour ago. */
+    async prepare(): Promise<void> {
+      Object.assign(world, { now: monday, holds: [], pendingRestart: [], textLibraries: [] });
+      const unit = begin();
+      const facts = [
+        { engine: "postgresql", version: "17", available: true, image: "trixie-2", engineVersion: "17.11" },
+      ];
+      unit.create(hostKind, readyHost("a", {}, { imageIds: ["trixie-1", "trixie-2"] }));
+      for (const image of registerChanges(facts, [], new Set(), monday - hourMs).added)
+        unit.create(nodeImageKind, image);
+      await collections.reached(await unit.commit(), 60_000);
+    },
+
+    /** Leaves nothing of a test. */
+    async clear(): Promise<void> {
+      const unit = begin();
+      for (const stored of collections.services.values()) unit.remove(managedServiceKind, stored);
+      for (const stored of collections.operations.values()) unit.remove(operationKind, stored);
+      for (const stored of collections.machines.values()) unit.remove(machineKind, stored);
+      for (const stored of collections.hosts.values()) unit.remove(hostKind, stored);
+      for (const stored of collections.nodeImages.values()) unit.remove(nodeImageKind, stored);
+      const record = await collections.brakeRecords.fresh(brakeRecordId);
+      if (record !== undefined) unit.remove(brakeKind, record);
+      await collections.reached(await unit.commit(), 60_000);
+    },
+
+    /** Services that run from an older image, in a window that opens on Sunday at three. */
+    async running(
+      count = 1,
+      change: Partial<ManagedServiceObject["status"]> = {},
+      machine: Partial<MachineSpecObject> = {},
+    ): Promise<string[]> {
+      const unit = begin();
+      const ids = Array.from({ length: count }, () => {
+        const id = uuidv7();
+        const metadata = { id, name: id, organizationId: "o" };
+        const spec = { nodes: [nodeOf(id)], instanceGeneration: 3, maintenanceWindow: { day: 6, hour: 3 } };
+        unit.create(managedServiceKind, runningService(metadata, spec, { primaryNodeId: id, nodes: [], ...change }));
+        unit.create(machineKind, runningMachine(id, { image: "trixie-1", hostId: "a", ...machine }));
+        return id;
+      });
+      await collections.reached(await unit.commit(), 60_000);
+      return ids;
+    },
+
+    /** As reconcilers look, until nothing more is written; who was not the first looks again. */
+    async look(id: string, from = controller()): Promise<number | null> {
+      for (;;) {
+        const looked = await retryConflict(call.signal, () => settleMaintenance(objectOf(id), from, call.signal)).catch(
+          (error: unknown) => {
+            // What was written is not in a busy controller's memory yet: a reconciler is asked again, too.
+            if (error instanceof HoldfastError && error.key === "STORE_UNAVAILABLE") return undefined;
+            throw error;
+          },
+        );
+        if (looked !== undefined && looked.written === undefined) return looked.lookAgainMs;
+      }
+    },
+
+    /** As if the operation of the service were over. */
+    async end(id: string): Promise<void> {
+      const { object } = objectOf(id);
+      const operation = collections.operations.get(object.status.operationId ?? "");
+      if (operation === undefined) throw new Error(`service ${id} has no operation`);
+      const unit = begin();
+      unit.update(operationKind, operation, completed(operation.object, world.now));
+      unit.update(managedServiceKind, objectOf(id), { ...object, status: { ...object.status, operationId: null } });
+      await collections.reached(await unit.commit(), 60_000);
+    },
+
+    /** Events in the outbox about a service, in order. */
+    async eventsOf(id: string): Promise<{ type: string; data: object }[]> {
+      const { values } = await store.list("/holdfast/v1/outbox/", { limit: 500 });
+      return values
+        .map(({ value }) => JSON.parse(value) as { entry: string; type: string; objectId: string; data: object })
+        .filter(({ entry, objectId }) => entry === "event" && objectId === id);
+    },
+
+    async stop(): Promise<void> {
+      collections.close();
+      await store.close();
+      await etcd.stop();
+    },
+  };
+}

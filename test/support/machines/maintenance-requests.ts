@@ -1,0 +1,50 @@
+import type { Maintenance } from "../../../sdk/src/index.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { RestAnswer } from "../api/rest-answer.ts";
+import type { OperationJson, ProblemJson } from "../api/service-json.ts";
+import { expectStatus, type Services } from "../platform/services.ts";
+import { waitUntil } from "../wait-until.ts";
+
+/** What tests ask about the maintenance of services; whatever does not come about is told with all that is known of it. */
+export interface MaintenanceRequests {
+  shown(serviceId: string): Promise<Maintenance>;
+  /** Resolves once the update, which is an image or "restart", is pending. */
+  pending(serviceId: string, update: string): Promise<Maintenance>;
+  /** The answer as it came. */
+  apply(serviceId: string, body?: object): Promise<RestAnswer<OperationJson & ProblemJson>>;
+  operation(operationId: string): Promise<OperationJson>;
+  /** The operation of the service once it is over. */
+  ended(serviceId: string, operationId: string): Promise<OperationJson>;
+}
+
+const endsWithinMs = 180_000;
+
+export function createMaintenanceRequests({ rest }: Platform, services: Services): MaintenanceRequests {
+  const path = (serviceId: string) => `/managed-services/${serviceId}/maintenance`;
+  const shown = async (serviceId: string) => expectStatus(await rest.get<Maintenance>(path(serviceId)), 200).json;
+  const operation = async (operationId: string) =>
+    expectStatus(await rest.get<OperationJson>(`/operations/${operationId}`), 200).json;
+  return {
+    shown,
+    pending: (serviceId, update) =>
+      waitUntil(
+        `${update} is pending`,
+        async () => {
+          const found = await shown(serviceId);
+          return found.updates.some(({ id }) => id === update) && found;
+        },
+        { describe: async () => JSON.stringify(await shown(serviceId), null, 1) },
+      ),
+    apply: (serviceId, body = {}) => rest.post(`${path(serviceId)}/apply`, body),
+    operation,
+    ended: (serviceId, operationId) =>
+      waitUntil(
+        "the operation is over",
+        async () => {
+          const now = await operation(operationId);
+          return now.finished_at !== null && now;
+        },
+        { withinMs: endsWithinMs, describe: () => services.describe(serviceId) },
+      ),
+  };
+}

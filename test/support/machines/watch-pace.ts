@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AgentMachine } from "./agent-machine.ts";
+
+/** What a member of a service does every second, whatever else its machine is at: how far apart, in milliseconds. */
+export interface Pace {
+  /** Its liveness probe's commits. */
+  readonly probes: readonly number[];
+  /** Its requests for the right to be the primary. */
+  readonly rights: readonly number[];
+}
+
+/** Settings of a member that is the primary by right, with nobody beside it. */
+export const primaryByRight = {
+  replication: { primaryNodeId: "n-1", members: [{ nodeId: "n-1", number: 1 }], underRight: true },
+};
+
+/** Of a PostgreSQL, while the work is done; `ask` runs a query of the platform's own. */
+export async function watchPace(
+  { controller }: AgentMachine,
+  ask: (sql: string) => Promise<readonly { readonly at: Date }[]>,
+  work: () => Promise<void>,
+): Promise<Pace> {
+  const begin = Date.now();
+  const seen = [begin];
+  let isOver = false;
+  const looking = (async () => {
+    while (!isOver) {
+      const [row] = await ask("SELECT at FROM holdfast.heartbeat");
+      const at = row?.at.getTime() ?? 0;
+      if (at > (seen.at(-1) ?? 0)) seen.push(at);
+      await sleep(50);
+    }
+  })();
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    await looking;
+  }
+  const end = Date.now();
+  const gaps = (times: readonly number[]) => [...times, end].slice(1).map((at, i) => at - (times[i] ?? 0));
+  return { probes: gaps(seen), rights: gaps([begin, ...controller.rightRequests.filter((at) => at > begin)]) };
+}

@@ -1,0 +1,59 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { claimNumber } from "../controller/claim.ts";
+
+const run = promisify(execFile);
+
+/** A network of its own for a second host, joined to this one's by a cable, as two machines in a rack are. */
+export interface CabledNetwork {
+  /** This host's address on the cable, and the other one's. */
+  readonly near: string;
+  readonly far: string;
+  /** Comes before a command line that is to run there. What it mounts is seen there alone. */
+  readonly enter: readonly string[];
+  /** Pulls the cable out, or puts it back. */
+  cable(plugged: boolean): Promise<void>;
+  /** Standard output of a program that runs there. */
+  run(...argv: string[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Devices of the network are in a /sys of its own, with the control groups that all share. */
+const ownSys = `mount --rbind /sys/fs/cgroup /mnt
+mount -t sysfs sysfs /sys
+mount --rbind /mnt /sys/fs/cgroup
+umount --lazy /mnt
+exec "$@"`;
+
+/** Networks at the same time, also of other tests, differ in names and addresses. */
+export async function makeCabledNetwork(): Promise<CabledNetwork> {
+  const number = await claimNumber("cable", 15);
+  const [namespace, outer, inner] = [`hf-host-${number}`, `hfc-${number}`, "cable"];
+  const [near, far] = [`198.18.79.${number * 4 + 1}`, `198.18.79.${number * 4 + 2}`];
+  const ip = (...args: string[]) => run("ip", args);
+  const remove = async () => {
+    await ip("netns", "delete", namespace).catch(() => undefined);
+    await ip("link", "delete", outer).catch(() => undefined);
+  };
+  // What a test that was killed has left.
+  await remove();
+  await ip("netns", "add", namespace);
+  await ip("link", "add", outer, "type", "veth", "peer", "name", inner, "netns", namespace);
+  await ip("address", "add", `${near}/30`, "dev", outer);
+  await ip("link", "set", outer, "up");
+  await ip("-n", namespace, "address", "add", `${far}/30`, "dev", inner);
+  for (const link of ["lo", inner]) await ip("-n", namespace, "link", "set", link, "up");
+  await ip("-n", namespace, "route", "add", "default", "via", near);
+  const network = ["nsenter", `--net=/run/netns/${namespace}`];
+  return {
+    near,
+    far,
+    enter: [...network, "unshare", "--mount", "sh", "-c", ownSys, "sh"],
+    cable: async (plugged) => void (await ip("link", "set", outer, plugged ? "up" : "down")),
+    async run(...argv) {
+      const [command = "", ...args] = [...network, ...argv];
+      return (await run(command, args)).stdout;
+    },
+    close: remove,
+  };
+}

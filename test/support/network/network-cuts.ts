@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Which packets of a machine are lost: all, those that it sends, or those that are sent to it. */
+export type CutDirection = "both" | "from" | "to";
+
+/** Addresses between which packets go one way. */
+export type Link = readonly [from: string, to: string];
+
+/** Cuts of the network of one installation's machines. Nothing is refused: packets vanish, as with a cut cable. */
+export interface NetworkCuts {
+  /** Between the machine and everybody else, the host and its controllers too. */
+  cut(address: string, direction: CutDirection): Promise<void>;
+  /** All cuts of the address end. */
+  heal(address: string): Promise<void>;
+  /** Between these alone. */
+  cutLinks(links: readonly Link[]): Promise<void>;
+  healLinks(links: readonly Link[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What clients on the host say to engines, and hear of them: the links that are cut do not have it. */
+export interface ClientsOfHost {
+  readonly address: string;
+  /** Of engines. */
+  readonly ports: readonly number[];
+}
+
+/** `number` is that of the installation; its watchdog removes what a test that was killed has left. */
+export async function openNetworkCuts(number: string, clients?: ClientsOfHost): Promise<NetworkCuts> {
+  const table = `holdfast_cut_${number}`;
+  const nft = (script: string) => run("sh", ["-c", `printf %s "$0" | nft --file -`, script]);
+  const links =
+    clients === undefined
+      ? ""
+      : `ip saddr ${clients.address} tcp dport { ${clients.ports.join(", ")} } accept
+      ip daddr ${clients.address} tcp sport { ${clients.ports.join(", ")} } accept
+      ip saddr . ip daddr @links drop`;
+  const chains = ["input", "forward", "output"].map(
+    (hook) => `chain ${hook} {
+      type filter hook ${hook} priority -300; policy accept;
+      ip saddr @from drop
+      ip daddr @to drop
+      ${links}
+    }`,
+  );
+  const sets = ["from", "to"].map((name) => `set ${name} { type ipv4_addr; }`);
+  sets.push("set links { type ipv4_addr . ipv4_addr; }");
+  await nft(`add table inet ${table}; delete table inet ${table}
+    table inet ${table} {
+      ${[...sets, ...chains].join("\n")}
+    }`);
+
+  const change = (verb: "add" | "delete", address: string, direction: CutDirection) => {
+    const names = direction === "both" ? ["from", "to"] : [direction];
+    return nft(names.map((name) => `${verb} element inet ${table} ${name} { ${address} }`).join("\n"));
+  };
+
+  const changeLinks = async (verb: "add" | "delete", changed: readonly Link[]) => {
+    const elements = changed.map(([from, to]) => `${from} . ${to}`).join(", ");
+    if (changed.length > 0) await nft(`${verb} element inet ${table} links { ${elements} }`);
+  };
+
+  return {
+    cutLinks: (cut) => changeLinks("add", cut),
+    async healLinks(cut) {
+      // What is not in a set cannot be taken out of it.
+      await changeLinks("add", cut);
+      await changeLinks("delete", cut);
+    },
+    cut: async (address, direction) => void (await change("add", address, direction)),
+    async heal(address) {
+      // What is not in a set cannot be taken out of it.
+      await change("add", address, "both");
+      await change("delete", address, "both");
+    },
+    close: async () => void (await nft(`add table inet ${table}; delete table inet ${table}`)),
+  };
+}

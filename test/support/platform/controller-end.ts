@@ -1,0 +1,324 @@
+import { randomBytes } from "node:crypto";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  status as Code,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type sendUnaryData,
+} from "@grpc/grpc-js";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import { provenKey } from "@holdfast/controller/kernel/pki/certificate-request.ts";
+import type { UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
+import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
+import {
+  type MintObjectUrlsRequest,
+  type ObjectUrls,
+  ObjectUrlsSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import {
+  type AgentFrame,
+  AgentService,
+  type CertificateResponse,
+  CertificateResponseSchema,
+  type ControllerFrame,
+  ControllerFrameSchema,
+  EnrollmentService,
+  type EnrollRequest,
+  type Hello,
+  type InstanceObservation,
+  type RenewCertificateRequest,
+  type Sample,
+} from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { type TaskResult, TaskClass, TaskSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { payloadsOfMemory } from "./controller-end-payloads.ts";
+import { createTestAuthority } from "../controller/test-authority.ts";
+
+type Stream = ServerDuplexStream<AgentFrame, ControllerFrame>;
+
+/** The controller's end of the agent's protocol, over real TLS, that does what a test says. */
+export interface ControllerEnd {
+  readonly address: string;
+  readonly caFingerprint: string;
+  readonly installationId: string;
+  /** Tokens that enroll a machine, each once. */
+  readonly tokens: Set<string>;
+  readonly hellos: Hello[];
+  readonly enrollments: string[];
+  readonly renewals: string[];
+  readonly results: TaskResult[];
+  readonly observations: InstanceObservation[];
+  readonly progress: { taskId: string; progressPct: number }[];
+  /** Samples in the order they came, also those that came again. */
+  readonly samples: Sample[];
+  /** False: samples are turned away, and come again soon. */
+  keepsSamples: boolean;
+  /** How far apart agents take samples that come from now on. */
+  sampleIntervalMs: number;
+  /** How far apart the heartbeats of sessions from now on are; three without an answer end one. */
+  heartbeatIntervalMs: number;
+  /** Serial numbers of the client certificates that sessions came with. */
+  readonly serials: string[];
+  /** Life of the certificates that are issued from now on. */
+  lifetimes: { identityMs: number; serverMs: number };
+  /** True: certificates of enrollments are made, and the answers lost. */
+  losesEnrollments: boolean;
+  /** False: results are not acknowledged. */
+  acknowledges: boolean;
+  readonly payloads: Map<string, Buffer>;
+  /** When the right to be the primary was asked for, each of which is granted. */
+  readonly rightRequests: number[];
+  /** Signs URLs of objects; undefined: agents that ask are refused. */
+  signer: UrlSigner | undefined;
+  /** Objects that were asked for. */
+  readonly minted: MintObjectUrlsRequest[];
+  readonly openSessions: number;
+  give(task: MessageInitShape<typeof TaskSchema>): void;
+  /** Gives a task and waits for its result. */
+  perform(task: MessageInitShape<typeof TaskSchema>): Promise<TaskResult>;
+  send(frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void;
+  /** True: whoever says hello is cut, as by a controller that ends. */
+  isAway: boolean;
+  /** How many agents that prove themselves were cut for that. */
+  readonly cutProofs: number;
+  /** Cuts all streams at once. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function startControllerEnd(): Promise<ControllerEnd> {
+  const installationId = "test";
+  const authority = await createTestAuthority();
+  const { certificate, privateKey } = await authority.identityOf(installationId, { kind: "controller", id: "c-1" });
+  const payloads = new Map<string, Buffer>();
+  const streams = new Set<Stream>();
+  const spentBy = new Map<string, string>();
+  const waiting = new Map<string, { task: MessageInitShape<typeof TaskSchema>; resolve(result: TaskResult): void }>();
+  let sequence = 0;
+
+  /** An answer with a certificate for the request's key: for a client with this URI, or for the machine's server without one. */
+  const answer = async (request: Uint8Array, uri: string | undefined, lifetimeMs: number) => {
+    const issued = await authority.issue({
+      commonName: "test",
+      publicKey: await provenKey(request),
+      ...(uri === undefined ? { names: ["db.local.test"] } : { uris: [uri] }),
+      notAfter: new Date(Date.now() + lifetimeMs),
+    });
+    return create(CertificateResponseSchema, {
+      chain: [issued.der, authority.certificate],
+      trustBundle: authority.trustBundle,
+      notAfter: timestampFromMs(issued.notAfter.getTime()),
+    });
+  };
+  const refuse = (details: string) => ({ code: Code.PERMISSION_DENIED, details });
+
+  const grpc = new Server();
+  grpc.addService(grpcService(EnrollmentService), {
+    enroll(call: ServerUnaryCall<EnrollRequest, CertificateResponse>, done: sendUnaryData<CertificateResponse>) {
+      const { token, machineId, certificateRequest } = call.request;
+      const enrollment = async () => {
+        const key = Buffer.from((await provenKey(certificateRequest)).rawData).toString("hex");
+        if (!self.tokens.delete(token) && spentBy.get(token) !== key) throw new Error("the token is not good");
+        spentBy.set(token, key);
+        self.enrollments.push(machineId);
+        return answer(certificateRequest, `holdfast://test/machine/${machineId}`, self.lifetimes.identityMs);
+      };
+      enrollment().then(
+        (response) =>
+          self.losesEnrollments ? done({ code: Code.UNAVAILABLE, details: "lost" }) : done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+  });
+  grpc.addService(grpcService(AgentService), {
+    renewCertificate(
+      call: ServerUnaryCall<RenewCertificateRequest, CertificateResponse>,
+      done: sendUnaryData<CertificateResponse>,
+    ) {
+      self.renewals.push("identity");
+      answer(call.request.certificateRequest, "holdfast://test/machine/m-1", self.lifetimes.identityMs).then(
+        (response) => done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+    issueServerCertificate(
+      call: ServerUnaryCall<RenewCertificateRequest, CertificateResponse>,
+      done: sendUnaryData<CertificateResponse>,
+    ) {
+      self.renewals.push("server");
+      answer(call.request.certificateRequest, undefined, self.lifetimes.serverMs).then(
+        (response) => done(null, response),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+    session(call: Stream) {
+      streams.add(call);
+      self.serials.push(call.getAuthContext().sslPeerCertificate?.serialNumber ?? "none");
+      call.on("data", (frame: AgentFrame) => receive(call, frame));
+      call.on("cancelled", () => streams.delete(call));
+      call.on("end", () => streams.delete(call));
+      call.on("error", () => streams.delete(call));
+    },
+    mintObjectUrls(call: ServerUnaryCall<MintObjectUrlsRequest, ObjectUrls>, done: sendUnaryData<ObjectUrls>) {
+      self.minted.push(call.request);
+      if (self.signer === undefined) return done({ code: Code.UNAVAILABLE, details: "no store" });
+      mintAll(self.signer, call.request).then(
+        (urls) => done(null, urls),
+        (error: Error) => done(refuse(error.message)),
+      );
+    },
+    ...payloadsOfMemory(payloads),
+  });
+
+  function receive(call: Stream, { frame, sequence: number }: AgentFrame): void {
+    switch (frame.case) {
+      case "hello":
+        if (self.isAway) {
+          if (frame.value.standby) cutProofs += 1;
+          streams.delete(call);
+          call.emit("error", { code: Code.UNAVAILABLE, details: "away" });
+          return;
+        }
+        // An agent that only proves itself gets nothing but a welcome; one that took another's place gets all that comes.
+        if (frame.value.standby) streams.delete(call);
+        else self.hellos.push(frame.value);
+        write(call, {
+          case: "welcome",
+          value: {
+            controllerId: "c-1",
+            heartbeatIntervalMs: self.heartbeatIntervalMs,
+            controllers: [],
+            sampleIntervalMs: self.sampleIntervalMs,
+          },
+        });
+        if (!frame.value.standby) goOn(call, frame.value.succeeds !== "");
+        return;
+      case "heartbeat":
+        return write(call, { case: "heartbeatAck", value: { sequence: number } });
+      case "observation":
+        if (frame.value.instance !== undefined) self.observations.push(frame.value.instance);
+        return;
+      case "rightRequest":
+        self.rightRequests.push(Date.now());
+        return write(call, { case: "rightAnswer", value: { number: frame.value.number, granted: true } });
+      case "taskProgress":
+        self.progress.push(frame.value);
+        return;
+      case "taskResult":
+        self.results.push(frame.value);
+        waiting.get(frame.value.taskId)?.resolve(frame.value);
+        waiting.delete(frame.value.taskId);
+        if (self.acknowledges) write(call, { case: "resultAck", value: { taskId: frame.value.taskId } });
+        return;
+      case "samples": {
+        const { batch, samples } = frame.value;
+        if (self.keepsSamples) self.samples.push(...samples);
+        return write(call, { case: "samplesAck", value: { batch, kept: self.keepsSamples, retryMs: 100 } });
+      }
+      case undefined:
+        throw new Error("a frame says nothing");
+    }
+  }
+
+  /** Durable tasks are delivered until they are answered; the next agent of a machine is asked the others again as well. */
+  function goOn(call: Stream, succeeds: boolean): void {
+    for (const { task } of waiting.values()) {
+      if (succeeds || task.class === TaskClass.DURABLE) write(call, { case: "task", value: create(TaskSchema, task) });
+    }
+    if (!succeeds) return;
+    for (const older of [...streams].filter((stream) => stream !== call)) {
+      write(older, { case: "goodbye", value: { reason: "a newer stream is open", controllers: [] } });
+      streams.delete(older);
+    }
+  }
+
+  function write(call: Stream, frame: NonNullable<MessageInitShape<typeof ControllerFrameSchema>["frame"]>): void {
+    call.write(create(ControllerFrameSchema, { frame }));
+  }
+
+  let cutProofs = 0;
+  const self: ControllerEnd = {
+    isAway: false,
+    get cutProofs() {
+      return cutProofs;
+    },
+    address: "",
+    caFingerprint: fingerprintOf(authority.certificate),
+    installationId,
+    tokens: new Set(),
+    hellos: [],
+    enrollments: [],
+    renewals: [],
+    results: [],
+    observations: [],
+    progress: [],
+    samples: [],
+    keepsSamples: true,
+    sampleIntervalMs: 15_000,
+    heartbeatIntervalMs: 5_000,
+    serials: [],
+    lifetimes: { identityMs: 3_600_000, serverMs: 3_600_000 },
+    losesEnrollments: false,
+    acknowledges: true,
+    payloads,
+    rightRequests: [],
+    signer: undefined,
+    minted: [],
+    get openSessions() {
+      return streams.size;
+    },
+    send(frame) {
+      for (const stream of streams) write(stream, frame);
+    },
+    give(task) {
+      self.send({ case: "task", value: create(TaskSchema, task) });
+    },
+    perform(task) {
+      sequence += 1;
+      const id = task.id ?? `quick-${sequence}-${randomBytes(4).toString("hex")}`;
+      const given = { ...task, id } as MessageInitShape<typeof TaskSchema>;
+      const result = new Promise<TaskResult>((resolve) => waiting.set(id, { task: given, resolve }));
+      self.give(given);
+      return result;
+    },
+    cut() {
+      for (const stream of streams) stream.emit("error", { code: Code.UNAVAILABLE, details: "cut" });
+      streams.clear();
+    },
+    close() {
+      grpc.forceShutdown();
+      return Promise.resolve();
+    },
+  };
+  const credentials = new AskingCredentials(authority.trustBundle, privateKey, certificate);
+  const port = await new Promise<number>((resolve, reject) =>
+    grpc.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error === null ? resolve(bound) : reject(error))),
+  );
+  return Object.defineProperty(self, "address", { value: `127.0.0.1:${port}` });
+}
+
+async function mintAll({ sign, endpoint }: UrlSigner, { uses }: MintObjectUrlsRequest): Promise<ObjectUrls> {
+  const expiresInS = 7_200;
+  const urls = await Promise.all(
+    uses.map(({ method, key }) => sign({ method: method as "PUT" | "GET" | "HEAD", key }, expiresInS)),
+  );
+  const { addresses, port, trustBundle } = endpoint;
+  return create(ObjectUrlsSchema, {
+    urls,
+    expiresAt: timestampFromMs(Date.now() + expiresInS * 1_000),
+    endpoint: { addresses: [...(await addresses())], port, trustBundle: trustBundle() },
+  });
+}
+
+/** Asks for a client certificate and goes on without: enrollment has none yet. */
+class AskingCredentials extends ServerCredentials {
+  constructor(ca: string, key: string, cert: string) {
+    super({ requestCert: true, rejectUnauthorized: false }, { ca, key, cert });
+  }
+
+  override _equals(other: ServerCredentials): boolean {
+    return this === other;
+  }
+}

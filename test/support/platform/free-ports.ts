@@ -1,0 +1,21 @@
+import { randomInt } from "node:crypto";
+import { claim, listen } from "../controller/claim.ts";
+
+/** Above those of installations, below those that Linux gives to connections and to whoever asks for any port. */
+const [first, last] = [13_000, 32_767];
+
+/** Ports of 127.0.0.1 that nobody listens on and that no other test of this host gets while this process lives. */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = randomInt(first, last + 1);
+    if ((await claim(`port-${port}`)) && (await isFree(port))) ports.push(port);
+  }
+  return ports;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = await listen({ port, host: "127.0.0.1" });
+  await new Promise<unknown>((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+  return server !== undefined;
+}

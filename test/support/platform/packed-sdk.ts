@@ -1,0 +1,27 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { oneAtATime } from "../controller/claim.ts";
+
+const run = promisify(execFile);
+
+/** The directory of the SDK's package. */
+export const sdkDirectory = join(import.meta.dirname, "..", "..", "..", "sdk");
+
+/** What `npm pack` makes of the SDK; resolves to the tarball's path in the directory. */
+export async function packSdk(directory: string): Promise<string> {
+  const args = ["pack", "--json", "--pack-destination", directory];
+  // It builds in the checkout, which another test would take away under it.
+  const { stdout } = await oneAtATime("pack the SDK", () => run("npm", args, { cwd: sdkDirectory }));
+  // Scripts of the package may have written before npm's own answer.
+  const [{ filename }] = JSON.parse(stdout.slice(stdout.indexOf("[\n"))) as [{ filename: string }];
+  return join(directory, filename);
+}
+
+/** A project of a user with the tarball as its only package; no registry is asked. */
+export async function installSdk(tarball: string, directory: string): Promise<void> {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "package.json"), JSON.stringify({ name: "user", private: true, type: "module" }));
+  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: directory });
+}

@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** A process of the host, as /proc tells. */
+interface HostProcess {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+  readonly cmdline: string;
+}
+
+/** Pids of one machine; undefined where nothing of it runs. */
+export interface MachineProcesses {
+  readonly id: string;
+  /** First process that the provider started. */
+  readonly launcher: number;
+  readonly keeper: number | undefined;
+  readonly agent: number | undefined;
+  /** More than one while agents change places. */
+  readonly agents: readonly number[];
+  /** The engine's own first process. */
+  readonly engine: number | undefined;
+  /** What takes backups, restores them and archives the log. */
+  readonly jobs: readonly number[];
+}
+
+/** Every process of one installation that runs now. */
+export interface PlatformProcesses {
+  readonly controllers: readonly number[];
+  readonly etcd: number | undefined;
+  readonly history: number | undefined;
+  readonly dns: number | undefined;
+  /** Serves the objects of a directory. */
+  readonly store: number | undefined;
+  readonly machines: readonly MachineProcesses[];
+  /** All of the above and whatever they started, the supervisor too. */
+  readonly all: readonly number[];
+}
+
+const engineNames = ["postgres", "valkey-server", "redis-server"];
+
+/** Finds them below the supervisor, and machines by the data directory in their environment. */
+export function findProcesses(dataDirectory: string, supervisor: number | undefined): PlatformProcesses {
+  const processes = readProcesses();
+  const children = Map.groupBy(processes, ({ parent }) => parent);
+  const below = (pid: number): HostProcess[] =>
+    (children.get(pid) ?? []).flatMap((child) => [child, ...below(child.pid)]);
+  const byPid = new Map(processes.map((process) => [process.pid, process]));
+  const above = ({ parent }: HostProcess): HostProcess[] => {
+    const found = byPid.get(parent);
+    return found === undefined ? [] : [found, ...above(found)];
+  };
+  // Node may have named its first thread otherwise, so the name is of no use.
+  // A launcher names in its arguments what it is to become, so the program itself must be Node.
+  const runs =
+    (...programs: string[]) =>
+    ({ cmdline, parent }: HostProcess) =>
+      /(^|\/)node$/.test(cmdline.split("\0")[0] ?? "") &&
+      programs.some((program) => cmdline.includes(program)) &&
+      // One that was just forked has its parent's words until it is a program of its own.
+      byPid.get(parent)?.cmdline !== cmdline;
+
+  const ofMachines = processes.filter(({ pid }) => machineOf(pid, dataDirectory) !== undefined);
+  const pidsOfMachines = new Set(ofMachines.map(({ pid }) => pid));
+  // The parent of one that is short-lived may have ended since, and have no environment any more.
+  const launchers = ofMachines.filter((process) => !above(process).some(({ pid }) => pidsOfMachines.has(pid)));
+  // A machine is a child of the controller that started it until that one ends; what is below it is its own.
+  const inMachines = new Set(launchers.flatMap(({ pid }) => [pid, ...below(pid).map((process) => process.pid)]));
+  const descendants = supervisor === undefined ? [] : below(supervisor);
+  const ofSupervisor = descendants.filter(({ pid }) => !inMachines.has(pid));
+  const first = (name: string) => ofSupervisor.find((process) => process.name === name)?.pid;
+
+  const machines = launchers.map((launcher): MachineProcesses => {
+    const inside = [launcher, ...below(launcher.pid)];
+    const agents = inside.filter(runs("agent/src/main.ts", "/main.mjs")).map(({ pid }) => pid);
+    return {
+      id: machineOf(launcher.pid, dataDirectory) ?? "",
+      launcher: launcher.pid,
+      keeper: inside.find(runs("keeper/main.ts", "/code/keeper.mjs"))?.pid,
+      agent: agents[0],
+      agents,
+      engine: inside.find(({ name }) => engineNames.includes(name))?.pid,
+      jobs: inside.filter(runs("backup/main.ts", "/code/backup.mjs")).map(({ pid }) => pid),
+    };
+  });
+  const all = [...ofSupervisor.map(({ pid }) => pid), ...inMachines];
+  return {
+    controllers: ofSupervisor.filter(runs("controller/src/main.ts")).map(({ pid }) => pid),
+    etcd: first("etcd"),
+    history: first("postgres"),
+    dns: ofSupervisor.find(runs("dns/src/main.ts"))?.pid,
+    store: ofSupervisor.find(runs("store/src/main.ts"))?.pid,
+    machines,
+    all: supervisor === undefined ? all : [supervisor, ...all],
+  };
+}
+
+/** Pids of everything that this process started, and what that did. */
+export function findBelow(pid: number): number[] {
+  const children = Map.groupBy(readProcesses(), ({ parent }) => parent);
+  const below = (parent: number): number[] =>
+    (children.get(parent) ?? []).flatMap((child) => [child.pid, ...below(child.pid)]);
+  return below(pid);
+}
+
+/** Kills the process at once; nothing when it is gone already. */
+export function killAtOnce(pid: number, signal: NodeJS.Signals = "SIGKILL"): boolean {
+  // To the kernel these are groups of processes, the test's own among them.
+  if (!(pid > 0)) throw new Error(`there is no process ${pid} to send ${signal} to`);
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
+    throw error;
+  }
+}
+
+/** One that ended and is only not yet collected by its parent does not count. */
+export function isAlive(pid: number): boolean {
+  const stat = readOr(`/proc/${pid}/stat`);
+  return stat !== "" && !/\) [ZX] /.test(stat);
+}
+
+/** Arguments and environment of a process; empty when it is gone. */
+export function argumentsAndEnvironment(pid: number): { cmdline: string; environ: string } {
+  return { cmdline: readOr(`/proc/${pid}/cmdline`), environ: readOr(`/proc/${pid}/environ`) };
+}
+
+function machineOf(pid: number, dataDirectory: string): string | undefined {
+  const environment = readOr(`/proc/${pid}/environ`);
+  const prefix = `${dataDirectory}/machines/`;
+  const entry = environment.split("\0").find((text) => /^(MACHINE_DIR|HOLDFAST_STATE_DIR)=/.test(text));
+  const path = entry?.slice(entry.indexOf("=") + 1);
+  return path?.startsWith(prefix) ? path.slice(prefix.length).split("/")[0] : undefined;
+}
+
+function readProcesses(): HostProcess[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const stat = readOr(`/proc/${name}/stat`);
+      // The name, second field, is in parentheses and may have spaces; what follows is counted from its end.
+      const end = stat.lastIndexOf(")");
+      const [state, parent] = stat.slice(end + 2).split(" ");
+      if (end < 0 || state === "Z") return [];
+      const cmdline = readOr(`/proc/${name}/cmdline`);
+      return [{ pid: Number(name), parent: Number(parent), name: stat.slice(stat.indexOf("(") + 1, end), cmdline }];
+    });
+}
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    // The process ended, or its memory is gone already.
+    return "";
+  }
+}

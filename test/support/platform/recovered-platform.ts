@@ -1,0 +1,51 @@
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect } from "vitest";
+import { createCommandLine } from "./command-line.ts";
+import { type Platform, startPlatform } from "./platform.ts";
+
+/** An installation made of what was left of another one. */
+export interface RecoveredPlatform {
+  readonly platform: Platform;
+  /** With the object store that it goes on in. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Kills an installation and removes all of it but its object store and its master key; then makes another one of these, by the
+ * command of operators, and starts it. The command is run twice: the second run finds everything there.
+ */
+export async function recoverPlatform(
+  lost: Platform,
+  environment: Readonly<Record<string, string>>,
+): Promise<RecoveredPlatform> {
+  const left = mkdtempSync(join(tmpdir(), "holdfast-left-"));
+  const removeLeft = () => rmSync(left, { recursive: true, force: true });
+  try {
+    await lost.kill9();
+    cpSync(join(lost.directory, "objects"), join(left, "objects"), { recursive: true });
+    cpSync(join(lost.directory, "keys", "master-key.json"), join(left, "master-key.json"));
+    await lost.remove();
+    const directory = mkdtempSync(join(tmpdir(), "holdfast-found-"));
+    const cli = createCommandLine({ HOLDFAST_DATA: directory });
+    const objects = pathToFileURL(join(left, "objects")).href;
+    const words = ["admin", "recover", "--objects", objects, "--master-key", join(left, "master-key.json"), "--yes"];
+    const ran = await cli.run(words);
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    const again = await cli.run([...words, "--output", "json"]);
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    expect(again.stdout).toContain("it is there already");
+    cli.remove();
+    const platform = await startPlatform({ directory, environment });
+    const remove = async () => {
+      await platform.remove();
+      removeLeft();
+    };
+    return { platform, remove };
+  } catch (error) {
+    removeLeft();
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Platform } from "./platform.ts";
+import { lastLogLines } from "./platform-logs.ts";
+import type { Rest } from "../api/rest.ts";
+import type { ConnectionJson, OperationJson, PageJson, ServiceJson } from "../api/service-json.ts";
+import { GiveUp, waitUntil } from "../wait-until.ts";
+
+/** A service that runs, and how to get in. */
+export interface RunningService {
+  readonly service: ServiceJson;
+  readonly connection: ConnectionJson;
+  /** Of the default user. */
+  readonly password: string;
+}
+
+/** What tests do with services again and again; whatever does not come about is told with all that is known of it. */
+export interface Services {
+  /** A small service of the engine; `body` adds to the request or replaces. */
+  create(name: string, body?: Record<string, unknown>): Promise<ServiceJson>;
+  createRunning(name: string, body?: Record<string, unknown>): Promise<RunningService>;
+  /** The running service with its connection and its default user's password. */
+  open(id: string): Promise<RunningService>;
+  get(id: string): Promise<ServiceJson>;
+  /** The service once it has the status and no operation is in progress. */
+  settled(id: string, status: string, withinMs?: number): Promise<ServiceJson>;
+  /** start, stop or restart, until the service settled. */
+  verb(id: string, verb: "start" | "stop" | "restart"): Promise<ServiceJson>;
+  delete(id: string): Promise<void>;
+  /** Resolves when GET answers 404. */
+  gone(id: string, withinMs?: number): Promise<void>;
+  operations(id: string): Promise<readonly OperationJson[]>;
+  /** Everything that is known of a service, for a person to read. */
+  describe(id: string): Promise<string>;
+}
+
+const settleMs = 120_000;
+
+export function createServices(platform: Platform, rest: Rest = platform.rest): Services {
+  const get = async (id: string) => expectStatus(await rest.get<ServiceJson>(`/managed-services/${id}`), 200).json;
+
+  async function operations(id: string): Promise<readonly OperationJson[]> {
+    const path = `/managed-services/${id}/operations?limit=200`;
+    return expectStatus(await rest.get<PageJson<"operations", OperationJson>>(path), 200).json.operations;
+  }
+
+  async function describe(id: string): Promise<string> {
+    const parts = await Promise.allSettled([get(id), operations(id)]);
+    const shown = parts.map((part) =>
+      part.status === "fulfilled" ? JSON.stringify(part.value, null, 1) : String(part.reason),
+    );
+    return [...shown, lastLogLines(platform.directory, 12)].join("\n");
+  }
+
+  async function settled(id: string, status: string, withinMs = settleMs): Promise<ServiceJson> {
+    const look = async () => {
+      const service = await get(id);
+      if (service.status === "Error" && status !== "Error") {
+        throw new GiveUp(`the service is in Error: ${service.error?.message}\n${await describe(id)}`);
+      }
+      return service.status === status && service.operation === null ? service : undefined;
+    };
+    return waitUntil(`service ${id} is ${status}`, look, { withinMs, everyMs: 30, describe: () => describe(id) });
+  }
+
+  async function create(name: string, body: Record<string, unknown> = {}): Promise<ServiceJson> {
+    const request = { name, database_type: "postgresql", plan_name: "tier-1", storage_size_gb: 1, ...body };
+    return expectStatus(await rest.post<ServiceJson>("/managed-services", request), 202).json;
+  }
+
+  async function open(id: string): Promise<RunningService> {
+    const service = await get(id);
+    const connection = expectStatus(await rest.get<ConnectionJson>(`/managed-services/${id}/connection`), 200).json;
+    const path = `/managed-services/${id}/database-users/${connection.user}/reveal-password`;
+    const { password } = expectStatus(await rest.post<{ password: string }>(path), 200).json;
+    return { service, connection, password };
+  }
+
+  async function gone(id: string, withinMs = settleMs): Promise<void> {
+    const look = async () => (await rest.get(`/managed-services/${id}`)).status === 404;
+    await waitUntil(`service ${id} is gone`, look, { withinMs, describe: () => describe(id) });
+  }
+
+  return {
+    create,
+    open,
+    get,
+    settled,
+    gone,
+    operations,
+    describe,
+    async createRunning(name, body) {
+      const { id } = await create(name, body);
+      await settled(id, "Running");
+      return open(id);
+    },
+    async verb(id, verb) {
+      expectStatus(await rest.post(`/managed-services/${id}/${verb}`), 202);
+      return settled(id, verb === "stop" ? "Stopped" : "Running");
+    },
+    async delete(id) {
+      expectStatus(await rest.delete(`/managed-services/${id}`), 202);
+      await gone(id);
+    },
+  };
+}
+
+/** The answer, when it has the status; throws with its body when not. */
+export function expectStatus<A extends { status: number; text: string }>(answer: A, status: number): A {
+  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`);
+  return answer;
+}

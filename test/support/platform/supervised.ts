@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dyingWithParent } from "@holdfast/image/in-image.ts";
+import { guardDirectory } from "./directory-guard.ts";
+import { keepLogs, lastLogLines } from "./platform-logs.ts";
+import { findProcesses, type PlatformProcesses } from "./platform-processes.ts";
+import { GiveUp, waitUntil } from "../wait-until.ts";
+
+/** What `npm start` runs, in a data directory of its own. It ends with the test's process, whatever ends that. */
+export interface Supervised {
+  readonly directory: string;
+  /** What it has said since it was started. */
+  readonly output: string;
+  processes(): PlatformProcesses;
+  /** Runs it as `npm start -- ARGUMENTS` and resolves once `ready`; throws with what it said when it ends before. */
+  start(args: readonly string[], options: SupervisedStart): Promise<void>;
+  /** Sends it the signal and resolves when it is gone; one that is not after the grace is killed. */
+  end(signal: NodeJS.Signals, graceMs?: number): Promise<void>;
+  /** `npm run clean` of the directory. */
+  clean(): Promise<void>;
+  /** Kills whatever names the directory, and removes that. */
+  remove(): Promise<void>;
+}
+
+interface SupervisedStart {
+  readonly ready: () => Promise<boolean> | boolean;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Suites and benches ask as fast as they can, with one credential. */
+const withoutPace = {
+  HOLDFAST_RATE_READS: "1000000",
+  HOLDFAST_RATE_CHANGES: "1000000",
+  HOLDFAST_RATE_SOURCE: "0",
+  HOLDFAST_RATE_BYTES: "0",
+  HOLDFAST_FOLLOWERS: "1000",
+};
+
+const entry = join(import.meta.dirname, "..", "..", "..", "local", "src", "main.ts");
+
+/**
+ * Not started yet. The directory is a new one, named so below the system's temporary directory, or the given one. `enter` is what
+ * comes before its command lines.
+ */
+export function newSupervised(name: string, given?: string, enter: readonly string[] = []): Supervised {
+  const directory = given ?? mkdtempSync(join(tmpdir(), `holdfast-${name}-`));
+  const guard = guardDirectory(directory);
+  let supervisor: ChildProcess | undefined;
+  let output = "";
+  const isGone = () => supervisor === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
+
+  return {
+    directory,
+    get output() {
+      return output;
+    },
+    processes: () => findProcesses(directory, isGone() ? undefined : supervisor?.pid),
+    async start(args, { ready, environment = {} }) {
+      output = "";
+      const launch = dyingWithParent([...enter, process.execPath, entry, ...args, "--data", directory]);
+      const child = spawn(launch.command, launch.args, {
+        env: { ...childEnvironment(), ...withoutPace, ...environment },
+        stdio: ["ignore", "pipe", "pipe"],
+        // Ctrl-C at the tests is theirs to handle, in order.
+        detached: true,
+      });
+      supervisor = child;
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding("utf8").on("data", (text: string) => {
+          output = (output + text).slice(-20_000);
+        });
+      }
+      const describe = () => `its output:\n${output}\n${lastLogLines(directory, 15)}`;
+      const look = () => {
+        if (!isGone()) return ready();
+        throw new GiveUp(`${args[0]} ended with ${child.signalCode ?? child.exitCode}; ${describe()}`);
+      };
+      await waitUntil(`npm start -- ${args.join(" ")} serves`, look, { withinMs: 150_000, describe });
+    },
+    async end(signal, graceMs) {
+      const child = supervisor;
+      if (child === undefined || isGone()) return;
+      const ended = new Promise((resolve) => child.once("close", resolve));
+      child.kill(signal);
+      const force = graceMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), graceMs);
+      await ended;
+      clearTimeout(force);
+    },
+    async clean() {
+      const [command, ...args] = [...enter, process.execPath, entry, "clean", "--data", directory];
+      const child = spawn(command, args, { env: childEnvironment(), stdio: "ignore" });
+      await new Promise((resolve) => child.once("close", resolve));
+    },
+    remove() {
+      keepLogs(directory);
+      return guard.end();
+    },
+  };
+}
+
+/** The test runner's own settings are none of the platform's business. */
+function childEnvironment(): Record<string, string> {
+  const kept = ["PATH", "HOME", "LANG", "TMPDIR", "HOLDFAST_CACHE", "NODE_COMPILE_CACHE"];
+  return Object.fromEntries(
+    kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name] ?? ""]])),
+  );
+}

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import type { Launch } from "@holdfast/image/in-image.ts";
+import { programPid } from "@holdfast/image/program-pid.ts";
+
+/** A program that runs for a test. Linux kills it when the test's process ends, by whatever. */
+export interface TemporaryProcess {
+  /** Of the program, as the host sees it. */
+  readonly pid: number;
+  /** Sends the program a signal. */
+  signal(signal: NodeJS.Signals): void;
+  /** Sends the signal to the program and resolves when nothing of it is left. */
+  end(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** Spawns it and resolves once it printed `ready`; throws with its last output when it ends before. */
+export async function startTemporaryProcess(launch: Launch, ready: RegExp): Promise<TemporaryProcess> {
+  const child = spawn(launch.command, launch.args, { stdio: ["ignore", "pipe", "pipe"], cwd: "/" });
+  let output = "";
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    const read = (text: string) => {
+      output = (output + text).slice(-8_000);
+      if (ready.test(output)) resolve();
+    };
+    child.stdout.setEncoding("utf8").on("data", read);
+    child.stderr.setEncoding("utf8").on("data", read);
+    child.once("error", reject);
+    void ended.then(() => reject(new Error(`${launch.args.join(" ")} ended early:\n${output}`)));
+  });
+  const pid = programPid(child.pid ?? 0) ?? 0;
+  const signal = (name: NodeJS.Signals) => {
+    if (pid > 0 && child.exitCode === null && child.signalCode === null) process.kill(pid, name);
+  };
+  return {
+    pid,
+    signal,
+    async end(name) {
+      signal(name);
+      await ended;
+    },
+  };
+}
