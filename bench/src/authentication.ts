@@ -4,18 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { silentLog } from "@holdfast/common/log.ts";
-import { type ApiKey, hashPurposes } from "@holdfast/controller/access/credential/credential.ts";
-import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
-import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
-import { keyOf } from "@holdfast/controller/store/resource.ts";
-import { startTestEtcd } from "@holdfast/test/support/etcd.ts";
-import { basic, createRest } from "@holdfast/test/support/rest.ts";
-import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
+import { type ApiKey, apiKeyKind, hashPurposes } from "@holdfast/controller/access/credential/credential.ts";
+import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
+import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
+import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
+import { basic, createRest } from "@holdfast/test/support/api/rest.ts";
+import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { startPeer } from "./support/peer-process.ts";
 import { load } from "./support/wrk.ts";
+import { organizationKind } from "@holdfast/controller/access/organization/organization.ts";
 
 // What it costs to know who asks: one GET behind the real authenticator, rate limit and scope check, its keys in a real etcd,
 // against the same GET of the same gateway whose proto says that it needs no credential.
@@ -90,7 +91,7 @@ try {
   if ((await statusAs()) !== 401) throw new Error("a request without credential was answered");
   if ((await statusAs(second.authorization)) !== 200) throw new Error("a good key was refused");
   const revokedAt = performance.now();
-  await store.commit({ conditions: [], puts: [], deletes: [keyOf("api-key", second.id)] });
+  await store.commit({ conditions: [], puts: [], deletes: [keyOf(apiKeyKind, second.id)] });
   await waitUntil("the revoked key is refused", async () => (await statusAs(second.authorization)) === 401, {
     everyMs: 1,
   });
@@ -112,7 +113,7 @@ async function makeKeys(count: number): Promise<{ id: string; authorization: str
     spec: { quota: {} },
     status: {},
   };
-  const puts = [{ key: keyOf("organization", organizationId), value: JSON.stringify(organization) }];
+  const puts = [{ key: keyOf(organizationKind, organizationId), value: JSON.stringify(organization) }];
   const keys = Array.from({ length: count }, () => {
     const id = `hfk_${randomBytes(12).toString("hex")}`;
     const secret = `hfs_${randomBytes(24).toString("base64url")}`;
@@ -122,7 +123,7 @@ async function makeKeys(count: number): Promise<{ id: string; authorization: str
       spec: { secretHash, scopes: ["services:read"], expiresAt: null },
       status: {},
     };
-    puts.push({ key: keyOf("api-key", id), value: JSON.stringify(object) });
+    puts.push({ key: keyOf(apiKeyKind, id), value: JSON.stringify(object) });
     return { id, authorization: basic(id, secret) };
   });
   for (let from = 0; from < puts.length; from += 100)

@@ -3,27 +3,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createCursors } from "@holdfast/controller/page/cursor.ts";
-import { createCollections } from "@holdfast/controller/collections.ts";
-import { pendingSummaries } from "@holdfast/controller/maintenance/pending-summaries.ts";
-import { createManagedServiceApi } from "@holdfast/controller/managed-service/managed-service-api.ts";
-import { createServiceAccess } from "@holdfast/controller/managed-service/service-access.ts";
-import { settled } from "@holdfast/controller/runtime/reconciler.ts";
-import { createRunner } from "@holdfast/controller/runtime/runner.ts";
-import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
-import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
-import { keyOf } from "@holdfast/controller/store/resource.ts";
+import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
+import { createCollections } from "@holdfast/test/support/controller/test-collections.ts";
+import { pendingSummaries } from "@holdfast/controller/services/maintenance/pending-summaries.ts";
+import { createManagedServiceApi } from "@holdfast/controller/services/service/managed-service-api.ts";
+import { createServiceAccess } from "@holdfast/controller/services/service/service-access.ts";
+import { settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
+import { createRunner } from "@holdfast/controller/kernel/runtime/runner.ts";
+import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { createBackupWorld } from "@holdfast/controller/services/backup/backup-world.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
+import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
-import { createApiServer } from "@holdfast/gateway/server.ts";
+import { createApiServer } from "@holdfast/https/server.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { startTestEtcd } from "@holdfast/test/support/etcd.ts";
-import { createRest } from "@holdfast/test/support/rest.ts";
-import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
+import { startTestEtcd } from "@holdfast/test/support/controller/etcd.ts";
+import { createRest } from "@holdfast/test/support/api/rest.ts";
+import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { uuidv7 } from "uuidv7";
 import { median, ms, percentile, print, times } from "./support/figures.ts";
 import { printHost } from "./support/host.ts";
 import { idleService } from "./support/idle-service.ts";
+import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
 
 // Services that have nothing to do: what the resync of a thousand of them costs, and whether a page of the list is as quick
 // when there are more. Their objects are in a real etcd; collections, runner, API and gateway are the controller's own.
@@ -36,8 +38,16 @@ const etcd = await startTestEtcd();
 const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
 const collections = createCollections(store);
 await collections.ready;
-const { services, operations, organizations, machines, hosts, nodeImages } = collections;
+const { services, operations, machines, hosts, nodeImages } = collections;
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
+const backups = createBackupWorld({
+  ...collections,
+  sealer,
+  clock: systemClock,
+  idleLogAfterMs: 55_000,
+  finalBackupWithinMs: 30 * 60_000,
+  observation: () => undefined,
+});
 const { cert, key } = await createTestCertificate();
 const server = createApiServer({ key, cert, handler: (request, response) => handler(request, response) });
 const baseUrl = `https://localhost:${await server.listen(0, "127.0.0.1")}`;
@@ -71,7 +81,7 @@ async function fill(count: number): Promise<void> {
       idleService(uuidv7(), organizationId),
     );
     const puts = some.map((service) => ({
-      key: keyOf("managed-service", service.metadata.id),
+      key: keyOf(managedServiceKind, service.metadata.id),
       value: JSON.stringify(service),
     }));
     const before = services.size;
@@ -85,7 +95,7 @@ async function resync(): Promise<void> {
   let reconciled = 0;
   const right = { signal: new AbortController().signal, claim: undefined, end: () => undefined };
   const runner = createRunner({
-    reconciled: [
+    loops: [
       {
         reconciler: { name: "bench", reconcile: async () => ((reconciled += 1), settled) },
         keys: () => Iterator.from(services.values()).map(({ object }) => object.metadata.id),
@@ -133,20 +143,30 @@ function openGateway() {
     begin: unused,
     services,
     operations,
-    organizations,
-    quotas: { usage: unused, claim: unused },
+    creation: { create: unused },
+    shown: unused,
     access: createServiceAccess({ services, operations }),
     cursors: createCursors(sealer),
     sealer,
     logs: { page: unused },
-    waiting: { take: unused },
+    backupsOf: backups.backupsOf,
+    deleted: { page: unused },
     // Every agent is there and has told of its engine.
     fleet,
-    pendingOf: (service) => pendingSummaries(service, { machines, hosts, nodeImages, fleet, clock: systemClock }),
+    pendingOf: (service) =>
+      pendingSummaries(service, {
+        machines,
+        hosts,
+        nodeImages,
+        fleet,
+        restorePointOf: backups.serviceBackups.restorePointOf,
+        clock: systemClock,
+      }),
     catalog: unused as never,
+    hosts: unused as never,
+    machines: unused as never,
+    quotas: unused as never,
     engines: unused,
-    defaultAllowedCidrs: [],
-    domain: "bench.test",
     trustBundle: unused,
     clock: systemClock,
     newId: randomUUID,
@@ -161,7 +181,7 @@ function openGateway() {
   return createGateway({
     services: [api],
     authenticator: { authenticate: async () => principal },
-    keptAnswers: { find: unused, keep: unused },
+    keptAnswers: { find: unused, take: unused, keep: unused },
     reached: unused,
     ready: () => true,
     baseUrl,

@@ -3,10 +3,11 @@ import { parseArgs } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createHistory } from "@holdfast/controller/history/history.ts";
-import { createSampleCollector } from "@holdfast/controller/metric/sample-collector.ts";
+import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
+import { createSampleCollector } from "@holdfast/controller/insight/metric/sample-collector.ts";
+import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { SampleSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { startTestPostgresql } from "@holdfast/test/support/postgresql.ts";
+import { startTestPostgresql } from "@holdfast/test/support/engines/postgresql.ts";
 import { uuidv7 } from "uuidv7";
 import { ms, percentile, print } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
@@ -46,7 +47,13 @@ const now = Date.now();
 const history = createHistory({ url: postgresql.url, log: silentLog, now: () => now });
 await history.ready;
 const { database } = history;
-const collector = createSampleCollector({ history, clock: systemClock, random: Math.random, log: silentLog });
+const samples = createSamples(history.sql);
+const collector = createSampleCollector({
+  storedSamples: samples,
+  clock: systemClock,
+  random: Math.random,
+  log: silentLog,
+});
 try {
   const beganAt = Math.floor(now / 3_600_000 - 3) * 3_600_000;
   await ingest(beganAt);
@@ -92,7 +99,7 @@ async function ingestRows(beganAt: number): Promise<void> {
 
 async function rollUp(beganAt: number): Promise<void> {
   const cpu = treeCpuMs();
-  const hours = await history.samples.rollUp(beganAt + 3 * 3_600_000);
+  const hours = await samples.rollUp(beganAt + 3 * 3_600_000);
   const [row] = await database.query<{ minutes: string }>("select count(*) as minutes from sample_minute");
   const minutes = Number(row?.minutes);
   if (minutes !== machines.length * Math.ceil((rounds * intervalMs) / 60_000)) throw new Error(`${minutes} minutes`);
@@ -107,7 +114,7 @@ async function rollUp(beganAt: number): Promise<void> {
 async function chart(): Promise<void> {
   const chosen = machines.slice(0, 5);
   const whole = Math.floor(now / 300_000) * 300_000;
-  await history.samples.rollUp(now + 3_600_000);
+  await samples.rollUp(now + 3_600_000);
   for (let day = 7; day >= 0; day -= 1) await history.prepare(now - day * 86_400_000);
   await database.query("truncate sample_five_minutes, sample_stale");
   for (let day = 7; day > 0; day -= 1) {
@@ -126,7 +133,7 @@ async function chart(): Promise<void> {
   const cpu = treeCpuMs();
   for (let query = 0; query < Number(values.queries); query += 1) {
     const begun = performance.now();
-    const points = await history.samples.points(asked);
+    const points = await samples.points(asked);
     times.push(performance.now() - begun);
     if (points.length !== 5 * 2_016) throw new Error(`${points.length} points`);
   }

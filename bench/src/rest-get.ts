@@ -1,8 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Agent, request } from "node:https";
-import { startPlatform } from "@holdfast/test/support/platform.ts";
-import { createServices } from "@holdfast/test/support/services.ts";
-import { createTestCertificate } from "@holdfast/test/support/test-certificate.ts";
+import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
+import { createServices } from "@holdfast/test/support/platform/services.ts";
+import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { median, ms, print, ratios, times } from "./support/figures.ts";
 import { cpuMsOf, printHost } from "./support/host.ts";
 import { pin, serverCore, startPeer } from "./support/peer-process.ts";
@@ -24,7 +25,7 @@ try {
   const { id } = await services.create("bench");
   await services.settled(id, "Running");
   const path = `/managed-services/${id}`;
-  const { text: body } = await platform.rest.get(path);
+  const body = await settledAnswer(async () => (await platform.rest.get(path)).text);
   const bare = await startPeer("bare-https", { key, cert, body });
   const grpc = await startPeer("grpc-hop", { body });
   const hop = await startPeer("fastify-hop", { key, cert, grpcPort: grpc.ready["port"] });
@@ -75,7 +76,8 @@ try {
 
   for (const [arm, url] of Object.entries(arms)) {
     const trusted = arm === "ours" ? platform.ca : cert;
-    if ((await textOf(url, trusted, headers)) !== body) throw new Error(`${arm} answered other bytes`);
+    const answered = await textOf(url, trusted, headers);
+    if (answered !== body) throw new Error(`${arm} answered other bytes: ${answered}`);
   }
   const refused = await platform.rest.as(undefined).get(path);
   if (refused.status !== 401) throw new Error("a request without credential was answered");
@@ -84,6 +86,17 @@ try {
   await services.delete(id);
 } finally {
   await platform.remove();
+}
+
+/** Checks of health come one after another in the first seconds of a service: until then it answers more each time. */
+async function settledAnswer(read: () => Promise<string>): Promise<string> {
+  let before = await read();
+  for (;;) {
+    await delay(5_000);
+    const now = await read();
+    if (now === before) return now;
+    before = now;
+  }
 }
 
 function textOf(url: string, ca: string, headers: Record<string, string>): Promise<string> {

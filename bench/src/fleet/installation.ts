@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/etcd.ts";
-import type { AgentIdentity } from "@holdfast/test/support/test-agent.ts";
+import { startTestEtcd, type TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
+import type { AgentIdentity } from "@holdfast/test/support/machines/test-agent.ts";
 import { type PeerProcess, startPeer } from "../support/peer-process.ts";
 import { type SimulatedAgents, startSimulatedAgents } from "./simulated-agents.ts";
 
@@ -13,7 +13,7 @@ export interface BenchInstallation {
   readonly machineIds: readonly string[];
   startController(id: string, limits?: { readonly silenceMs: number }): Promise<PeerProcess>;
   /**
-   * All agents, dialling these; resolves when each had a stream. With a controller given they enrol with it first, a few at a
+   * All agents, dialling these; resolves when each had a stream. With a controller given they enroll with it first, a few at a
    * time; without, they use the certificates that they have.
    */
   startAgents(

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { dial, helloOf, openSession, type TestSession } from "@holdfast/test/support/test-agent.ts";
+import { dial, helloOf, openSession, type TestSession } from "@holdfast/test/support/machines/test-agent.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import type { PeerProcess } from "../support/peer-process.ts";
 import type { Usage } from "../support/questions.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { TestEtcd } from "@holdfast/test/support/etcd.ts";
+import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { print } from "../support/figures.ts";
 import type { PeerProcess } from "../support/peer-process.ts";

@@ -4,6 +4,10 @@ import { loadCore, type PeerProcess, startPeer } from "../support/peer-process.t
 export interface SimulatedAgents {
   /** Starts those that are not started, and gives the others their new token; answers the ids without a stream after a while. */
   start(machines: readonly { readonly id: string; readonly token: string }[]): Promise<string[]>;
+  /** These ask for the right to be the primary each second from now on. */
+  askRights(primaries: readonly string[]): Promise<void>;
+  /** Rights that were granted since this was asked last. */
+  grants(): Promise<number>;
   /** How many have a stream that was opened after this time, and when the last of them opened it, ms since 1970. */
   opened(sinceMs: number): Promise<{ readonly count: number; readonly lastMs: number }>;
   /** When each of these tasks came, ms since 1970; null for those that did not yet. */
@@ -36,6 +40,15 @@ export async function startSimulatedAgents(settings: object, machineIds: readonl
         return own.length === 0 ? [] : process.ask<string[]>({ ask: "start", machines: own });
       });
       return (await Promise.all(missing)).flat();
+    },
+    async askRights(primaries) {
+      const asked = processes.map((process) =>
+        process.ask({ ask: "askRights", primaries: primaries.filter((id) => processOf.get(id) === process) }),
+      );
+      await Promise.all(asked);
+    },
+    async grants() {
+      return (await askAll<number>({ ask: "grants" })).reduce((sum, count) => sum + count, 0);
     },
     async opened(sinceMs) {
       const all = await askAll<{ count: number; lastMs: number }>({ ask: "opened", sinceMs });

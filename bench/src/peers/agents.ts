@@ -4,21 +4,22 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { createUplink } from "@holdfast/agent/session/uplink.ts";
+import { createUplink, type Uplink } from "@holdfast/agent/session/uplink.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import {
   HelloSchema,
   InstanceObservationSchema,
   ObservationSchema,
+  RightRequestSchema,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { answerQuestions } from "../support/questions.ts";
 
-// Many machines' agents in one process: each has the real agent's uplink with its enrolment, certificate, back-off and
+// Many machines' agents in one process: each has the real agent's uplink with its enrollment, certificate, back-off and
 // heartbeats, and says what a real one says as often, about an engine that is not there.
 interface Settings {
-  /** Each agent keeps its certificate below it; one that finds its own does not enrol again. */
+  /** Each agent keeps its certificate below it; one that finds its own does not enroll again. */
   readonly directory: string;
   readonly installationId: string;
   readonly fingerprint: string;
@@ -32,6 +33,7 @@ interface Machine {
 
 const { directory, installationId, fingerprint, controllers } = JSON.parse(process.argv[2] ?? "") as Settings;
 const observationEveryMs = 15_000;
+const rightEveryMs = 1_000;
 const startedWithinMs = 15_000;
 const parameters = Object.fromEntries(
   Array.from({ length: 20 }, (_, index) => [`parameter_${index}`, `${index * 128}`]),
@@ -39,6 +41,10 @@ const parameters = Object.fromEntries(
 /** When each agent's newest stream was opened, ms since 1970. */
 const openedAt = new Map<string, number>();
 const arrivedAt = new Map<string, number>();
+/** The way to each agent's stream. */
+const sends = new Map<string, Uplink["send"]>();
+/** Rights that were granted since the last look. */
+let grants = 0;
 const now = () => performance.timeOrigin + performance.now();
 const stopping = new AbortController();
 /** What a provider leaves in the machine at each start. */
@@ -95,6 +101,9 @@ function start(machine: Machine): void {
       onCancel: () => undefined,
       onResultAck: () => undefined,
       onSamplesAck: () => undefined,
+      onRightAnswer({ granted }) {
+        if (granted) grants += 1;
+      },
     },
     onOpen() {
       openedAt.set(machine.id, now());
@@ -104,6 +113,7 @@ function start(machine: Machine): void {
     random: Math.random,
     log: silentLog,
   });
+  sends.set(machine.id, uplink.send);
   // As agents that started at any time, not all at once.
   setTimeout(() => setInterval(observe, observationEveryMs), Math.random() * observationEveryMs);
   void uplink.run(stopping.signal);
@@ -125,6 +135,27 @@ answerQuestions({
     const missing = () => machines.filter(({ id }) => !openedAt.has(id)).map(({ id }) => id);
     for (const until = now() + startedWithinMs; missing().length > 0 && now() < until; ) await sleep(5);
     return missing();
+  },
+  /** Each of these asks for its right each second from now on, as the primary of a service of two nodes. */
+  async askRights({ primaries }: { primaries: string[] }) {
+    for (const id of primaries) {
+      const send = sends.get(id);
+      let number = 0n;
+      const ask = () => {
+        number += 1n;
+        send?.({
+          case: "rightRequest",
+          value: create(RightRequestSchema, { serviceId: `service-of-${id}`, term: 1n, number }),
+        });
+      };
+      setTimeout(() => setInterval(ask, rightEveryMs), Math.random() * rightEveryMs);
+    }
+  },
+  /** Rights that were granted since this was asked last. */
+  async grants() {
+    const count = grants;
+    grants = 0;
+    return count;
   },
   /** How many have a stream that was opened after this time, and when the last of them opened it. */
   async opened({ sinceMs }: { sinceMs: number }) {

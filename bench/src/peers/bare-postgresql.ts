@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform-software.ts";
-import { freePorts } from "@holdfast/test/support/free-ports.ts";
-import { startTemporaryProcess } from "@holdfast/test/support/temporary-process.ts";
+import { asRoot, programDirectory, testProgram, testUid } from "@holdfast/test/support/platform/platform-software.ts";
+import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
+import { startTemporaryProcess } from "@holdfast/test/support/platform/temporary-process.ts";
 import { Client } from "pg";
 
 /** A server that was made from nothing and answered its first query. */

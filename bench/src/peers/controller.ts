@@ -3,11 +3,17 @@ import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { usualLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
-import { createRenewedIdentity } from "@holdfast/controller/pki/renewed-identity.ts";
-import { createShards } from "@holdfast/controller/runtime/shards.ts";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import { createCollection } from "@holdfast/controller/kernel/store/collection.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
+import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
+import { createRightRules } from "@holdfast/controller/services/service/member/right-rules.ts";
+import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
+import { createShards } from "@holdfast/controller/kernel/runtime/shards.ts";
 import { ListEngineUsersSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { TestEtcd } from "@holdfast/test/support/etcd.ts";
-import { installationId, startController } from "@holdfast/test/support/test-fleet.ts";
+import type { TestEtcd } from "@holdfast/test/support/controller/etcd.ts";
+import { installationId, startController } from "@holdfast/test/support/controller/test-fleet.ts";
+import { idleService } from "../support/idle-service.ts";
 import { answerQuestions } from "../support/questions.ts";
 
 // A controller's fleet among others: the real listener, sessions, tasks, membership, shards and store, alone in this
@@ -33,14 +39,30 @@ const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
 const installation = { etcd, masterKey: Buffer.from(masterKey, "base64"), directory, controllers: [], close };
 // What is measured says which controller the agents are on.
-const limits = { silenceMs, surplus: { everyMs: 3_600_000, atOnce: 0 } };
-const controller = await startController(installation, id, { limits });
+const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
+const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
+const controller = await startController(installation, id, { limits, rightRules: createRightRules(services) });
 const { store, membership, machines, authority, fleet } = controller;
 createShards({ store, membership, memory: machines, log: silentLog });
 
 answerQuestions({
-  /** Machines in etcd and what enrols each. */
+  /** Machines in etcd and what enrolls each. */
   machines: async ({ ids }: { ids: string[] }) => Promise.all(ids.map((machineId) => controller.newMachine(machineId))),
+  /** A service of two nodes for each of these primaries; its replica has no machine here. */
+  async services({ primaries }: { primaries: string[] }) {
+    for (const machineId of primaries) {
+      const service = idleService(`service-of-${machineId}`, "organization");
+      const nodes = [machineId, `${machineId}-2`];
+      const spec = { ...service.spec, nodes: nodes.map((node) => ({ id: node, hostname: "", zone: "local" })) };
+      const value = JSON.stringify({ ...service, spec, status: { ...service.status, primaryNodeId: machineId } });
+      await store.commit({
+        conditions: [],
+        puts: [{ key: keyOf(managedServiceKind, service.metadata.id), value }],
+        deletes: [],
+      });
+    }
+    return services.size;
+  },
   held: async () => fleet.held,
   knownMachines: async () => controller.machines.size,
   revision: async () => String(await store.revision()),

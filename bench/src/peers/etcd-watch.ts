@@ -1,5 +1,5 @@
 import { silentLog } from "@holdfast/common/log.ts";
-import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { answerQuestions } from "../support/questions.ts";
 
 // What etcd itself takes from a put to the watch's event, through the same client, in a process that does nothing else.

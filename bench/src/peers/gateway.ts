@@ -1,15 +1,18 @@
+import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { randomUUID } from "node:crypto";
 import { clone, create, createFileRegistry, type DescFile, getExtension, setExtension } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, timestampNow } from "@bufbuild/protobuf/wkt";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { silentLog as log } from "@holdfast/common/log.ts";
+import { rightsOf } from "@holdfast/controller/scopes.ts";
+import { systems } from "@holdfast/controller/systems.ts";
 import { createAccess } from "@holdfast/controller/access/create-access.ts";
-import { createCursors } from "@holdfast/controller/page/cursor.ts";
-import { createCollections } from "@holdfast/controller/collections.ts";
-import { createSealer } from "@holdfast/controller/secrets/sealer.ts";
-import { createEtcdStore } from "@holdfast/controller/store/etcd-store.ts";
+import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
+import { createCollections } from "@holdfast/test/support/controller/test-collections.ts";
+import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
-import { createApiServer } from "@holdfast/gateway/server.ts";
+import { createApiServer } from "@holdfast/https/server.ts";
 import {
   HealthStatus,
   ManagedServiceSchema,
@@ -41,6 +44,7 @@ const unused = () => {
 const access = createAccess({
   store,
   collections,
+  kinds: collections.set,
   begin: unused,
   history: { audit: unused },
   sealer,
@@ -48,6 +52,8 @@ const access = createAccess({
   clock,
   log,
   newId: uuidv7,
+  sources: createSourceGroups(),
+  rights: rightsOf(systems),
 });
 const answer = Object.freeze(
   create(ManagedServiceSchema, {
@@ -65,8 +71,8 @@ const handler = createGateway({
   services: [{ service, handlers, checks: {} }],
   authenticator: access.authenticator,
   // Counted as always, and never reached.
-  rateLimit: { requests: 1_000_000_000, windowMs: 60_000 },
-  keptAnswers: { find: unused, keep: unused },
+  rateLimit: { reads: 1_000_000_000, changes: 1_000_000_000 },
+  keptAnswers: { find: unused, take: unused, keep: unused },
   reached: collections.reached,
   ready: () => true,
   baseUrl: "https://localhost",

@@ -1,4 +1,8 @@
-import { type Delivering, openWebhookPlatform, type WebhookServers } from "@holdfast/test/support/webhook-platform.ts";
+import {
+  type Delivering,
+  openWebhookPlatform,
+  type WebhookServers,
+} from "@holdfast/test/support/servers/webhook-platform.ts";
 import { answerQuestions } from "../support/questions.ts";
 
 // Ours: what a controller has for webhooks, in a process of its own.

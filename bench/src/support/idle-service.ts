@@ -1,5 +1,5 @@
-import { noMaintenance } from "@holdfast/controller/managed-service/maintenance-memory.ts";
-import type { ManagedServiceObject } from "@holdfast/controller/managed-service/managed-service.ts";
+import { noMaintenance } from "@holdfast/controller/services/service/maintenance-memory.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 
 /** A service that runs and has been left alone. */
 export function idleService(id: string, organizationId: string): ManagedServiceObject {
@@ -23,7 +23,7 @@ export function idleService(id: string, organizationId: string): ManagedServiceO
       tags: {},
       hostname,
       port: 5432,
-      nodes: [{ id: nodeId, role: "primary", hostname, zone: "local" }],
+      nodes: [{ id: nodeId, hostname, zone: "local" }],
       power: "on",
       image: "",
       maintenanceWindow: null,

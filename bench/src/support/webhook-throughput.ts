@@ -1,5 +1,6 @@
-import type { EventEntry } from "@holdfast/controller/store/outbox-entry.ts";
-import { newDelivery, planDeliveries } from "@holdfast/controller/webhook/planned-delivery.ts";
+import type { EventEntry } from "@holdfast/controller/kernel/store/outbox-entry.ts";
+import { newDeliveries } from "@holdfast/controller/notify/webhook/deliveries.ts";
+import { newDelivery, planDeliveries } from "@holdfast/controller/notify/webhook/planned-delivery.ts";
 import { uuidv7 } from "uuidv7";
 import { benchData } from "./bench-delivery.ts";
 import { median, print, ratios, times } from "./figures.ts";
@@ -74,17 +75,17 @@ async function ours(bench: WebhookBench, count: number): Promise<Measured> {
   const ids: string[] = [];
   for (let n = 0; n < organizations; n += 1)
     ids.push(await bench.organization(Array.from({ length: endpointsEach }, () => "/")));
-  const webhooksOf = (organizationId: string) => {
-    const all = [...platform.webhooks.values()].map(({ object }) => object);
-    return all.filter(({ metadata }) => metadata.organizationId === organizationId);
-  };
+  const wanting = ({ organizationId }: { readonly organizationId: string }) =>
+    [...platform.webhooks.values()]
+      .filter(({ object }) => object.metadata.organizationId === organizationId)
+      .map(({ object }) => object.metadata.id);
   const events = count / endpointsEach;
   for (let from = 0; from < events; from += 100) {
     const batch = Array.from({ length: Math.min(100, events - from) }, (_, i) =>
       eventOf(ids[(from + i) % ids.length] ?? "", from + i),
     );
-    const planned = planDeliveries(batch, webhooksOf, { dueAt: Date.now(), newId: uuidv7 });
-    await platform.history.insert(batch, planned.map(newDelivery));
+    const planned = planDeliveries(batch, wanting, { dueAt: Date.now(), newId: uuidv7 });
+    await platform.history.insert(batch, [newDeliveries(planned.map(newDelivery))]);
   }
   await platform.history.database.query("analyze webhook_delivery");
   const sender = await bench.startSender();

@@ -1,6 +1,5 @@
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "@holdfast/common/run-program.ts";
 import { loadCore } from "./peer-process.ts";
 
 export interface Load {
@@ -9,8 +8,6 @@ export interface Load {
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
-
-const run = promisify(execFile);
 
 /**
  * Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. A file of
@@ -26,7 +23,7 @@ export async function load(
   const script = authorizations === undefined ? [] : ["-s", join(import.meta.dirname, "keys.lua")];
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...script];
   const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
-  const { stdout } = await run("taskset", [
+  const { stdout } = await runProgram("taskset", [
     "--cpu-list",
     String(loadCore),
     "wrk",

@@ -1,0 +1,58 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { startTestStore } from "@holdfast/test/support/controller/store.ts";
+import { startAgentMachine, whyNoAgentMachine } from "@holdfast/test/support/machines/agent-machine.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { print } from "./support/figures.ts";
+import { memoryOf, printHost } from "./support/host.ts";
+
+// What the archive of an idle service puts into the store, and the memory of its component at rest (as root).
+const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
+
+const dayMs = 86_400_000;
+const why = whyNoAgentMachine("postgresql", "17");
+if (why !== undefined) throw new Error(why);
+
+printHost();
+const store = await startTestStore();
+const machine = await startAgentMachine({ engine: "postgresql", version: "17", spec: { databases: ["defaultdb"] } });
+try {
+  machine.controller.signer = store.signer;
+  const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
+  // As controllers ask for it by default.
+  const { failure } = await machine.converge({ archive: { archiveId: "a-1", key, idleMs: 60_000 } });
+  if (failure !== undefined) throw new Error(failure.message);
+  const archive = () => machine.controller.observations.at(-1)?.archive;
+  await waitUntil("it is followed", () => archive()?.state === "following" && (archive()?.lastSequence ?? 0n) > 0n);
+  // What comes of the start is behind it by then.
+  await sleep(90_000);
+  const before = await stored();
+  const measuredMs = Number(values.minutes) * 60_000;
+  await sleep(measuredMs);
+  const after = await stored();
+  const aDay = (count: number) => (count * dayMs) / measuredMs;
+  print("objects of an idle archive, a day", aDay(after.count - before.count).toFixed(0), "<= 1,500");
+  print("their bytes, a day", `${(aDay(after.bytes - before.bytes) / 1e6).toFixed(1)} MB`, "<= 15 MB");
+  const [pid] = machine.pidsOf("/node").filter((each) => commandOf(each).includes("backup/main.ts"));
+  const { rssMb, pssMb, privateMb } = memoryOf(pid ?? 0);
+  print("its component's private memory at rest, from source files", `${privateMb.toFixed(0)} MB`);
+  print("resident; with shared in parts", `${rssMb.toFixed(0)}; ${pssMb.toFixed(0)} MB`);
+} finally {
+  await machine.remove();
+  await store.remove();
+}
+
+async function stored(): Promise<{ readonly count: number; readonly bytes: number }> {
+  const { objects } = await store.objects.list("", { limit: 10_000 });
+  return { count: objects.length, bytes: objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,40 @@
+import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
+import { ms, percentile, print } from "../support/figures.ts";
+
+const bytes = 4_096;
+
+/** From the text of a statement to what of it may run, with the hop to the guard's thread and back. */
+export async function measureGuard(rounds: number): Promise<void> {
+  const sql = statement();
+  const guard = createGuardThread();
+  try {
+    await guard.judge("SELECT 1");
+    const took: number[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      const begun = performance.now();
+      const judgement = await guard.judge(sql);
+      took.push(performance.now() - begun);
+      if ("refused" in judgement) throw new Error(judgement.refused);
+      if (judgement.relations.length !== 5) throw new Error(`it names ${judgement.relations.join()}`);
+    }
+    const name = `guard, a statement of ${sql.length} bytes, p50 / p95`;
+    print(name, `${ms(percentile(took, 0.5))} / ${ms(percentile(took, 0.95))}`, "<= 2 ms");
+  } finally {
+    await guard.close();
+  }
+}
+
+/** As a report has them: columns, joins and conditions. */
+function statement(): string {
+  const columns = Array.from({ length: 60 }, (_, index) => `t${index % 5}.column_${index}`).join(", ");
+  const from = `orders t0 JOIN items t1 ON t1.order_id = t0.id LEFT JOIN customers t2 ON t2.id = t0.customer_id
+    JOIN parcels t3 ON t3.order_id = t0.id JOIN prices t4 ON t4.item_id = t1.id`;
+  const start = `SELECT ${columns}, count(*) AS n, coalesce(max(t0.total), 0)::numeric AS most FROM ${from} WHERE true`;
+  const end = " GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 100";
+  const conditions: string[] = [];
+  for (let index = 0; ; index += 1) {
+    const next = ` AND (t${index % 5}.status IN ('open', 'x${index}') OR lower(t${(index + 1) % 5}.name) LIKE 'a%')`;
+    if (`${start}${conditions.join("")}${next}${end}`.length > bytes) return `${start}${conditions.join("")}${end}`;
+    conditions.push(next);
+  }
+}

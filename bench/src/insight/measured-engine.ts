@@ -1,0 +1,22 @@
+import { create } from "@bufbuild/protobuf";
+import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { connectPostgresql, scramVerifier } from "@holdfast/test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine } from "@holdfast/test/support/engines/engine-machine.ts";
+
+const password = "a password";
+
+/** Gives a PostgreSQL as agents run it, and a way to sign in as its user. */
+export async function withPostgresql(
+  measure: (machine: EngineMachine, connect: () => ReturnType<typeof connectPostgresql>) => Promise<void>,
+): Promise<void> {
+  const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
+  const driver = async (deps: Parameters<typeof createPostgresqlDriver>[0]) => createPostgresqlDriver(deps);
+  const machine = await createEngineMachine(driver, "postgresql", "17", { users });
+  try {
+    await machine.bringUp();
+    await measure(machine, () => connectPostgresql(machine, { user: "app_user", password }));
+  } finally {
+    await machine.remove();
+  }
+}

@@ -1,0 +1,16 @@
+import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
+import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
+import { uuidv7 } from "uuidv7";
+
+/** Running services of one node, with what is read of them here. */
+export function watchedServices(count: number): readonly ManagedServiceObject[] {
+  return Array.from({ length: count }, (_, index) => {
+    const nodeId = uuidv7();
+    const service = {
+      metadata: newMetadata(uuidv7(), Date.now(), { name: `service-${index}`, organizationId: "o" }),
+      spec: { power: "on", databaseType: "postgresql", nodes: [{ id: nodeId }] },
+      status: { state: "Running", primaryNodeId: nodeId },
+    };
+    return service as unknown as ManagedServiceObject;
+  });
+}

@@ -1,0 +1,39 @@
+import { createRest, type RestTarget } from "@holdfast/test/support/api/rest.ts";
+import { answerQuestions } from "../support/questions.ts";
+
+// Sends as much as a request may have, so many at a time, each again until it is taken, and no more once the time is over.
+const { target, path } = JSON.parse(process.argv[2] ?? "") as {
+  target: Pick<RestTarget, "baseUrl" | "ca" | "authorization">;
+  path: string;
+};
+const rest = createRest(target);
+const message = { payload: { text: "x".repeat(262_000) } };
+const rawBody = Buffer.from(JSON.stringify({ messages: Array.from({ length: 100 }, () => message) }));
+
+answerQuestions({
+  /** Answers how often there was each status, and of how many requests it is known, or not, whether they were taken. */
+  async go({ atOnce, seconds }: { atOnce: number; seconds: number }) {
+    const until = performance.now() + seconds * 1_000;
+    const leftMs = () => Math.ceil(until - performance.now());
+    const statuses = new Map<number, number>();
+    let [begun, taken] = [0, 0];
+    async function sendOne(n: number): Promise<void> {
+      const headers = { "content-type": "application/json", "idempotency-key": `flood-${n}` };
+      while (leftMs() > 0) {
+        const { status } = await rest
+          .call("POST", path, { rawBody, headers, timeoutMs: Math.max(leftMs(), 1) })
+          .catch(() => ({ status: 0 }));
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (status === 202) return void (taken += 1);
+        // As Retry-After says.
+        await new Promise((resolve) => setTimeout(resolve, Math.min(1_000, Math.max(leftMs(), 0))));
+      }
+    }
+    const sender = async () => {
+      while (leftMs() > 0) await sendOne(begun++);
+    };
+    await Promise.all(Array.from({ length: atOnce }, sender));
+    return { statuses: Object.fromEntries(statuses), begun, taken };
+  },
+});
+process.send?.({});

@@ -1,0 +1,98 @@
+import { parseArgs } from "node:util";
+import { openPostgresql } from "@holdfast/test/support/api/clients.ts";
+import { queuesOf } from "@holdfast/test/support/api/service-queues.ts";
+import { openEtcd } from "@holdfast/test/support/platform/etcd-dump.ts";
+import { startPlatform } from "@holdfast/test/support/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/test/support/platform/services.ts";
+import { median, ms, percentile, print, times } from "./support/figures.ts";
+import { printHost } from "./support/host.ts";
+import { loadCore, startPeer } from "./support/peer-process.ts";
+
+// Queues over HTTP on a whole platform: an enqueue of a hundred messages and what it writes to etcd, and control tasks of the same service
+// while as large requests as may be come eight at a time.
+const { values } = parseArgs({
+  options: {
+    requests: { type: "string", default: "200" },
+    tasks: { type: "string", default: "1000" },
+    "flood-seconds": { type: "string", default: "90" },
+  },
+});
+const [requests, tasks, seconds] = [Number(values.requests), Number(values.tasks), Number(values["flood-seconds"])];
+const atOnce = 8;
+
+printHost();
+const platform = await startPlatform();
+const etcd = openEtcd(platform.directory);
+try {
+  const service = await createServices(platform).createRunning("orders");
+  const queues = queuesOf(platform, service.service.id);
+  await queues.create("small");
+  await queues.create("flood");
+  const revision = async () => Number((await etcd.raw.get("revision").exec()).header.revision);
+
+  const messages = Array.from({ length: 100 }, (_, n) => ({ payload: { n, text: "x".repeat(160) } }));
+  const enqueue = async () => {
+    const begun = performance.now();
+    expectStatus(await platform.rest.post(queues.path("/small/messages"), { messages }), 202);
+    return performance.now() - begun;
+  };
+  for (let n = 0; n < 20; n += 1) await enqueue();
+  const before = await revision();
+  const taken: number[] = [];
+  for (let n = 0; n < requests; n += 1) taken.push(await enqueue());
+  const puts = (await revision()) - before;
+  print("enqueue of 100 over HTTP, p50; p99", `${ms(median(taken))}; ${ms(percentile(taken, 0.99))}`, "p50 <= 15 ms");
+  print("  etcd revisions an enqueue, with all else that went on", (puts / requests).toFixed(3), "0");
+
+  const control = async () => {
+    const begun = performance.now();
+    const { status } = await platform.rest.get(`/managed-services/${service.service.id}/databases`);
+    return { status, ms: performance.now() - begun };
+  };
+  // Half of them before and half of them after: a shared machine is busier at one time than at another.
+  const alone: number[] = [];
+  const measureAlone = async () => {
+    for (let n = 0; n < tasks / 2; n += 1) alone.push((await control()).ms);
+  };
+  await measureAlone();
+  const { base_url: baseUrl } = platform.admin;
+  const target = { baseUrl, ca: platform.ca, authorization: platform.owner };
+  const flood = await startPeer("queue-flood", { target, path: queues.path("/flood/messages") }, loadCore);
+  const beside: number[] = [];
+  const refused = new Map<number, number>();
+  let isOver = false;
+  const flooding = flood
+    .ask<{ statuses: Record<string, number>; begun: number; taken: number }>({ ask: "go", atOnce, seconds })
+    .finally(() => {
+      isOver = true;
+    });
+  while (!isOver) {
+    const { status, ms: took } = await control();
+    if (status === 200) beside.push(took);
+    else refused.set(status, (refused.get(status) ?? 0) + 1);
+  }
+  const { statuses, begun, taken: floods } = await flooding;
+  await flood.end();
+  await measureAlone();
+  const shown = (values: readonly number[]) => `${ms(median(values))}; ${ms(percentile(values, 0.99))}`;
+  print(`control task, p50; p99, alone of ${alone.length}`, shown(alone));
+  print(`  beside ${atOnce} requests of 26 MB, of ${beside.length}`, shown(beside));
+  print("  ratio", times(percentile(beside, 0.99) / percentile(alone, 0.99)), "<= 2x");
+  print(
+    "  large ones: taken, begun, answers; refused control tasks",
+    `${floods}, ${begun}, ${JSON.stringify(statuses)}; ${JSON.stringify([...refused])}`,
+  );
+
+  // What is known to be taken is there once, and nothing is there in part. One whose answer came too late may be there too.
+  const client = await openPostgresql(platform, service.connection, { password: service.password });
+  const { rows } = await client.query<{ n: number }>(
+    "SELECT count(*)::int AS n FROM mdb_queue.messages WHERE queue_name = 'flood'",
+  );
+  await client.end();
+  const there = (rows[0]?.n ?? 0) / 100;
+  if (!Number.isInteger(there) || there < floods || there > begun)
+    throw new Error(`${there} requests are there, ${floods} were taken of ${begun}`);
+} finally {
+  etcd.raw.close();
+  await platform.remove();
+}

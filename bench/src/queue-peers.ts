@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { createQueueDatabase } from "@holdfast/test/support/engines/queue-database.ts";
+import { graphileWorkerQueue } from "./queues/graphile-worker-queue.ts";
+import { holdfastQueue, naiveQueue } from "./queues/holdfast-queue.ts";
+import { pgBossQueue } from "./queues/pg-boss-queue.ts";
+import type { QueuePeer } from "./queues/queue-peer.ts";
+import { median, print, ratios, times } from "./support/figures.ts";
+import { printHost } from "./support/host.ts";
+
+// Messages worked on a second, claimed and acked, by queues on one PostgreSQL with one pool: each pair is ours and a peer's in turn, on
+// as many messages that are there before. Then the same while an old transaction keeps every row that is gone.
+const { values } = parseArgs({
+  options: {
+    messages: { type: "string", default: "20000" },
+    singles: { type: "string", default: "2000" },
+    pairs: { type: "string", default: "5" },
+    "old-seconds": { type: "string", default: "300" },
+    "later-seconds": { type: "string", default: "300" },
+  },
+});
+const [messages, singles, pairs] = [Number(values.messages), Number(values.singles), Number(values.pairs)];
+const oldMs = Number(values["old-seconds"]) * 1_000;
+const laterMs = Number(values["later-seconds"]) * 1_000;
+const concurrency = 100;
+
+printHost();
+const database = await createQueueDatabase();
+try {
+  const pool = database.pool(10);
+  for (const name of ["batched", "single", "naive"])
+    await database.createQueue(name, { visibilityTimeoutSeconds: 600 });
+  const batched = holdfastQueue(pool, "batched", { concurrency, batch: 500 });
+  const single = holdfastQueue(pool, "single", { concurrency: 1, batch: 1 });
+  const naive = naiveQueue(pool, "naive", 100);
+  const graphile = await graphileWorkerQueue(pool, { concurrency, localQueue: 500 });
+  const bossBatched = await pgBossQueue(pool, 100);
+  const bossSingle = await pgBossQueue(pool, 1);
+
+  /** Messages a second; throws when not each of them was done. */
+  async function rateOf(queue: QueuePeer, count: number): Promise<number> {
+    await queue.fill(count);
+    const begun = performance.now();
+    const done = await queue.drain();
+    const rate = (done / (performance.now() - begun)) * 1_000;
+    const left = await queue.left();
+    if (done !== count || left !== 0) throw new Error(`${queue.name} did ${done} of ${count}, and left ${left}`);
+    return rate;
+  }
+
+  async function compare(ours: QueuePeer, peer: QueuePeer, count: number, bar: string): Promise<void> {
+    const rates: { ours: number[]; peer: number[] } = { ours: [], peer: [] };
+    for (let n = 0; n < pairs; n += 1) {
+      for (const first of n % 2 === 0 ? ([ours, peer] as const) : ([peer, ours] as const))
+        rates[first === ours ? "ours" : "peer"].push(await rateOf(first, count));
+    }
+    const { median: middle, min, max } = ratios(rates.ours, rates.peer);
+    print(`${ours.name}, a second`, median(rates.ours).toFixed(0));
+    print(`  ${peer.name}`, median(rates.peer).toFixed(0));
+    print("  ratio", `${times(middle)} (${times(min)} - ${times(max)})`, bar);
+  }
+
+  /** The least that a message by itself costs: one round trip and one commit. */
+  async function bareRate(count: number): Promise<number> {
+    const client = await database.connect();
+    await client.query("CREATE TABLE bare (id integer PRIMARY KEY, n integer)");
+    await client.query("INSERT INTO bare VALUES (1, 0)");
+    const begun = performance.now();
+    for (let n = 0; n < count; n += 1) await client.query("UPDATE bare SET n = n + 1 WHERE id = 1");
+    const rate = (count / (performance.now() - begun)) * 1_000;
+    await client.end();
+    return rate;
+  }
+
+  await compare(batched, graphile, messages, ">= 1.25x");
+  await compare(batched, bossBatched, messages, ">= 4x");
+  await compare(single, bossSingle, singles, ">= 10x");
+  print("  an update of one row and its commit, a second", (await bareRate(singles)).toFixed(0));
+  await compare(batched, naive, messages, "");
+
+  // The old transaction's snapshot is from before all of it: what is done from now on stays in table and indexes.
+  const clean = { ours: await rateOf(batched, messages), graphile: await rateOf(graphile, messages) };
+  const size = async () =>
+    Number((await pool.query<{ n: string }>("SELECT pg_table_size('mdb_queue.messages') AS n")).rows[0]?.n ?? 0);
+  // Before it the table is that of a queue that has as much in it as is worked on in between.
+  await batched.fill(messages);
+  await database.asPlatform((session) => session.rows("VACUUM mdb_queue.messages"));
+  const sizeBefore = await size();
+  await batched.drain();
+  const old = await database.connect();
+  await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  await old.query("SELECT count(*) FROM mdb_queue.queues");
+  const until = performance.now() + oldMs;
+  const under: { ours: number[]; graphile: number[] } = { ours: [], graphile: [] };
+  do {
+    under.ours.push(await rateOf(batched, messages));
+    under.graphile.push(await rateOf(graphile, messages));
+  } while (performance.now() < until);
+  await old.end();
+  const last = (rates: readonly number[]) => rates.at(-1) ?? Number.NaN;
+  print(`under a transaction of ${oldMs / 1_000} s, the last ${messages}`, last(under.ours).toFixed(0));
+  print("  of clean", times(last(under.ours) / clean.ours), ">= 0.8x");
+  print("  graphile-worker, of clean", times(last(under.graphile) / clean.graphile));
+  const sizeUnder = await size();
+  const mib = (bytes: number) => `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+  print("table before it; at its end", `${mib(sizeBefore)}; ${mib(sizeUnder)}`);
+  // Autovacuum frees what is empty at the table's end.
+  const ended = performance.now();
+  let sizeLater = await size();
+  while (sizeLater > 2 * sizeBefore && performance.now() - ended < laterMs) {
+    await sleep(1_000);
+    sizeLater = await size();
+  }
+  const afterS = ((performance.now() - ended) / 1_000).toFixed(0);
+  print(`table ${afterS} s later`, `${mib(sizeLater)}, ${times(sizeLater / sizeBefore)}`, "<= 2x after 300 s");
+
+  for (const peer of [graphile, bossBatched, bossSingle]) await peer.close();
+} finally {
+  await database.remove();
+}

@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { createBenchInstallation } from "./fleet/installation.ts";
+import { measureSteady } from "./fleet/steady.ts";
+import { print } from "./support/figures.ts";
+import { printHost } from "./support/host.ts";
+import { loadCore, pin } from "./support/peer-process.ts";
+
+// What it costs one controller that each primary of many services asks for its right each second: CPU, and writes to
+// etcd, which there are none of. Every right that is asked for must be granted.
+const { values } = parseArgs({
+  options: { services: { type: "string", default: "1000" }, seconds: { type: "string", default: "30" } },
+});
+const services = Number(values.services);
+const seconds = Number(values.seconds);
+
+printHost();
+pin(process.pid, loadCore);
+const installation = await createBenchInstallation(2 * services);
+try {
+  const { etcd, machineIds } = installation;
+  const controller = await installation.startController("controller-0");
+  const agents = await installation.startAgents(controller.ready, String(controller.ready["address"]), controller);
+  const primaries = machineIds.slice(0, services);
+  await controller.ask({ ask: "services", primaries });
+  const without = await measureSteady(`${2 * services} agents`, [controller], etcd.url, seconds);
+  await agents.askRights(primaries);
+  // Each has begun by then.
+  await sleep(3_000);
+  await agents.grants();
+  const begun = performance.now();
+  const beside = await measureSteady(`${services} of them primaries with rights`, [controller], etcd.url, seconds);
+  const granted = await agents.grants();
+  const elapsedS = (performance.now() - begun) / 1_000;
+  const core = (beside.cores[0] ?? 0) - (without.cores[0] ?? 0);
+  print("rights: share of a core; each", `${(100 * core).toFixed(1)} %; ${((core / services) * 1e6).toFixed(0)} us`);
+  print("rights granted a second", (granted / elapsedS).toFixed(0), String(services));
+  if (granted < 0.97 * services * elapsedS) throw new Error("rights were asked for and not granted");
+  await agents.end();
+  await controller.end();
+} finally {
+  await installation.close();
+}

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, type ClientConfig } from "pg";
+
+/** A session with whatever takes writes now. */
+export interface WriteSession {
+  /** Resolves when the row with this number is acknowledged; the number of one whose acknowledgment was lost comes again. */
+  write(number: number): Promise<unknown>;
+  /** How many of the numbers below this are there. */
+  countBelow(number: number): Promise<number>;
+  /** Waits for nobody: the server may stand still. */
+  leave(): void;
+}
+
+/** Writes a row each 5 ms, and opens a session anew, by the name, whenever one fails. */
+export interface ImpatientWriter {
+  /** When each acknowledged row was, of `performance.now()`; its place is its number. */
+  readonly acknowledgedAt: readonly number[];
+  /** Acknowledged rows that are not there. */
+  missing(): Promise<number>;
+  /** Resolves when its last write is over. */
+  stop(): Promise<void>;
+}
+
+/** How long a session waits for a connection and for an answer. */
+export const patienceMs = 500;
+
+const everyMs = 5;
+
+export function writeImpatiently(open: () => Promise<WriteSession>): ImpatientWriter {
+  const acknowledgedAt: number[] = [];
+  let stopped = false;
+
+  async function run(): Promise<void> {
+    let session: WriteSession | undefined;
+    while (!stopped) {
+      try {
+        session ??= await open();
+        await session.write(acknowledgedAt.length);
+        acknowledgedAt.push(performance.now());
+      } catch {
+        session?.leave();
+        session = undefined;
+      }
+      await sleep(everyMs);
+    }
+    session?.leave();
+  }
+
+  const running = run();
+  return {
+    acknowledgedAt,
+    async missing() {
+      const count = acknowledgedAt.length;
+      const session = await open();
+      const found = await session.countBelow(count);
+      session.leave();
+      return count - found;
+    },
+    async stop() {
+      stopped = true;
+      await running;
+    },
+  };
+}
+
+/** Rows of a table of PostgreSQL, which the first session makes. */
+export async function openRows(config: ClientConfig): Promise<WriteSession> {
+  const client = new Client({ ...config, connectionTimeoutMillis: patienceMs, query_timeout: patienceMs });
+  client.on("error", () => undefined);
+  const leave = () => void client.end().catch(() => undefined);
+  try {
+    await client.connect();
+    await client.query("CREATE TABLE IF NOT EXISTS written (id bigint)");
+  } catch (error) {
+    leave();
+    throw error;
+  }
+  return {
+    leave,
+    write: (number) => client.query("INSERT INTO written VALUES ($1)", [number]),
+    async countBelow(number) {
+      const sql = "SELECT count(DISTINCT id)::int AS count FROM written WHERE id < $1";
+      const { rows } = await client.query<{ count: number }>(sql, [number]);
+      return rows[0]?.count ?? 0;
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { addressOf, openValkey } from "@holdfast/test/support/api/clients.ts";
+import { isCountedOn } from "@holdfast/test/support/platform/counted-on.ts";
+import { findBelow, killAtOnce } from "@holdfast/test/support/platform/platform-processes.ts";
+import type { Platform } from "@holdfast/test/support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService } from "@holdfast/test/support/platform/services.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { openRows, patienceMs, type WriteSession, writeImpatiently } from "./impatient-writer.ts";
+import { openMembers } from "./sorted-set.ts";
+import { signalAll } from "./signal-all.ts";
+import type { FailingPair } from "./write-gaps.ts";
+
+/** A service of two nodes, written to over TLS by its name. */
+export async function createOwnPair(on: Platform, engine: "postgresql" | "valkey"): Promise<FailingPair> {
+  const services = createServices(on);
+  const main = await services.createRunning(`pair-${engine}`, { database_type: engine, node_count: 2 });
+  const { id } = main.service;
+  const path = `/managed-services/${id}`;
+  const writer = writeImpatiently(() => (engine === "valkey" ? openValkeySession(on, main) : openSession(on, main)));
+
+  const nodes = async () => (await services.get(id)).nodes;
+  const nodeOf = async (role: string) => (await nodes()).find((node) => node.role === role)?.id;
+  const states = async () =>
+    Promise.all(
+      (await nodes()).map(async (node) => {
+        const statusPath = `${path}/nodes/${node.id}/replication-status`;
+        return on.rest.get<{ connected: boolean; lag_bytes: number }>(statusPath);
+      }),
+    );
+  async function machine() {
+    const primary = await nodeOf("primary");
+    const found = on.processes().machines.find((each) => each.id === primary);
+    if (found?.engine === undefined) throw new Error(`node ${primary} has no engine`);
+    return { launcher: found.launcher, engine: found.engine };
+  }
+
+  return {
+    writer,
+    primary: () => nodeOf("primary"),
+    async settled() {
+      await waitUntil(
+        "both nodes are well",
+        async () =>
+          (await states()).every(({ status, json }) => status === 200 && json.connected && json.lag_bytes < 1 << 20),
+        { describe: async () => `${JSON.stringify(await states())}\n${await services.describe(id)}` },
+      );
+      await services.settled(id, "Running");
+      // Only what its primary counts on can take its place.
+      const isCounted = async () => isCountedOn(on.directory, id, (await nodeOf("primary")) ?? "");
+      await waitUntil("the primary counts on its replica", isCounted);
+    },
+    async strike(fault) {
+      if (fault === "switchover") {
+        expectStatus(await on.rest.post(`${path}/nodes/${await nodeOf("replica")}/failover`, {}), 202);
+        return () => undefined;
+      }
+      const { launcher, engine: pid } = await machine();
+      // Its host starts a machine that died again by itself.
+      if (fault !== "machine stands still") {
+        killAtOnce(fault === "engine killed" ? pid : launcher);
+        return () => undefined;
+      }
+      const pids = [launcher, ...findBelow(launcher)];
+      signalAll(pids, "SIGSTOP");
+      return () => signalAll(pids, "SIGCONT");
+    },
+    async close() {
+      await writer.stop();
+      expectStatus(await on.rest.delete(path), 202);
+    },
+  };
+}
+
+async function openSession(platform: Platform, { connection, password }: RunningService): Promise<WriteSession> {
+  const { port, user, database, ca_certificate: ca } = connection;
+  const host = await addressOf(platform, connection.host);
+  return openRows({ host, port, user, password, database, ssl: { ca, servername: connection.host } });
+}
+
+async function openValkeySession(platform: Platform, { connection, password }: RunningService): Promise<WriteSession> {
+  return openMembers(await openValkey(platform, connection, { password, patienceMs }));
+}
