@@ -5,16 +5,24 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Setting } from "../common/src/config.ts";
-import { CATALOGUE } from "../common/src/errors.ts";
+import { CATALOG } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
-import { type EventDefinition, eventTypes } from "../controller/src/event/event-types.ts";
-import { agentRolloutLifecycle } from "../controller/src/agent-rollout/agent-rollout-lifecycle.ts";
+import type { DataField, EventDefinition } from "../controller/src/kernel/outbox/event-definition.ts";
+import { eventTypes } from "../controller/src/event-types.ts";
+import { alertRuleLifecycle } from "../controller/src/insight/alert/alert-rule-lifecycle.ts";
+import { agentRolloutLifecycle } from "../controller/src/fleet/rollout/agent-rollout-lifecycle.ts";
+import { backupLifecycle } from "../controller/src/services/backup/backup-lifecycle.ts";
+import { drillLifecycle } from "../controller/src/services/backup/drill/drill-lifecycle.ts";
 import { taskLifecycle } from "../controller/src/fleet/task/task-lifecycle.ts";
-import { hostDrainLifecycle, hostLifecycle } from "../controller/src/host/host-lifecycle.ts";
+import { hostDrainLifecycle, hostLifecycle } from "../controller/src/fleet/host/host-lifecycle.ts";
+import { sdkAnswers } from "../gateway/src/openapi/sdk-answers.ts";
+import { sdkMethods } from "../gateway/src/openapi/sdk-methods.ts";
+import { sdkInputs } from "../gateway/src/openapi/sdk-inputs.ts";
 import { settings as hostSettings } from "../host/src/config.ts";
-import { machineLifecycle } from "../controller/src/machine/machine-lifecycle.ts";
-import { authorityRotationLifecycle } from "../controller/src/pki/authority-rotation-lifecycle.ts";
-import { managedServiceLifecycle } from "../controller/src/managed-service/managed-service-lifecycle.ts";
+import { machineLifecycle } from "../controller/src/fleet/machine/machine-lifecycle.ts";
+import { authorityRotationLifecycle } from "../controller/src/kernel/pki/authority-rotation-lifecycle.ts";
+import { queueLifecycle } from "../controller/src/queue/queue-lifecycle.ts";
+import { managedServiceLifecycle } from "../controller/src/services/service/managed-service-lifecycle.ts";
 import { cliPage } from "./cli-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 
@@ -40,7 +48,7 @@ function statesPage({ name, rows }: Table): string {
 }
 
 function errorsPage(): string {
-  const body = Object.entries(CATALOGUE).map(([key, entry]) =>
+  const body = Object.entries(CATALOG).map(([key, entry]) =>
     row(`\`${key.toLowerCase()}\``, String(entry.status), entry.grpc, entry.title, entry.help),
   );
   const head = [row("code", "HTTP", "gRPC", "title", "what to do"), row("---", "---", "---", "---", "---")];
@@ -80,17 +88,20 @@ function settingsPage(): string {
   ].join("\n");
 }
 
+function typeOf({ type, optional, nullable }: DataField): string {
+  if (nullable === true) return `${type} or null`;
+  return optional === true ? `${type}, optional` : type;
+}
+
 function eventsPage(): string {
-  const section = ([type, { when, data, example, planned }]: readonly [string, EventDefinition]) => [
+  const section = ([type, { when, data, example, planned, optIn }]: readonly [string, EventDefinition]) => [
     `## ${type}`,
     "",
-    `It happens when ${when}.${planned === true ? " This version makes none yet; filters of webhooks may name it already." : ""}`,
+    `It happens when ${when}.${optIn === true ? " Webhooks get it only when their `events` name it." : ""}${planned === true ? " This version makes none yet; filters of webhooks may name it already." : ""}`,
     "",
     row("member of data", "type", "meaning"),
     row("---", "---", "---"),
-    ...Object.entries(data).map(([name, field]) =>
-      row(`\`${name}\``, field.optional === true ? `${field.type}, optional` : field.type, field.meaning),
-    ),
+    ...Object.entries(data).map(([name, field]) => row(`\`${name}\``, typeOf(field), field.meaning)),
     "",
     "```json",
     JSON.stringify({ id: exampleId, event_type: type, timestamp: "2026-11-21T10:00:00.000Z", data: example }, null, 2),
@@ -112,17 +123,24 @@ const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 
 const pages: Readonly<Record<string, string>> = {
   "states/managed-service.md": statesPage(managedServiceLifecycle),
+  "states/backup.md": statesPage(backupLifecycle),
+  "states/drill.md": statesPage(drillLifecycle),
   "states/host.md": statesPage(hostLifecycle),
   "states/host-drain.md": statesPage(hostDrainLifecycle),
   "states/machine.md": statesPage(machineLifecycle),
+  "states/queue.md": statesPage(queueLifecycle),
   "states/task.md": statesPage(taskLifecycle),
   "states/authority-rotation.md": statesPage(authorityRotationLifecycle),
   "states/agent-rollout.md": statesPage(agentRolloutLifecycle),
+  "states/alert-rule.md": statesPage(alertRuleLifecycle),
   "cli.md": await cliPage(),
   "errors.md": errorsPage(),
   "events.md": eventsPage(),
   "metrics.md": metricsPage(),
   "settings.md": settingsPage(),
+  "../sdk/src/answers.ts": await sdkAnswers(),
+  "../sdk/src/inputs.ts": await sdkInputs(),
+  "../sdk/src/methods.ts": await sdkMethods(),
 };
 
 const checking = process.argv.includes("--check");
