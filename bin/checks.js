@@ -8,6 +8,7 @@ import { checkImportOrder } from "./import-order.js";
 import { checkQuarantine } from "./quarantine.js";
 import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
+import { checkTemplates } from "./templates.js";
 
 /** Name and check; `tools.run` runs an installed command and answers its output, or throws with it. */
 export const checks = [
@@ -23,6 +24,7 @@ export const checks = [
   ["spelling", checkSpelling],
   ["knip", findDeadCode],
   ["quarantine", checkQuarantine],
+  ["released templates", checkTemplates],
 ];
 
 async function lintProtos(tools) {

@@ -143,7 +143,7 @@ function openGateway() {
     begin: unused,
     services,
     operations,
-    creation: { create: unused },
+    creation: { create: unused, add: unused, inTurn: unused },
     shown: unused,
     access: createServiceAccess({ services, operations }),
     cursors: createCursors(sealer),

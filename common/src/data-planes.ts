@@ -12,7 +12,9 @@ interface DataPlane {
 /** One row each. The kind of its identity, its port and flag, its settings' names and its child of `npm start` follow from it. */
 export const dataPlanes = {
   dns: { certificateNames: ["localhost"], firstPort: 8445, listensOnUdp: true },
+  issuer: { certificateNames: ["localhost"], firstPort: 8451, listensOnUdp: false },
   store: { certificateNames: [storeName], firstPort: 8449, listensOnUdp: false },
+  inference: { certificateNames: ["localhost"], firstPort: 8450, listensOnUdp: false },
 } as const satisfies Record<string, DataPlane>;
 
 export type DataPlaneName = keyof typeof dataPlanes;

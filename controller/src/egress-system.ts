@@ -28,6 +28,8 @@ interface EgressGives {
   readonly egress: Pick<Egress, "users" | "operators">;
   /** For servers that operators configure. */
   readonly operatorEgress: EgressClient;
+  /** Networks that URLs of users may lead to although they are not public. */
+  readonly allowedEgress: readonly string[];
 }
 
 /** Connections to where users and operators say, never to the platform's own servers and machines. */
@@ -53,7 +55,7 @@ function openEgressSystem(
   const operators = watchedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
   return {
     name: "egress",
-    gives: { egress: { users, operators }, operatorEgress: operators },
+    gives: { egress: { users, operators }, operatorEgress: operators, allowedEgress: allowEgress },
     close: () => connections.close(),
   };
 }

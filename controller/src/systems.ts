@@ -1,8 +1,11 @@
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import { accessSystem } from "#access/access-system.ts";
 import type { Rights } from "#access/scopes.ts";
+import { appSystem } from "#app/app-system.ts";
 import { catalogSystem } from "#catalog/catalog-system.ts";
+import { exportSystem } from "#export/export-system.ts";
 import { fleetSystem } from "#fleet/fleet-system.ts";
+import { inferenceSystem } from "#inference/inference-system.ts";
 import { insightSystem } from "#insight/insight-system.ts";
 import { kernelSystem } from "#kernel/kernel-system.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
@@ -12,6 +15,8 @@ import { operationSystem } from "#operation/operation-system.ts";
 import { operatorSystem } from "#operator/operator-system.ts";
 import { queueSystem } from "#queue/queue-system.ts";
 import { servicesSystem } from "#services/services-system.ts";
+import { compositionSystem } from "#composition/composition-system.ts";
+import { deliverySystem } from "#delivery/delivery-system.ts";
 import { egressSystem } from "./egress-system.ts";
 import { plannedSystems } from "./planned-systems.ts";
 
@@ -23,10 +28,15 @@ const list = [
   catalogSystem,
   servicesSystem,
   egressSystem,
+  appSystem,
   notifySystem,
   insightSystem,
   ...plannedSystems,
   queueSystem,
+  exportSystem,
+  inferenceSystem,
+  compositionSystem,
+  deliverySystem,
   operatorSystem,
 ] as const;
 

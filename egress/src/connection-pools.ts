@@ -74,8 +74,8 @@ function isPast({ madeAtMs }: Pool, now: number): boolean {
 /** Keys of certificates stay out of the map: a digest tells options apart. */
 function idOf({ organizationId, tls, keepMs }: PoolKey): string {
   if (tls === undefined) return `${organizationId} ${keepMs}`;
-  const { ca, certificate, privateKey, serverName } = tls;
-  const options = JSON.stringify([ca, certificate, privateKey, serverName].map((each) => each ?? null));
+  const { ca, certificate, privateKey, serverName, unverified = false } = tls;
+  const options = JSON.stringify([ca, certificate, privateKey, serverName, unverified].map((each) => each ?? null));
   return `${organizationId} ${keepMs} ${createHash("sha256").update(options).digest("base64")}`;
 }
 

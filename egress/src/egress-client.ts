@@ -25,7 +25,7 @@ export interface EgressClient {
   /** A raw connection for other protocols, its addresses judged as those of requests are. Throws EgressFailure. */
   connect(target: SocketTarget): Promise<Socket>;
   /** Throws EgressFailure `not allowed` when the target is known to lead where it may not. A name that does not resolve may come to do so. */
-  check(target: Target, signal: AbortSignal): Promise<void>;
+  check(target: Pick<Target, "host" | "port">, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -18,6 +18,8 @@ export interface TlsOptions {
   readonly privateKey?: string;
   /** The name that the target's certificate has to have; the host of the URL unless given. */
   readonly serverName?: string;
+  /** Whatever certificate the target shows is taken. */
+  readonly unverified?: boolean;
 }
 
 /** The addresses of the host that may be connected to. Throws EgressFailure if any of them may not: a name means all of its addresses. */
@@ -60,8 +62,9 @@ export function createGuardedConnector(deps: GuardDeps, connectMs: number, tls?:
 }
 
 /** As Node names them. */
-export function tlsSocketOptions({ ca, certificate, privateKey }: TlsOptions) {
+export function tlsSocketOptions({ ca, certificate, privateKey, unverified }: TlsOptions) {
   return {
+    ...(unverified === true && { rejectUnauthorized: false }),
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && { cert: certificate }),
     ...(privateKey !== undefined && { key: privateKey }),

@@ -19,6 +19,9 @@ export interface Feed<Acknowledgement, Batch> {
   greet(): Acknowledgement;
   /** Serves a batch; answers the acknowledgement, or undefined where none is due. */
   take(batch: Batch, controller: string): Acknowledgement | undefined;
+  /** A stream is open, its first message is sent: `send` works until `ended` is called. */
+  opened?(send: (message: Acknowledgement) => void): void;
+  ended?(): void;
 }
 
 export interface FollowDeps {
@@ -91,8 +94,10 @@ async function followOne<Acknowledgement, Batch>(
         if (acknowledgement !== undefined) call.write(acknowledgement);
       });
       call.write(feed.greet());
+      feed.opened?.((message) => void call.write(message));
     });
   } finally {
+    feed.ended?.();
     signal.removeEventListener("abort", abort);
     client.close();
   }

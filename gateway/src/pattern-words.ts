@@ -2,6 +2,8 @@
 // biome-ignore format: a table, aligned so that it reads as one
 const words: Readonly<Record<string, string>> = {
   "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$":                       "must be 1 to 40 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
+  "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$":                       "must be 1 to 63 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
+  "^[a-z][a-z0-9-]{0,62}$":                                  "must be 1 to 63 small letters, digits and hyphens, and begin with a letter",
   "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$":                         "must be small letters, digits and hyphens, with no hyphen at either end",
   "^[a-z0-9][a-z0-9._@-]{0,63}$":                            "must be 1 to 64 small letters, digits and any of . _ @ -, and begin with a letter or digit",
   "^[a-z_][a-z0-9_-]{0,62}$":                                "must be 1 to 63 small letters, digits, _ and -, and begin with a letter or _",
@@ -9,6 +11,8 @@ const words: Readonly<Record<string, string>> = {
   "^[A-Za-z0-9][A-Za-z0-9_.-]*$":                            "must be letters, digits and any of _ . -, and begin with a letter or digit",
   "^[a-z][a-z-]{0,31}:([a-z]{1,16}|[*])$":                   "must be a resource and an action of it, such as services:read or services:*",
   "^[a-z0-9_-]{1,128}$":                                     "must be 1 to 128 small letters, digits, _ and -",
+  "^[\\x21-\\x7e]+$":                                         "must be characters of ASCII, without a space",
+  "^#[0-9A-Fa-f]{6}$":                                       "must be a color such as #3366cc",
   "^[^:]+:.*$":                                              "must be a key and a value with a colon between, such as team:shop",
 };
 

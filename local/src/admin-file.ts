@@ -1,6 +1,6 @@
 import { writeAtomically } from "./files.ts";
 import type { PlatformParts } from "./platform-parts.ts";
-import { baseUrlOf, dnsServerOf } from "./platform-children.ts";
+import { baseUrlOf, dnsServerOf, inferenceUrlOf } from "./platform-children.ts";
 
 /** Tells clients where the installation is and how to get in. */
 export function writeAdminFile(parts: PlatformParts): void {
@@ -9,6 +9,7 @@ export function writeAdminFile(parts: PlatformParts): void {
   const admin = {
     base_url: baseUrlOf(installation),
     grpc_url: baseUrlOf(installation),
+    inference_url: inferenceUrlOf(installation),
     ...credentials,
     ca_file: layout.authority,
     dns_server: dnsServerOf(parts),

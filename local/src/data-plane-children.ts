@@ -24,12 +24,32 @@ const children: Readonly<Record<DataPlaneName, DataPlaneChild>> = {
       HOLDFAST_CONTROLLERS: endpointText(machineHost.address, installation.ports.agents),
     }),
   },
+  issuer: {
+    identityDirectory: ({ issuer }) => join(issuer, "identity"),
+    settings: ({ layout, installation, machineHost }) => ({
+      HOLDFAST_INSTALLATION_ID: installation.id,
+      HOLDFAST_ISSUER_DIR: layout.issuer,
+      HOLDFAST_CONTROLLERS: endpointText(machineHost.address, installation.ports.agents),
+    }),
+  },
   store: {
     identityDirectory: ({ store }) => store,
     settings: (parts) => ({
       // Nobody asks it for anything where objects are in S3.
       HOLDFAST_STORE_DIR: objectsDirectory(parts) ?? parts.layout.objects,
       HOLDFAST_STORE_KEY_FILE: parts.secrets.storeKeyFile,
+    }),
+  },
+  inference: {
+    identityDirectory: ({ inference }) => join(inference, "identity"),
+    settings: ({ layout, installation, machineHost, reach }) => ({
+      HOLDFAST_INSTALLATION_ID: installation.id,
+      // Applications of this host call it, as they do the API.
+      HOLDFAST_INFERENCE_LISTEN: listenersOf("127.0.0.1", installation.ports.inference, reach),
+      HOLDFAST_INFERENCE_DIR: layout.inference,
+      HOLDFAST_INFERENCE_KEY_FILE: join(layout.keys, "inference-key"),
+      HOLDFAST_INFERENCE_METRICS: join(layout.run, "inference-metrics.sock"),
+      HOLDFAST_CONTROLLERS: endpointText(machineHost.address, installation.ports.agents),
     }),
   },
 };

@@ -14,8 +14,12 @@ export interface Layout {
   readonly machines: string;
   readonly spares: string;
   readonly dns: string;
+  /** What the sign-in of apps is served from, with the identity of the process. */
+  readonly issuer: string;
   /** Identity of the process that serves the objects. */
   readonly store: string;
+  /** Configuration, identity and journal of the inference proxy. */
+  readonly inference: string;
   readonly log: string;
   readonly run: string;
   /** Trust bundle of the platform's authority, for clients. */
@@ -37,7 +41,9 @@ export function layoutOf(root: string): Layout {
     machines: below("machines"),
     spares: below("spares"),
     dns: below("dns"),
+    issuer: below("issuer"),
     store: below("store"),
+    inference: below("inference"),
     log: below("log"),
     run: below("run"),
     authority: below("ca.pem"),
@@ -46,11 +52,11 @@ export function layoutOf(root: string): Layout {
 
 /** Makes the directories. Those of programs that run as another user are given to it with `giveTo`. */
 export function makeDirectories(layout: Layout): void {
-  const { root, keys, pki, etcd, history, objects, machines, spares, dns, store, log, run } = layout;
+  const { root, keys, pki, etcd, history, objects, machines, spares, dns, issuer, store, inference, log, run } = layout;
   // Machines of other users are below, so others may pass through; what is secret has its own mode.
   mkdirSync(root, { recursive: true, mode: 0o755 });
   for (const directory of [machines, spares, dns, run, pki]) mkdirSync(directory, { recursive: true });
-  for (const directory of [keys, etcd, history, objects, store, log])
+  for (const directory of [keys, etcd, history, objects, issuer, store, inference, log])
     mkdirSync(directory, { recursive: true, mode: 0o700 });
 }
 

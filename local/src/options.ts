@@ -31,7 +31,7 @@ export const usage = [
   "  --objects URL                  where its payloads and backups are, chosen at the first start: file:///DIR, or",
   "                                 s3://BUCKET/PREFIX?endpoint=https://HOST (a directory of its own)",
   "  --objects-key FILE             credential of an S3 store, JSON with id and secret",
-  "  --api-port N, --agents-port N, --dns-port N, --store-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
+  "  --api-port N, --agents-port N, --dns-port N, --store-port N, --inference-port N, --issuer-port N, --etcd-client-port N, --etcd-peer-port N, --history-port N",
   "                                 instead of ports from 8443 on, or as many further as this host has installations",
   "",
   "Each flag is also an environment variable: HOLDFAST_DATA, HOLDFAST_API_PORT, ...",

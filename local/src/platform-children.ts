@@ -22,6 +22,11 @@ export function localUrlOf({ ports }: Installation): string {
   return `https://${endpointText(loopback, ports.api)}`;
 }
 
+/** Base URL of the inference proxy, for clients of OpenAI's API. */
+export function inferenceUrlOf({ ports, advertise = loopback }: Installation): string {
+  return `https://${endpointText(advertise, ports.inference)}/v1`;
+}
+
 /** Where clients ask for names. */
 export function dnsServerOf({ installation, machineHost, reach }: PlatformParts): string {
   return endpointText(reach?.advertise ?? machineHost.address, installation.ports.dns);
@@ -49,6 +54,9 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, reach),
     HOLDFAST_AGENT_ADVERTISE: endpointText(reach?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,
+    HOLDFAST_ISSUER_ADDRESSES: reach?.address ?? machineHost.address,
+    HOLDFAST_ISSUER_PORT: String(ports.issuer),
+    HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,
     HOLDFAST_OBJECTS_ENDPOINT: endpointText(reach?.address ?? machineHost.address, ports.store),

@@ -24,8 +24,21 @@ export type BackupType = "automated" | "manual";
 
 export type ChannelType = "email" | "webhook";
 
+export type DestinationType =
+  | "apm_platform"
+  | "prometheus_remote_write"
+  | "otlp"
+  | "search_cluster"
+  | "log_aggregator"
+  | "log_saas"
+  | "cloud_monitoring";
+
+export type ExportDataType = "metrics" | "logs" | "both";
+
 /** Combined result of the checks; "unknown" while no agent has reported. */
 export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
+
+export type InferenceKeyStatus = "active" | "suspended";
 
 /** Least severe first. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
@@ -52,6 +65,54 @@ export type RetryPolicy = "standard" | "extended";
 
 /** Rights of a member; each role includes those before it. */
 export type Role = "viewer" | "developer" | "admin" | "owner";
+
+export type AppStatus = "Running";
+
+export type AppHosting = "external";
+
+export type AttachmentStatus = "healthy" | "unhealthy";
+
+export type AuthStatus = "ProvisioningSchema" | "Active" | "Failed" | "Disabled";
+
+export type AuthKeyStatus = "active" | "retiring" | "retired";
+
+export type AuthSignUp = "open" | "closed";
+
+export type AuthClientType = "public" | "confidential";
+
+export type IssuerDomainChoice = "fallback" | "custom";
+
+export type DeploymentStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "Aborted";
+
+export type MigrationStatus = "Accepted" | "Applying" | "Completed" | "Failed" | "up_to_date";
+
+export type PipelineStatus = "deploying" | "running" | "degraded" | "deleting";
+
+/** What a deployment does with a resource. */
+export type PlanAction = "create" | "update" | "noop" | "unmanaged";
+
+/** Status of a project. */
+export type ProjectStatus =
+  | "Pending"
+  | "Provisioning"
+  | "Wiring"
+  | "Running"
+  | "RollingBack"
+  | "Failed"
+  | "Deleting"
+  | "Deleted";
+
+export type StackStatus =
+  | "Pending"
+  | "Provisioning"
+  | "Wiring"
+  | "Running"
+  | "Upgrading"
+  | "RollingBack"
+  | "Failed"
+  | "Deleting";
+
+export type UpgradeChangeType = "unchanged" | "in_place" | "blocked";
 
 export type SyncState = "streaming" | "catchup" | "starting" | "disconnected";
 
@@ -572,6 +633,8 @@ export interface ManagedService {
     /** Limit of growth; null until one is set. */
     readonly max_gb: number | null;
   };
+  /** The project, stack or pipeline that it belongs to: that one alone deletes, stops, resizes and renames it. */
+  readonly managed_by: ManagedBy | null;
 }
 
 /** A caller, its organization and its rights. */
@@ -693,6 +756,9 @@ export interface OrganizationFigures {
   readonly storage_gb: number;
   /** People that the organization made. */
   readonly users: number;
+  readonly projects: number;
+  readonly stacks: number;
+  readonly pipelines: number;
 }
 
 /** A parameter of an engine. Values are texts, as the engine writes them. */
@@ -896,6 +962,169 @@ export interface ServiceBackups {
   readonly key_version: number | null;
   /** The last drill that has ended; null before the first. */
   readonly last_drill: LastDrill | null;
+}
+
+export interface MetricsExport {
+  readonly id: string;
+  /** null for all services of the organization, now and later. */
+  readonly service_id: string | null;
+  readonly name: string;
+  readonly destination_type: DestinationType;
+  readonly data_type: ExportDataType;
+  readonly export_interval_seconds: number;
+  /** As docs/exports.md has it for each type; secrets show as ********. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  readonly is_enabled: boolean;
+  /** Ticks that failed since the last that did not. */
+  readonly consecutive_failures: number;
+  /** null while the last tick did not fail. */
+  readonly last_export_error: string | null;
+  /** When the destination took something last. */
+  readonly last_export_at: string | null;
+  /** When something was sent last, taken or not. */
+  readonly last_attempt_at: string | null;
+  /** Age of the oldest thing that may wait to be sent; 0 when the last tick left nothing. */
+  readonly backlog_seconds: number;
+  readonly exported: {
+    readonly samples: number;
+    readonly log_entries: number;
+  };
+  readonly dropped: {
+    /** Older than the destination takes. */
+    readonly too_old: number;
+    /** Refused by the destination, each alone. */
+    readonly refused: number;
+    /** Samples that left the history before they were sent. */
+    readonly gone: number;
+    /** Segments of engine logs that were rotated away before they were sent. */
+    readonly gone_log_segments: number;
+  };
+  /** Why the platform disabled it; null when it did not. */
+  readonly disabled_reason: string | null;
+  /** What is not as was asked for, such as a half of data_type that the destination does not take. */
+  readonly warnings: readonly string[];
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface MetricsExportPage {
+  readonly integrations: readonly MetricsExport[];
+  /** Of all that the filter lets through. */
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface MetricsExportTest {
+  readonly success: boolean;
+  /** null on success. */
+  readonly error: string | null;
+}
+
+/** A key with its secret, shown this once. */
+export interface CreatedInferenceKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly name: string;
+  readonly status: InferenceKeyStatus;
+  readonly monthly_token_limit: number | null;
+  readonly rate_limit_rpm: number | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly org_id: string;
+}
+
+export interface InferenceCapabilities {
+  readonly chat: boolean;
+  readonly embeddings: boolean;
+}
+
+/** The month (UTC) so far. */
+export interface InferenceCircuit {
+  /** Calls are refused until the limit is raised with reset_circuit, or the month ends. */
+  readonly open: boolean;
+  readonly opened_at: string | null;
+  readonly spent_cents: number;
+  /** Promised to processes of the proxy for calls under way and to come. */
+  readonly reserved_cents: number;
+  readonly period_start: string;
+}
+
+/** What applications call the proxy with; the secret is not shown. */
+export interface InferenceKey {
+  readonly id: string;
+  readonly name: string;
+  readonly status: InferenceKeyStatus;
+  /** Tokens in a month (UTC), in and out; null for no limit. */
+  readonly monthly_token_limit: number | null;
+  /** Requests in any 60 s; null for no limit. */
+  readonly rate_limit_rpm: number | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A provider of models, as the organization has configured it. */
+export interface InferenceProvider {
+  /** Prefix of its models, such as "provider_a". */
+  readonly provider: string;
+  readonly enabled: boolean;
+  /** Where it is called; null for the catalog's own URL. */
+  readonly base_url: string | null;
+  /** The operator attests that base_url is served from the EU. */
+  readonly eu_endpoint: boolean;
+  readonly has_api_key: boolean;
+  readonly capabilities: InferenceCapabilities;
+  /** Calls to it stay in the EU, so that eu_only lets them pass. */
+  readonly eu_route: boolean;
+  /** PEM of authorities that its certificate is verified by instead of the public ones. */
+  readonly ca_certificate: string | null;
+  readonly updated_at: string;
+}
+
+/** Limits and rules of an organization's inference. */
+export interface InferenceSettings {
+  readonly monthly_cost_limit_cents: number;
+  readonly eu_only: boolean;
+  /** inference.budget_warning happens at this share of the limit. */
+  readonly alert_pct: number;
+  readonly circuit: InferenceCircuit;
+}
+
+export interface InferenceUsage {
+  readonly period: InferenceUsagePeriod;
+  /** EUR. */
+  readonly currency: string;
+  readonly items: readonly InferenceUsageItem[];
+  readonly total: InferenceUsageTotal;
+}
+
+export interface InferenceUsageItem {
+  /** With the provider's prefix; null when grouped by key. */
+  readonly model: string | null;
+  /** null when grouped by model. */
+  readonly key_id: string | null;
+  /** Of the key; null when grouped by model, and when it was revoked. */
+  readonly name: string | null;
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cost_cents: number;
+  /** Requests whose provider told no usable usage; their tokens are our own count. */
+  readonly estimated_requests: number;
+}
+
+export interface InferenceUsagePeriod {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface InferenceUsageTotal {
+  readonly requests: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cost_cents: number;
+  readonly estimated_requests: number;
 }
 
 /** An id and a secret that programs sign in with; the secret is not shown. */
@@ -1188,6 +1417,437 @@ export interface Webhook {
   readonly warning: string | null;
   readonly created_at: string;
   readonly updated_at: string;
+}
+
+export interface App {
+  readonly id: string;
+  readonly name: string;
+  readonly status: AppStatus;
+  readonly hosting: AppHosting;
+  /** Where its users find it. */
+  readonly home_url: string | null;
+  readonly attachments: readonly Attachment[];
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** A database that an app uses. */
+export interface Attachment {
+  readonly id: string;
+  /** "postgresql". */
+  readonly kind: string;
+  readonly service_id: string;
+  readonly database_name: string;
+  readonly status: AttachmentStatus;
+  readonly app_id: string;
+}
+
+/** The sign-in of one app. */
+export interface AppAuth {
+  readonly id: string;
+  readonly app_service_id: string;
+  readonly database_service_id: string;
+  readonly attachment_id: string;
+  /** The `iss` of its tokens, and where discovery begins. */
+  readonly issuer_url: string;
+  readonly fallback_domain: string;
+  readonly status: AuthStatus;
+  /** Null until the schema is migrated. */
+  readonly schema_version_applied: string | null;
+  readonly theme: AuthTheme;
+  readonly idp_providers: readonly AuthIdpProvider[];
+  /** While it is Failed: the step that failed, and what mends it. */
+  readonly failure_reason: string | null;
+  readonly custom_domain: string | null;
+  readonly smtp: AuthSmtp;
+  readonly health: AuthHealth;
+  readonly sign_up: AuthSignUp;
+  readonly mails_per_hour: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/** What pages and mails look like. */
+export interface AuthTheme {
+  readonly display_name: string;
+  /** #rrggbb. */
+  readonly brand_color: string;
+  readonly logo_url: string | null;
+}
+
+/** Another provider that end users may sign in with. */
+export interface AuthIdpProvider {
+  readonly provider: string;
+  readonly issuer_url: string;
+  readonly client_id: string;
+  readonly scopes: readonly string[];
+}
+
+/** The app owner's mail server, without what it is signed in to with. */
+export interface AuthSmtp {
+  readonly host: string;
+  readonly port: number;
+  readonly from_address: string;
+  readonly from_name: string;
+}
+
+/** What becomes of sign-ins now. */
+export interface AuthHealth {
+  /** "healthy" or "degraded". */
+  readonly status: string;
+  readonly reason: string | null;
+  readonly since: string;
+}
+
+export interface AuthKey {
+  readonly kid: string;
+  /** RS256. */
+  readonly algorithm: string;
+  readonly status: AuthKeyStatus;
+  readonly activated_at: string;
+  readonly retires_at: string | null;
+}
+
+export interface EnabledAuth {
+  readonly auth: AppAuth;
+  readonly signing_keys: readonly AuthKey[];
+}
+
+export interface RotatedAuthKey {
+  readonly signing_key: AuthKey;
+}
+
+/** The id of a result that comes later, for 24 hours. */
+export interface AuthTask {
+  readonly task_id: string;
+}
+
+export interface AuthUser {
+  readonly id: string;
+  readonly email: string;
+  readonly email_verified: boolean;
+  readonly created_at: string;
+  readonly last_sign_in_at: string | null;
+}
+
+export interface AuthSession {
+  readonly id: string;
+  readonly created_at: string;
+  readonly last_seen_at: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly user_agent: string | null;
+  readonly ip: string | null;
+}
+
+export interface AuthEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly occurred_at: string;
+  readonly user_id: string | null;
+  readonly client_id: string | null;
+  readonly ip: string | null;
+}
+
+/** A program that signs the app's users in. */
+export interface AuthClient {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: AuthClientType;
+  readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris: readonly string[];
+  readonly allowed_origins: readonly string[];
+  /** False: it sends a nonce instead. */
+  readonly require_pkce: boolean;
+  /** In the answer that made it only. */
+  readonly client_secret: string | null;
+}
+
+export interface AuthSmtpTest {
+  readonly success: boolean;
+  readonly error: string | null;
+}
+
+export interface AuthKeys {
+  readonly keys: readonly AuthKey[];
+}
+
+export interface AuthClients {
+  readonly clients: readonly AuthClient[];
+}
+
+export interface DeployedProject {
+  readonly project_id: string;
+  readonly deployment_id: string;
+  readonly name: string;
+  readonly status: ProjectStatus;
+  readonly plan: readonly PlanEntry[];
+}
+
+export interface Deployment {
+  readonly id: string;
+  readonly project_id: string;
+  readonly status: DeploymentStatus;
+  readonly error: string | null;
+  readonly plan: readonly PlanEntry[];
+  /** Of now while it is in progress, else of when it ended. */
+  readonly project_status: ProjectStatus;
+  /** Likewise. */
+  readonly resources: readonly {
+    readonly logical_name: string;
+    readonly kind: string;
+    /** Null before it is made. */
+    readonly resource_id: string | null;
+    /** Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted. */
+    readonly status: string;
+    readonly status_detail: string | null;
+    /** False: the newest descriptor does not name it. */
+    readonly managed: boolean;
+  }[];
+  readonly progress_pct: number;
+  /** The caller, as the audit log names it. */
+  readonly actor: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+/** The parent of a resource. */
+export interface ManagedBy {
+  /** project, stack or pipeline. */
+  readonly kind: string;
+  readonly id: string;
+}
+
+export interface Pipeline {
+  readonly id: string;
+  readonly template_id: string;
+  readonly name: string;
+  readonly zone: string;
+  readonly status: PipelineStatus;
+  readonly status_detail: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface PipelineDetail {
+  readonly id: string;
+  readonly template_id: string;
+  readonly name: string;
+  readonly zone: string;
+  readonly status: PipelineStatus;
+  readonly status_detail: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Names of its services. */
+  readonly services: readonly string[];
+  readonly members: readonly {
+    readonly role: string;
+    readonly database_type: string;
+    /** Null before it is made. */
+    readonly service_id: string | null;
+    readonly status: string;
+    readonly status_detail: string | null;
+    readonly healthy: boolean;
+  }[];
+  /** Of the services that run. */
+  readonly connections: readonly {
+    readonly role: string;
+    readonly connections: {
+      readonly bootstrap_servers: string | null;
+      readonly security_protocol: string | null;
+      readonly sasl_mechanism: string | null;
+      /** With the password, for callers with services:secrets. */
+      readonly connection_uri: string | null;
+      readonly endpoint: string | null;
+      readonly username: string | null;
+      readonly password: string | null;
+    };
+  }[];
+}
+
+export interface PipelineTemplate {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly available: boolean;
+  /** Why it cannot be launched here. */
+  readonly unavailable_reason: string | null;
+  readonly services: readonly {
+    readonly role: string;
+    readonly database_type: string;
+    readonly version: string | null;
+    readonly default_plan: string;
+    readonly storage_gb: number;
+    readonly extensions: readonly string[];
+  }[];
+  /** Null while an engine of it is missing. */
+  readonly estimated_monthly_cost: number | null;
+  readonly currency: string;
+}
+
+/** A difference at one path. Values of env are not shown. */
+export interface PlanChange {
+  /** Such as plan_name or env.KEY. */
+  readonly path: string;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface PlanEntry {
+  readonly logical_name: string;
+  readonly kind: string;
+  readonly action: PlanAction;
+  readonly changes: readonly PlanChange[];
+  /** What the descriptor says and the resource has not: recorded, not applied. */
+  readonly pending_changes: readonly PlanChange[];
+  /** Why nothing is changed. */
+  readonly reason: string | null;
+  /** Paths at which the resource is not as it was made. */
+  readonly drift: readonly string[];
+  readonly monthly_cost: number;
+}
+
+export interface Project {
+  readonly id: string;
+  readonly name: string;
+  readonly status: ProjectStatus;
+  readonly status_detail: string | null;
+  /** Of its resources: healthy, degraded or unknown. */
+  readonly health: string;
+  readonly last_deployment_id: string;
+  readonly resources: readonly {
+    readonly logical_name: string;
+    readonly kind: string;
+    /** Null before it is made. */
+    readonly resource_id: string | null;
+    /** Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted. */
+    readonly status: string;
+    readonly status_detail: string | null;
+    /** False: the newest descriptor does not name it. */
+    readonly managed: boolean;
+  }[];
+  readonly monthly_cost: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface ProjectDrift {
+  readonly resources: readonly {
+    readonly logical_name: string;
+    readonly kind: string;
+    /** `before` is what was recorded, `after` what there is. */
+    readonly changes: readonly PlanChange[];
+  }[];
+}
+
+export interface ProjectPlan {
+  readonly plan: readonly PlanEntry[];
+  /** Sent with a deployment, it is refused when the plan is another one by then. */
+  readonly plan_digest: string;
+  /** In the currency of the catalog. */
+  readonly monthly_cost: number;
+  /** Against what the project costs now. */
+  readonly cost_delta: number;
+  readonly currency: string;
+  readonly warnings: readonly string[];
+}
+
+/** JSON Schema of descriptors. */
+export interface SchemaText {
+  readonly text: string;
+}
+
+export interface Stack {
+  readonly id: string;
+  readonly name: string;
+  readonly status: StackStatus;
+  readonly status_detail: string | null;
+  /** Of its console, once it is Running; null where it has none. */
+  readonly endpoint_url: string | null;
+  readonly resources: readonly {
+    readonly symbolic_name: string;
+    readonly kind: string;
+    readonly status: string;
+    readonly status_detail: string | null;
+    /** Null before it is made. */
+    readonly service_id: string | null;
+  }[];
+  readonly template_name: string;
+  readonly template_version: string;
+  readonly monthly_cost: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface StackMigration {
+  readonly id: string;
+  readonly stack_id: string;
+  readonly from_version: string;
+  readonly to_version: string;
+  readonly status: MigrationStatus;
+  readonly status_detail: string | null;
+  readonly steps: readonly {
+    readonly symbolic_name: string;
+    readonly action: string;
+    /** Pending, Applying, Completed or Failed. */
+    readonly status: string;
+    readonly error: string | null;
+  }[];
+  readonly created_at: string | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+export interface StackPreview {
+  readonly template_name: string;
+  readonly currency: string;
+  readonly monthly_total: number;
+  readonly line_items: readonly {
+    readonly symbolic_name: string;
+    readonly kind: string;
+    readonly description: string;
+    readonly monthly_cost: number;
+    /** It depends on use, and is this at most. */
+    readonly is_ceiling: boolean;
+  }[];
+  readonly warnings: readonly string[];
+}
+
+export interface StackTemplate {
+  readonly name: string;
+  readonly version: string;
+  readonly title: string;
+  readonly description: string;
+  readonly available: boolean;
+  /** Why it cannot be launched here. */
+  readonly unavailable_reason: string | null;
+  readonly resources: readonly {
+    readonly symbolic_name: string;
+    readonly kind: string;
+    readonly depends_on: readonly string[];
+  }[];
+}
+
+export interface UpgradePreview {
+  readonly from_version: string;
+  readonly to_version: string;
+  readonly changes: readonly {
+    readonly symbolic_name: string;
+    readonly kind: string;
+    readonly change: UpgradeChangeType;
+    /** redeploy_app, scale_app or scale_service. */
+    readonly action: string | null;
+    /** The members that change, as a JSON object; values of env are not shown. */
+    readonly target_spec: unknown;
+    readonly reason: string | null;
+  }[];
+  readonly current_monthly_cost: number;
+  readonly new_monthly_cost: number;
+  readonly cost_delta: number;
+  readonly blocked: boolean;
+  readonly blocked_reasons: readonly string[];
 }
 
 /** One machine of a service. */

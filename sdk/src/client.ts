@@ -6,14 +6,19 @@ import { Channels } from "./channels.ts";
 import { DatabaseUsers } from "./database-users.ts";
 import { Databases } from "./databases.ts";
 import { Events } from "./events.ts";
-import { ApiKeys, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
+import { Exports } from "./exports.ts";
+import { ApiKeys, Apps, Auth, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
 import { ServiceMetrics } from "./metrics.ts";
 import { Nodes } from "./nodes.ts";
+import { Inference } from "./inference.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
+import { Pipelines } from "./pipelines.ts";
+import { Projects } from "./projects.ts";
 import { Queries } from "./queries.ts";
 import { ServiceHealth } from "./service-health.ts";
 import { Services } from "./services.ts";
 import { Queues } from "./queues.ts";
+import { Stacks } from "./stacks.ts";
 import { type CallOptions, createTransport, type TransportOptions } from "./transport.ts";
 import { Users } from "./users.ts";
 import { waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions } from "./wait.ts";
@@ -28,6 +33,9 @@ export interface Client {
   readonly operations: Operations;
   readonly backups: Backups;
   readonly tasks: Tasks;
+  readonly apps: Apps;
+  /** Sign-in for an app. */
+  readonly auth: Auth;
   readonly queues: Queues;
   readonly databases: Databases;
   readonly databaseUsers: DatabaseUsers;
@@ -39,6 +47,15 @@ export interface Client {
   readonly alerts: Alerts;
   readonly channels: Channels;
   readonly webhooks: Webhooks;
+  /** Metrics and logs of services, pushed to where a team already looks. */
+  readonly exports: Exports;
+  readonly inference: Inference;
+  /** Resources that are described in one document. */
+  readonly projects: Projects;
+  /** Resources of a template, launched at a cost that was accepted. */
+  readonly stacks: Stacks;
+  /** Database services that work together, by a template. */
+  readonly pipelines: Pipelines;
   readonly organizations: Organizations;
   readonly members: Members;
   /** Replicas of a service, and which of them is the primary. */
@@ -81,6 +98,8 @@ export function createClient(options: TransportOptions): Client {
     nodes: new Nodes(transport),
     backups: new Backups(transport),
     tasks: new Tasks(transport),
+    apps: new Apps(transport),
+    auth: new Auth(transport),
     queues: new Queues(transport),
     databases: new Databases(transport),
     databaseUsers: new DatabaseUsers(transport),
@@ -92,6 +111,11 @@ export function createClient(options: TransportOptions): Client {
     alerts: new Alerts(transport),
     channels: new Channels(transport),
     webhooks: new Webhooks(transport),
+    exports: new Exports(transport),
+    inference: new Inference(transport),
+    projects: new Projects(transport),
+    stacks: new Stacks(transport),
+    pipelines: new Pipelines(transport),
     organizations: new Organizations(transport),
     members: new Members(transport),
     users: new Users(transport),

@@ -20,6 +20,14 @@ export type MaintenanceEventData = ServiceEventData & {
   readonly automatic: boolean;
 };
 
+/** What an event of an app's sign-in tells of it. */
+export type AuthEventData = {
+  readonly app_id: string;
+  readonly auth_id: string;
+  /** Its status then. */
+  readonly status: string;
+};
+
 /** What an event of a backup tells of it. */
 export type BackupEventData = {
   readonly service_id: string;
@@ -51,6 +59,21 @@ export type AlertEventData = {
   readonly notification_channel_id: string | null;
 };
 
+/** What an event of a project tells of it. */
+export type ProjectEventData = CompositionEventData & { readonly project_id: string };
+
+/** What an event of a stack tells of it. */
+export type StackEventData = CompositionEventData & { readonly stack_id: string };
+
+/** What an event of a pipeline tells of it. */
+export type PipelineEventData = CompositionEventData & { readonly pipeline_id: string };
+
+type CompositionEventData = {
+  readonly name: string;
+  /** What is wrong with it. */
+  readonly detail?: string;
+};
+
 /** What an event of a node tells of it. */
 export type NodeEventData = ServiceEventData & {
   readonly node_id: string;
@@ -67,6 +90,28 @@ export type QueueEventData = {
   readonly database_name: string;
   /** Its status then. */
   readonly status: string;
+};
+
+/** What an event of an export tells of its integration. */
+export type ExportEventData = {
+  readonly integration_id: string;
+  readonly integration_name: string;
+  readonly destination_type: string;
+  /** Null for all services of the organization. */
+  readonly service_id: string | null;
+};
+
+type ExportFailureData = ExportEventData & {
+  readonly consecutive_failures: number;
+  readonly last_export_error: string;
+};
+
+/** What an event of an organization's inference tells of the month. */
+export type InferenceEventData = {
+  /** Month in UTC, such as 2026-11. */
+  readonly period: string;
+  readonly spent_cents: number;
+  readonly monthly_cost_limit_cents: number;
 };
 
 type StorageEventData = {
@@ -168,12 +213,30 @@ export interface EventData {
     readonly error_message: string;
   };
   readonly "backup.gap": { readonly service_id: string; readonly since: string };
+  readonly "inference.budget_warning": InferenceEventData;
+  readonly "inference.circuit_opened": InferenceEventData;
+  readonly "inference.circuit_closed": InferenceEventData;
   readonly "queue.active": QueueEventData;
   readonly "queue.failed": QueueEventData & { readonly error_message: string };
   readonly "queue.deleted": QueueEventData;
+  readonly "export.failing": ExportFailureData;
+  readonly "export.recovered": ExportEventData;
+  readonly "export.disabled": ExportFailureData;
+  readonly "project.deployed": ProjectEventData;
+  readonly "project.failed": ProjectEventData;
+  readonly "project.deleted": ProjectEventData;
+  readonly "stack.running": StackEventData;
+  readonly "stack.failed": StackEventData;
+  readonly "stack.upgraded": StackEventData;
+  readonly "pipeline.running": PipelineEventData;
+  readonly "pipeline.degraded": PipelineEventData;
   readonly "alert.fired": AlertEventData & { readonly resolved_at: string | null };
   /** `reason`: "condition_false", or the change of the rule or its service that ended the alert. */
   readonly "alert.resolved": AlertEventData & { readonly resolved_at: string; readonly reason: string };
+  readonly "auth.enabled": AuthEventData;
+  readonly "auth.disabled": AuthEventData;
+  readonly "auth.failed": AuthEventData & { readonly failure_reason: string };
+  readonly "auth.key_rotated": AuthEventData & { readonly emergency: boolean };
   /** One of them: the user's id, or a keyed digest of the address that the request named. */
   readonly "auth.user.deleted": { readonly user_id?: string; readonly email_digest?: string };
   readonly "webhook.test": { readonly webhook_id: string; readonly message: string };

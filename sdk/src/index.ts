@@ -7,16 +7,30 @@ export type { Databases } from "./databases.ts";
 export * from "./errors.ts";
 export type * from "./event-types.ts";
 export type { Events } from "./events.ts";
+export type { ExportFilter, Exports } from "./exports.ts";
 export type * from "./log-types.ts";
-export type { ApiKeys, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
+export type {
+  ApiKeys,
+  Apps,
+  Auth,
+  Configurations,
+  Members,
+  Operations,
+  Organizations,
+  Tasks,
+  Tokens,
+} from "./methods.ts";
 export type * from "./metric-types.ts";
 export type { ServiceMetrics } from "./metrics.ts";
 export type { Nodes } from "./nodes.ts";
 export type { List, ListOptions, Page } from "./pages.ts";
+export type { Pipelines } from "./pipelines.ts";
+export { DeploymentFailed, type DeploymentWaitOptions, type ProjectDescriptor, type Projects } from "./projects.ts";
 export type { Queries } from "./queries.ts";
 export type { ServiceHealth } from "./service-health.ts";
 export type { Queues } from "./queues.ts";
 export type { Services, Verb } from "./services.ts";
+export { MigrationFailed, StackFailed, type Stacks } from "./stacks.ts";
 export type { CallOptions, Credentials, TransportOptions } from "./transport.ts";
 export type { Users } from "./users.ts";
 export {

@@ -3,9 +3,15 @@ import type {
   AlertCondition,
   AlertNoData,
   AlertSeverity,
+  AuthClientType,
+  AuthSignUp,
   BackupStatus,
   BackupType,
   ChannelType,
+  DestinationType,
+  ExportDataType,
+  InferenceKeyStatus,
+  IssuerDomainChoice,
   LogLevel,
   MaintenanceWindow,
   NodeRole,
@@ -76,6 +82,90 @@ export interface StorageAutoscaleChoice {
   readonly enabled?: boolean | undefined;
   /** Needed to enable it: the storage does not grow beyond this by itself. */
   readonly max_gb?: number | undefined;
+}
+
+/** An app to be made. */
+export interface NewApp {
+  /** Lower-case letters, digits and `-`. */
+  readonly name: string;
+  /** https, or http on loopback. */
+  readonly home_url?: string | undefined;
+}
+
+export interface AppChange {
+  readonly home_url?: string | null | undefined;
+}
+
+/** A database to be attached. */
+export interface NewAttachment {
+  readonly service_id: string;
+  /** The service's own database unless it is named. */
+  readonly database_name?: string | undefined;
+}
+
+export interface NewAuth {
+  readonly attachment_id: string;
+  /** fallback unless it is given. */
+  readonly issuer_domain_choice?: IssuerDomainChoice | undefined;
+  readonly smtp?: NewAuthSmtp | undefined;
+  readonly theme?: NewAuthTheme | undefined;
+  /** Of the first client; `<home_url>/auth/callback` unless they are given. */
+  readonly redirect_uris?: readonly string[] | undefined;
+}
+
+/** A mail server. */
+export interface NewAuthSmtp {
+  readonly host: string;
+  /** 25, 465, 587 or 2525; 465 speaks TLS at once, the others after STARTTLS. */
+  readonly port: number;
+  /** Both credentials or none. */
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly from_address: string;
+  readonly from_name?: string | undefined;
+  /** PEM, for a server whose certificate no public authority signed. */
+  readonly ca_certificate?: string | undefined;
+}
+
+export interface AuthChange {
+  readonly smtp?: NewAuthSmtp | undefined;
+  readonly theme?: NewAuthTheme | undefined;
+  readonly sign_up?: AuthSignUp | undefined;
+  readonly mails_per_hour?: number | undefined;
+}
+
+/** A client to be made. */
+export interface NewAuthClient {
+  readonly name: string;
+  readonly type: AuthClientType;
+  /** One at least, compared to the letter; https, or loopback with any port. */
+  readonly redirect_uris?: readonly string[] | undefined;
+  readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  readonly allowed_origins?: readonly string[] | undefined;
+  /** True unless it is given; a public one always has it. */
+  readonly require_pkce?: boolean | undefined;
+}
+
+export interface AuthClientChange {
+  readonly name?: string | undefined;
+  readonly redirect_uris?: readonly string[] | undefined;
+  readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  readonly allowed_origins?: readonly string[] | undefined;
+  readonly require_pkce?: boolean | undefined;
+}
+
+export interface AuthUserFilter {
+  readonly email?: string | undefined;
+}
+
+/** What is left out is the platform's own. */
+export interface NewAuthTheme {
+  /** 60 characters at most. */
+  readonly display_name?: string | undefined;
+  /** #rrggbb. */
+  readonly brand_color?: string | undefined;
+  /** https; only browsers fetch it. */
+  readonly logo_url?: string | undefined;
 }
 
 /** What a new node is to be. */
@@ -165,6 +255,32 @@ export interface NewService {
   readonly replication_mode?: string | undefined;
 }
 
+/** An integration to be made. */
+export interface NewMetricsExport {
+  /** Null or absent: all services of the organization. */
+  readonly service_id?: string | null | undefined;
+  readonly name: string;
+  readonly destination_type: DestinationType;
+  readonly data_type: ExportDataType;
+  /** 30 to 3600; 60 unless given. */
+  readonly export_interval_seconds?: number | undefined;
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** Only the fields that are present change. */
+export interface MetricsExportChange {
+  /** null: all services of the organization. */
+  readonly service_id?: string | null | undefined;
+  readonly name?: string | undefined;
+  readonly destination_type?: DestinationType | undefined;
+  readonly data_type?: ExportDataType | undefined;
+  /** 30 to 3600. */
+  readonly export_interval_seconds?: number | undefined;
+  readonly configuration?: Readonly<Record<string, unknown>> | undefined;
+  /** Refused: disable and enable are verbs of their own. */
+  readonly is_enabled?: boolean | undefined;
+}
+
 /** A queue to be made. */
 export interface NewQueue {
   /** Lower-case letters, digits, `-` and `_`. */
@@ -242,6 +358,26 @@ export interface LogFilter {
   readonly level?: LogLevel | undefined;
 }
 
+export interface NewPipeline {
+  readonly template_id: string;
+  /** Its services are named after it. */
+  readonly name: string;
+  readonly zone: string;
+  /** In place of the plans of the template. */
+  readonly plan_name?: string | undefined;
+  /** The caller's own unless it is given. */
+  readonly organization_id?: string | undefined;
+}
+
+export interface NewStack {
+  readonly name: string;
+  readonly template_name: string;
+  /** The total of the preview; 0.01 more or less is taken. */
+  readonly accepted_monthly_cost: number;
+  /** For all its resources that name none. */
+  readonly zone?: string | undefined;
+}
+
 /** A service must have all that is given. */
 export interface ServiceFilter {
   readonly name?: string | undefined;
@@ -265,6 +401,52 @@ export interface SampleFilter {
   readonly metric: readonly string[];
   /** The first page begins behind this time. Omitted: a minute ago. */
   readonly since?: string | undefined;
+}
+
+export interface InferenceProviderChange {
+  readonly provider: string;
+  /** Omitted: the one that is stored stays. Required at first. */
+  readonly api_key?: string | undefined;
+  /** True at first. */
+  readonly enabled?: boolean | undefined;
+  /** An absolute https URL that resolves to public addresses. */
+  readonly base_url?: string | undefined;
+  readonly eu_endpoint?: boolean | undefined;
+  /** PEM. */
+  readonly ca_certificate?: string | undefined;
+}
+
+export interface InferenceSettingsChange {
+  readonly monthly_cost_limit_cents?: number | undefined;
+  readonly eu_only?: boolean | undefined;
+  /** Closes an open circuit; 409 while the month has cost as much as the limit. */
+  readonly reset_circuit?: boolean | undefined;
+  readonly alert_pct?: number | undefined;
+}
+
+export interface NewInferenceKey {
+  readonly name: string;
+  readonly monthly_token_limit?: number | undefined;
+  readonly rate_limit_rpm?: number | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+/** Only the fields that are present change. */
+export interface InferenceKeyChange {
+  readonly name?: string | undefined;
+  readonly status?: InferenceKeyStatus | undefined;
+  readonly monthly_token_limit?: number | null | undefined;
+  readonly rate_limit_rpm?: number | null | undefined;
+  readonly expires_at?: string | null | undefined;
+}
+
+export interface InferenceUsageQuery {
+  /** "model" or "key". */
+  readonly group_by: string;
+  /** Whole hours count; the beginning of this month (UTC) unless given. */
+  readonly from?: string | undefined;
+  /** Exclusive; now unless given. */
+  readonly to?: string | undefined;
 }
 
 /** Settings that a restore may choose besides the name; all others are the source's. */

@@ -2,6 +2,17 @@
 import type {
   AlertRule,
   ApiKey,
+  App,
+  AppAuth,
+  Attachment,
+  AuthClient,
+  AuthClients,
+  AuthEvent,
+  AuthKeys,
+  AuthSession,
+  AuthSmtpTest,
+  AuthTask,
+  AuthUser,
   Backup,
   BackupKey,
   BackupSettings,
@@ -9,6 +20,7 @@ import type {
   Configuration,
   Connection,
   CreatedApiKey,
+  CreatedInferenceKey,
   CreatedToken,
   CreatedUser,
   CreatedWebhook,
@@ -17,45 +29,81 @@ import type {
   DatabaseUser,
   DeadMessage,
   DefaultChannel,
+  Deployment,
   Drill,
+  EnabledAuth,
   FiringAlert,
   Health,
+  InferenceKey,
+  InferenceProvider,
+  InferenceSettings,
+  InferenceUsage,
   Maintenance,
   ManagedService,
   Member,
   MetricExposition,
   MetricSample,
   Metrics,
+  MetricsExport,
+  MetricsExportTest,
   Operation,
   Organization,
+  Pipeline,
+  PipelineDetail,
+  PipelineTemplate,
+  Project,
+  ProjectDrift,
   QueryStatisticsTask,
   Queue,
   QueueTask,
   ReplicationStatus,
   Role,
+  RotatedAuthKey,
   RotatedSecret,
   RunningQueries,
+  SchemaText,
   ServiceNode,
   SignalledQuery,
+  Stack,
+  StackMigration,
+  StackTemplate,
   Task,
   TaskSummary,
   Token,
   Upgrade,
+  UpgradePreview,
   Webhook,
 } from "./answers.ts";
 import type {
   AlertRuleChange,
+  AppChange,
+  AuthChange,
+  AuthClientChange,
+  AuthUserFilter,
   BackupFilter,
   BackupSettingsChange,
   ChannelChange,
+  InferenceKeyChange,
+  InferenceProviderChange,
+  InferenceSettingsChange,
+  InferenceUsageQuery,
   MetricQuery,
+  MetricsExportChange,
   NewAlertRule,
   NewApiKey,
+  NewApp,
+  NewAttachment,
+  NewAuth,
+  NewAuthClient,
   NewChannel,
   NewDatabaseUser,
+  NewInferenceKey,
+  NewMetricsExport,
   NewNode,
+  NewPipeline,
   NewQueue,
   NewService,
+  NewStack,
   NewToken,
   NewWebhook,
   ParameterChange,
@@ -137,6 +185,150 @@ export class ApiKeys extends Requests {
   /** Ends the key at once, and the tokens that it made. */
   delete(id: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, goneIsDone: true });
+  }
+}
+
+/** Apps of the organization, and the databases that are attached to them. */
+export class Apps extends Requests {
+  list(options?: ListOptions): List<App> {
+    return listOf(this.transport, "/app-services", "apps", options);
+  }
+
+  /** An app that runs anywhere; it is Running at once. 409 for a name in use. */
+  create(body: NewApp, options?: CallOptions): Promise<App> {
+    return this.transport.request("POST", "/app-services", { ...options, body });
+  }
+
+  get(appId: string, options?: CallOptions): Promise<App> {
+    return this.transport.request("GET", pathOf("app-services", appId), options);
+  }
+
+  update(appId: string, body: AppChange, options?: CallOptions): Promise<App> {
+    return this.transport.request("PATCH", pathOf("app-services", appId), { ...options, body });
+  }
+
+  /** Its sign-in ends with it; the end users stay in the owner's database. */
+  delete(appId: string, options?: CallOptions): Promise<void> {
+    return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, goneIsDone: true });
+  }
+
+  /** Attaches a database of a PostgreSQL service. 422 attachment_not_postgresql for another engine. */
+  attach(appId: string, body: NewAttachment, options?: CallOptions): Promise<Attachment> {
+    return this.transport.request("POST", pathOf("app-services", appId, "attachments"), { ...options, body });
+  }
+
+  /** 409 attachment_in_use while the app's end users are in it. */
+  detach(appId: string, attachmentId: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("app-services", appId, "attachments", attachmentId);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
+}
+
+/** Sign-in for an app: its issuer, clients, keys and end users. */
+export class Auth extends Requests {
+  /**
+   * Begins to make the issuer; GET says when it is Active. After Failed or Disabled it keeps its id and chooses its
+   * domain anew. 409 auth_already_enabled, 422 attachment_not_postgresql, attachment_unhealthy,
+   * custom_domain_not_verified and target_not_allowed, 400 smtp_required.
+   */
+  enable(appId: string, body: NewAuth, options?: CallOptions): Promise<EnabledAuth> {
+    return this.transport.request("POST", pathOf("app-services", appId, "auth", "enable"), { ...options, body });
+  }
+
+  get(appId: string, options?: CallOptions): Promise<AppAuth> {
+    return this.transport.request("GET", pathOf("app-services", appId, "auth"), options);
+  }
+
+  /** Another mail server needs its password anew. */
+  update(appId: string, body: AuthChange, options?: CallOptions): Promise<AppAuth> {
+    return this.transport.request("PATCH", pathOf("app-services", appId, "auth"), { ...options, body });
+  }
+
+  /** Its hosts answer 404 from then on; keys and end users stay. */
+  disable(appId: string, options?: CallOptions): Promise<AppAuth> {
+    return this.transport.request("POST", pathOf("app-services", appId, "auth", "disable"), options);
+  }
+
+  /** The keys that sign or have signed, newest first, 20 at most. */
+  keys(appId: string, options?: CallOptions): Promise<AuthKeys> {
+    return this.transport.request("GET", pathOf("app-services", appId, "auth", "keys"), options);
+  }
+
+  /**
+   * The key that the JWKS has had in reserve signs from now on; tokens of the one before hold until it retires. With
+   * `emergency` the one before and the reserve end at once, and with them every token that they signed.
+   */
+  rotateKey(appId: string, emergency?: boolean, options?: CallOptions): Promise<RotatedAuthKey> {
+    const path = pathOf("app-services", appId, "auth", "rotate-key");
+    return this.transport.request("POST", path, { ...options, body: { emergency } });
+  }
+
+  /** Ends a session of an end user, with its refresh tokens. A session that is not there is ended already. */
+  revokeSession(appId: string, sessionId: string, options?: CallOptions): Promise<AuthTask> {
+    const path = pathOf("app-services", appId, "auth", "sessions", sessionId, "revoke");
+    return this.transport.request("POST", path, options);
+  }
+
+  /** Leaves nothing of an end user in any table; the task's result is `{erased}`, false when there was no such user. */
+  eraseUser(appId: string, email?: string, userId?: string, options?: CallOptions): Promise<AuthTask> {
+    const path = pathOf("app-services", appId, "auth", "users", "delete");
+    return this.transport.request("POST", path, { ...options, body: { email, user_id: userId } });
+  }
+
+  /** The same, by address or id in the path. */
+  deleteUser(appId: string, emailOrUserId: string, options?: CallOptions): Promise<AuthTask> {
+    return this.transport.request("DELETE", pathOf("app-services", appId, "auth", "users", emailOrUserId), options);
+  }
+
+  /** Makes a user before the first sign-in, as apps need whose sign-up is closed. 409 user_exists. */
+  createUser(appId: string, email: string, options?: CallOptions): Promise<AuthUser> {
+    const path = pathOf("app-services", appId, "auth", "users");
+    return this.transport.request("POST", path, { ...options, body: { email } });
+  }
+
+  users(appId: string, filter?: AuthUserFilter, options?: ListOptions): List<AuthUser> {
+    return listOf(this.transport, pathOf("app-services", appId, "auth", "users"), "users", options, { ...filter });
+  }
+
+  sessions(appId: string, userId: string, options?: ListOptions): List<AuthSession> {
+    const path = pathOf("app-services", appId, "auth", "users", userId, "sessions");
+    return listOf(this.transport, path, "sessions", options);
+  }
+
+  /** What end users did, newest first, for 400 days. */
+  events(appId: string, options?: ListOptions): List<AuthEvent> {
+    return listOf(this.transport, pathOf("app-services", appId, "auth", "events"), "events", options);
+  }
+
+  /** 20 at most. Only this answer shows the secret of a confidential one. */
+  createClient(appId: string, body: NewAuthClient, options?: CallOptions): Promise<AuthClient> {
+    return this.transport.request("POST", pathOf("app-services", appId, "auth", "clients"), { ...options, body });
+  }
+
+  clients(appId: string, options?: CallOptions): Promise<AuthClients> {
+    return this.transport.request("GET", pathOf("app-services", appId, "auth", "clients"), options);
+  }
+
+  updateClient(appId: string, clientId: string, body: AuthClientChange, options?: CallOptions): Promise<AuthClient> {
+    const path = pathOf("app-services", appId, "auth", "clients", clientId);
+    return this.transport.request("PATCH", path, { ...options, body });
+  }
+
+  deleteClient(appId: string, clientId: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("app-services", appId, "auth", "clients", clientId);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
+
+  /** Only this answer shows the new secret; the one before is of no use from then on. */
+  rotateClientSecret(appId: string, clientId: string, options?: CallOptions): Promise<AuthClient> {
+    const path = pathOf("app-services", appId, "auth", "clients", clientId, "rotate-secret");
+    return this.transport.request("POST", path, options);
+  }
+
+  /** Sends one mail through the configured server. */
+  testSmtp(appId: string, to: string, options?: CallOptions): Promise<AuthSmtpTest> {
+    const path = pathOf("app-services", appId, "auth", "smtp", "test");
+    return this.transport.request("POST", path, { ...options, body: { to } });
   }
 }
 
@@ -310,6 +502,117 @@ export class DatabaseUserMethods extends Requests {
   }
 }
 
+/** Metrics and logs of services, pushed to where a team already looks. */
+export class ExportMethods extends Requests {
+  /**
+   * Pushes what is measured and logged from now on to the destination. A service has one integration of each
+   * destination type, and an organization one global of each; it has at most 100. Logs need the scope services:data, a
+   * global integration org:write.
+   */
+  create(body: NewMetricsExport, options?: CallOptions): Promise<MetricsExport> {
+    return this.transport.request("POST", "/api/v1/metrics-exports", { ...options, body });
+  }
+
+  /** One integration, and how it does. */
+  get(id: string, options?: CallOptions): Promise<MetricsExport> {
+    return this.transport.request("GET", pathOf("api", "v1", "metrics-exports", id), options);
+  }
+
+  /**
+   * Changes the fields that are given. The configuration merges by key, and null clears a key that may be absent. A
+   * change of where it leads needs the secrets anew; another destination type needs a whole configuration.
+   */
+  update(id: string, body: MetricsExportChange, options?: CallOptions): Promise<MetricsExport> {
+    return this.transport.request("PUT", pathOf("api", "v1", "metrics-exports", id), { ...options, body });
+  }
+
+  /** Ends it. What was not sent by then is not sent any more. */
+  delete(id: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("api", "v1", "metrics-exports", id);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
+
+  /** Pauses it; what it has not sent is kept for 24 hours. */
+  disable(id: string, options?: CallOptions): Promise<MetricsExport> {
+    return this.transport.request("POST", pathOf("api", "v1", "metrics-exports", id, "disable"), options);
+  }
+
+  /** Goes on where it stopped, with its failures forgotten. */
+  enable(id: string, options?: CallOptions): Promise<MetricsExport> {
+    return this.transport.request("POST", pathOf("api", "v1", "metrics-exports", id, "enable"), options);
+  }
+
+  /** Asks the destination whether it would take something, within 10 seconds and without data. 10 a minute. */
+  test(id: string, options?: CallOptions): Promise<MetricsExportTest> {
+    return this.transport.request("POST", pathOf("api", "v1", "metrics-exports", id, "test"), options);
+  }
+}
+
+/** Models of other providers behind one endpoint: who provides them, what they may cost, keys and usage. */
+export class InferenceMethods extends Requests {
+  /**
+   * Configures a provider of models, or changes it: what is omitted stays. The key is stored sealed and never returned.
+   */
+  putProvider(orgId: string, body: InferenceProviderChange, options?: CallOptions): Promise<InferenceProvider> {
+    const path = pathOf("organizations", orgId, "inference", "providers");
+    return this.transport.request("PUT", path, { ...options, body });
+  }
+
+  /** Forgets a provider and its key. Its usage stays. */
+  deleteProvider(orgId: string, provider: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("organizations", orgId, "inference", "providers", provider);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
+
+  /** Limits, rules, and how the month stands. 404 until they are set. */
+  settings(orgId: string, options?: CallOptions): Promise<InferenceSettings> {
+    return this.transport.request("GET", pathOf("organizations", orgId, "inference", "settings"), options);
+  }
+
+  /** Sets limits and rules; what is omitted stays. The first call needs monthly_cost_limit_cents. */
+  putSettings(orgId: string, body: InferenceSettingsChange, options?: CallOptions): Promise<InferenceSettings> {
+    return this.transport.request("PUT", pathOf("organizations", orgId, "inference", "settings"), { ...options, body });
+  }
+
+  /** Makes a key for an application. Only this answer shows its secret. */
+  createKey(orgId: string, body: NewInferenceKey, options?: CallOptions): Promise<CreatedInferenceKey> {
+    return this.transport.request("POST", pathOf("organizations", orgId, "inference", "keys"), { ...options, body });
+  }
+
+  /** The keys of the organization, without their secrets. */
+  keys(orgId: string, options?: ListOptions): List<InferenceKey> {
+    return listOf(this.transport, pathOf("organizations", orgId, "inference", "keys"), "keys", options);
+  }
+
+  /** One key, without its secret. */
+  getKey(orgId: string, id: string, options?: CallOptions): Promise<InferenceKey> {
+    return this.transport.request("GET", pathOf("organizations", orgId, "inference", "keys", id), options);
+  }
+
+  /** Changes the fields that are present; null takes a limit or an end away. */
+  updateKey(orgId: string, id: string, body: InferenceKeyChange, options?: CallOptions): Promise<InferenceKey> {
+    const path = pathOf("organizations", orgId, "inference", "keys", id);
+    return this.transport.request("PATCH", path, { ...options, body });
+  }
+
+  /** Revokes the key at once. Its usage stays. */
+  deleteKey(orgId: string, id: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("organizations", orgId, "inference", "keys", id);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
+
+  /** A new secret under the same id and limits. The old one is refused at once. */
+  rotateKey(orgId: string, id: string, options?: CallOptions): Promise<CreatedInferenceKey> {
+    return this.transport.request("POST", pathOf("organizations", orgId, "inference", "keys", id, "rotate"), options);
+  }
+
+  /** What was used, by model or by key, at most 5 s old. The 1,000 dearest of them; total counts all. */
+  usage(orgId: string, filter: InferenceUsageQuery, options?: CallOptions): Promise<InferenceUsage> {
+    const path = pathOf("organizations", orgId, "inference", "usage");
+    return this.transport.request("GET", path, { ...options, query: { ...filter } });
+  }
+}
+
 /** People of an organization. */
 export class Members extends Requests {
   /** People and their roles. */
@@ -451,6 +754,140 @@ export class Organizations extends Requests {
   /** Its keys, tokens, webhooks and memberships end with it. 409 while it has services. */
   delete(orgId: string, options?: CallOptions): Promise<void> {
     return this.transport.request("DELETE", pathOf("organizations", orgId), { ...options, goneIsDone: true });
+  }
+}
+
+/** Several database services that work together, made from a template. */
+export class PipelineMethods extends Requests {
+  /** Templates, each in its newest version. */
+  templates(options?: ListOptions): List<PipelineTemplate> {
+    return listOf(this.transport, "/pipelines/templates", "templates", options);
+  }
+
+  /** One template, and why it cannot be launched where that is so. */
+  template(id: string, options?: CallOptions): Promise<PipelineTemplate> {
+    return this.transport.request("GET", pathOf("pipelines", "templates", id), options);
+  }
+
+  /** Makes all services of the template. Also needs services:write. */
+  create(body: NewPipeline, options?: CallOptions): Promise<Pipeline> {
+    return this.transport.request("POST", "/pipelines", { ...options, body });
+  }
+
+  /** Pipelines of the organization. */
+  list(options?: ListOptions): List<Pipeline> {
+    return listOf(this.transport, "/pipelines", "pipelines", options);
+  }
+
+  /**
+   * One pipeline with its services and how to reach them. Passwords are there for callers with services:secrets alone,
+   * and that is in the audit log.
+   */
+  get(id: string, options?: CallOptions): Promise<PipelineDetail> {
+    return this.transport.request("GET", pathOf("pipelines", id), options);
+  }
+
+  /** Deletes a pipeline with all its services, in every state. */
+  delete(id: string, options?: CallOptions): Promise<Pipeline> {
+    return this.transport.request("DELETE", pathOf("pipelines", id), options);
+  }
+}
+
+/** Resources and what they depend on, described in one document. */
+export class ProjectMethods extends Requests {
+  /** Projects of the organization, deleted ones for 30 days too. */
+  list(options?: ListOptions): List<Project> {
+    return listOf(this.transport, "/projects", "projects", options);
+  }
+
+  /** One project with the state of its resources. */
+  get(name: string, options?: CallOptions): Promise<Project> {
+    return this.transport.request("GET", pathOf("projects", name), options);
+  }
+
+  /** The newest 50 deployments, oldest first. */
+  deployments(name: string, options?: ListOptions): List<Deployment> {
+    return listOf(this.transport, pathOf("projects", name, "deployments"), "deployments", options);
+  }
+
+  /** One deployment: its plan, and what became of it. */
+  deployment(name: string, deploymentId: string, options?: CallOptions): Promise<Deployment> {
+    return this.transport.request("GET", pathOf("projects", name, "deployments", deploymentId), options);
+  }
+
+  /**
+   * Ends a deployment that is in progress: a first one is torn down, of a later one what it made and never ran goes.
+   */
+  abort(name: string, deploymentId: string, options?: CallOptions): Promise<Deployment> {
+    return this.transport.request("POST", pathOf("projects", name, "deployments", deploymentId, "abort"), options);
+  }
+
+  /** JSON Schema 2020-12 of descriptors, with the kinds of resources of this installation. */
+  schema(options?: CallOptions): Promise<SchemaText> {
+    return this.transport.request("GET", "/schemas/project.json", options);
+  }
+
+  /** Where resources are not as they were made. */
+  drift(name: string, options?: CallOptions): Promise<ProjectDrift> {
+    return this.transport.request("GET", pathOf("projects", name, "drift"), options);
+  }
+
+  /** Makes an unmanaged resource the organization's own: the project forgets it. */
+  release(name: string, logicalName: string, options?: CallOptions): Promise<Project> {
+    return this.transport.request("POST", pathOf("projects", name, "resources", logicalName, "release"), options);
+  }
+
+  /** Deletes a project with all its resources, unmanaged ones too, each after those that need it. */
+  delete(name: string, options?: CallOptions): Promise<Project> {
+    return this.transport.request("DELETE", pathOf("projects", name), options);
+  }
+}
+
+/** Templates of resources, launched at a cost that was accepted. */
+export class StackMethods extends Requests {
+  /** Templates, each in its newest version. */
+  templates(options?: ListOptions): List<StackTemplate> {
+    return listOf(this.transport, "/stacks/templates", "templates", options);
+  }
+
+  /** One template, and why it cannot be launched where that is so. */
+  template(name: string, options?: CallOptions): Promise<StackTemplate> {
+    return this.transport.request("GET", pathOf("stacks", "templates", name), options);
+  }
+
+  /** Launches a stack at the cost that is accepted. Also needs the scopes of the kinds that it has. */
+  create(body: NewStack, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("POST", "/stacks", { ...options, body });
+  }
+
+  /** Stacks of the organization. */
+  list(options?: ListOptions): List<Stack> {
+    return listOf(this.transport, "/stacks", "stacks", options);
+  }
+
+  /** One stack with the state of its resources. */
+  get(id: string, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("GET", pathOf("stacks", id), options);
+  }
+
+  /** Deletes a stack with all its resources, in every state; each after those that need it. */
+  delete(id: string, options?: CallOptions): Promise<Stack> {
+    return this.transport.request("DELETE", pathOf("stacks", id), options);
+  }
+
+  /** What an upgrade to the newest version of the template would change. Changes nothing. */
+  previewUpgrade(id: string, options?: CallOptions): Promise<UpgradePreview> {
+    return this.transport.request("POST", pathOf("stacks", id, "upgrade", "preview"), options);
+  }
+
+  /** Upgrades of a stack, oldest first. */
+  migrations(id: string, options?: ListOptions): List<StackMigration> {
+    return listOf(this.transport, pathOf("stacks", id, "migrations"), "migrations", options);
+  }
+
+  /** One upgrade with its steps. */
+  migration(id: string, migrationId: string, options?: CallOptions): Promise<StackMigration> {
+    return this.transport.request("GET", pathOf("stacks", id, "migrations", migrationId), options);
   }
 }
 

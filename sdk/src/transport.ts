@@ -119,7 +119,8 @@ export function createTransport(options: TransportOptions): Transport {
       if (response.status === 204) return undefined as T;
       const type = response.headers.get("content-type") ?? "";
       // An answer in plain text is given to callers as a message with that text.
-      const answer = type.startsWith("text/plain") ? response.text().then((text) => ({ text })) : response.json();
+      const isText = type.startsWith("text/plain") || type.startsWith("application/schema+json");
+      const answer = isText ? response.text().then((text) => ({ text })) : response.json();
       return (await answer.catch((cause: unknown) => {
         throw new ConnectionFailed(`${baseUrl} gave no whole answer: ${reasonOf(cause)}`, { cause });
       })) as T;

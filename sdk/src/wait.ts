@@ -31,7 +31,8 @@ export class OperationFailed extends Error {
   }
 }
 
-interface Limits {
+/** How long to wait. */
+export interface Limits {
   /** Of the whole wait, 15 minutes when left out. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -126,7 +127,7 @@ const defaultTimeoutMs = 15 * 60_000;
 /**
  * Polls until there is a result, with growing pauses; an API that is away for a while, as in an upgrade, is polled on.
  */
-async function untilOver<T>(
+export async function untilOver<T>(
   look: () => Promise<{ readonly found: T } | undefined>,
   failure: string,
   wait: {

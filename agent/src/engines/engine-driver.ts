@@ -1,5 +1,6 @@
 import type { BackupFacet } from "./backup-facet.ts";
 import type { CollationsFacet, DatabasesFacet, UsersFacet } from "./contents-facets.ts";
+import type { IdentityFacet } from "./identity-facet.ts";
 import type { MetricsFacet, QueryStatsFacet, ReadOnlyQueryFacet, SessionsFacet } from "./insight-facets.ts";
 import type { Instance } from "./instance.ts";
 import type { QueuesFacet } from "./queues-facet.ts";
@@ -50,6 +51,7 @@ export interface EngineDriver {
   readonly databases?: DatabasesFacet;
   readonly collations?: CollationsFacet;
   readonly queues?: QueuesFacet;
+  readonly identity?: IdentityFacet;
   /** Works as the engine's own user, in a component beside the engine. */
   readonly backup?: BackupFacet;
   /** For services of several members. */

@@ -107,8 +107,9 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     const parameters = applied.parameters(spec);
     const { writes: writesBlocked, clients } = deps.room.blocked;
     const allowedCidrs = clients ? [] : spec.allowedCidrs;
+    const platformAccess = clients ? [] : spec.platformAccess;
     return {
-      spec: { ...spec, parameters, allowedCidrs },
+      spec: { ...spec, parameters, allowedCidrs, platformAccess },
       paths: files.pathsOf(driver.software(spec.version)),
       writesBlocked,
     };

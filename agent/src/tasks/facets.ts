@@ -5,6 +5,7 @@ import { TaskFailed } from "../task-failed.ts";
 export const usersOf = (driver: EngineDriver) => present(driver, driver.users, "users");
 export const databasesOf = (driver: EngineDriver) => present(driver, driver.databases, "databases");
 export const queuesOf = (driver: EngineDriver) => present(driver, driver.queues, "queues");
+export const identityOf = (driver: EngineDriver) => present(driver, driver.identity, "schema of end users");
 export const queryStatsOf = (driver: EngineDriver) => present(driver, driver.queryStats, "statistics of queries");
 export const sessionsOf = (driver: EngineDriver) => present(driver, driver.sessions, "list of running queries");
 export const replicationOf = (driver: EngineDriver) => present(driver, driver.replication, "replication");

@@ -1,3 +1,4 @@
+import { addAuthUser } from "./add-auth-user.ts";
 import { callQueue } from "./call-queue.ts";
 import { cancelBackup } from "./cancel-backup.ts";
 import { checkEnginePassword } from "./check-engine-password.ts";
@@ -7,14 +8,18 @@ import { copyPayload } from "./copy-payload.ts";
 import { createEngineDatabase } from "./create-engine-database.ts";
 import { dropEngineDatabase } from "./drop-engine-database.ts";
 import { dropEngineUser } from "./drop-engine-user.ts";
+import { eraseAuthUser } from "./erase-auth-user.ts";
 import { inspectBackup } from "./inspect-backup.ts";
 import { listEngineDatabases } from "./list-engine-databases.ts";
 import { listEngineQueues } from "./list-engine-queues.ts";
 import { listEngineUsers } from "./list-engine-users.ts";
+import { prepareAuthSchema } from "./prepare-auth-schema.ts";
 import { putEngineQueue } from "./put-engine-queue.ts";
 import { putEngineUser } from "./put-engine-user.ts";
 import { listRunningQueries } from "./list-running-queries.ts";
+import { readAuthRows } from "./read-auth-rows.ts";
 import { readQueryStatistics } from "./read-query-statistics.ts";
+import { revokeAuthSession } from "./revoke-auth-session.ts";
 import { runConsoleQuery } from "./run-console-query.ts";
 import { signalQuery } from "./signal-query.ts";
 import { readLogs } from "./read-logs.ts";
@@ -56,4 +61,9 @@ export const handlers = {
   cancelBackup,
   verifyBackup,
   readReplication,
+  prepareAuthSchema,
+  revokeAuthSession,
+  eraseAuthUser,
+  readAuthRows,
+  addAuthUser,
 } satisfies { [K in TaskKind]: TaskHandler<K> };

@@ -61,7 +61,7 @@ export const usualLimits: FleetLimits = {
   connections: 15_000,
   strangerMs: 60_000,
   // Controllers pass on many quick tasks at once.
-  callsAtOnce: { controller: 1_000, host: 64, dns: 64, gateway: 64, store: 8, machine: 8 },
+  callsAtOnce: { controller: 1_000, host: 64, dns: 64, gateway: 64, issuer: 64, store: 8, inference: 8, machine: 8 },
   failedEnrollments: { burst: 100, perSecond: 1 },
   payloadStreams: { burst: 500, perSecond: 10 },
   certificates: { burst: 60, perSecond: 0.2 },

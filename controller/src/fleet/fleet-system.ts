@@ -33,7 +33,7 @@ import { createAgentRolloutWork } from "./rollout/agent-rollout-reconciler.ts";
 import { agentRolloutKind } from "./rollout/agent-rollout.ts";
 import { createOwnRelease } from "./rollout/own-release.ts";
 import { rolloutPaceOf } from "./rollout/rollout-pace.ts";
-import type { RunningFleet } from "./running-fleet.ts";
+import type { FleetService, RunningFleet } from "./running-fleet.ts";
 import type { RightRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import { taskKind } from "./task/task-object.ts";
@@ -77,6 +77,10 @@ interface FleetSystemDeps {
   readonly reachOwners: readonly ReachOwner[];
   /** Lets machines at objects that are theirs; undefined where the store has no way for them. */
   readonly urlGrants: ObjectUrlGrants | undefined;
+  /** What issuers follow. */
+  readonly issuerFeed: FleetService;
+  /** What processes of the inference proxy follow. */
+  readonly inferenceFeed: FleetService;
   /** Says which machine may be the primary of its service. */
   readonly rightRules: RightRules;
 }
@@ -126,7 +130,7 @@ async function openFleetSystem(
     ...agentsAt,
     alsoListen,
     ...(settings.agentAdvertise === "" ? {} : { advertise: settings.agentAdvertise }),
-    services: [zoneService, hostTrust.service],
+    services: [zoneService, hostTrust.service, deps.issuerFeed, deps.inferenceFeed],
     samples: deps.samples,
     rightRules: deps.rightRules,
     ...(deps.urlGrants && { urlGrants: deps.urlGrants }),

@@ -17,6 +17,12 @@ import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskObject } from "./task/task-object.ts";
 
+/** A service of the fleet's listener. */
+export interface FleetService {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+}
+
 export interface FleetDeps {
   /** This controller among the others; streams hang on its lease. */
   readonly membership: Membership;
@@ -46,7 +52,7 @@ export interface FleetDeps {
   /** Decides which machine may be a primary; without it no machine gets a right. */
   readonly rightRules?: RightRules;
   /** Other services on the same listener, such as the zone's. */
-  readonly services?: readonly { definition: ServiceDefinition; implementation: UntypedServiceImplementation }[];
+  readonly services?: readonly FleetService[];
 }
 
 /** The fleet with its listener, as main starts and stops it. */

@@ -5,6 +5,7 @@ import { organizationKind } from "#access/organization/organization.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { dnsRecordKind } from "#fleet/zone/dns-record.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import { operationKind, type OperationObject } from "#operation/operation.ts";
@@ -29,7 +30,7 @@ import { createDatabaseUserApi } from "./contents/database-user-api.ts";
 import { createEngineChangeWork } from "./contents/change/engine-change-reconciler.ts";
 import { engineChangeKind } from "./contents/change/engine-change.ts";
 import { createEngineChanges } from "./contents/change/engine-changes.ts";
-import { databaseUserKind } from "./contents/user/database-user.ts";
+import { databaseUserKind, type DatabaseUserObject } from "./contents/user/database-user.ts";
 import { brakeKind } from "./maintenance/brake-record.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
 import { createMaintenanceAdminApi } from "./maintenance/maintenance-admin-api.ts";
@@ -38,11 +39,12 @@ import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
 import { nodeImageKind } from "./maintenance/node-image.ts";
 import { pendingSummaries } from "./maintenance/pending-summaries.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
+import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
 import { createInstanceDelivery } from "./service/instance-delivery.ts";
 import { createForcedFailoverApi } from "./service/member/forced-failover-api.ts";
 import { createNodeApi } from "./service/member/node-api.ts";
-import { createManagedServiceApi } from "./service/managed-service-api.ts";
+import { createManagedServiceApi, type ManagedServiceApiDeps } from "./service/managed-service-api.ts";
 import { managedServiceKind, type ManagedServiceObject } from "./service/managed-service.ts";
 import { managedServiceMessage } from "./service/managed-service-message.ts";
 import { createNameVerification } from "./service/name-verification.ts";
@@ -85,7 +87,17 @@ export const servicesSystem = declareSystem({
   open: openServicesSystem,
 });
 
-function openServicesSystem(kernel: Kernel, deps: ServicesSystemDeps, settings: ServicesSettings): System {
+/** What others need to make services, and to change and end those that they made. */
+export type DatabaseParts = ResizeDeps &
+  Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
+    readonly users: Collection<DatabaseUserObject>;
+  };
+
+function openServicesSystem(
+  kernel: Kernel,
+  deps: ServicesSystemDeps,
+  settings: ServicesSettings,
+): System<{ readonly databases: DatabaseParts }> {
   const { collections, holds, outbox, authority, cursors, clock } = kernel;
   const { access, quotas, backups } = deps;
   const { fleet, provider, machines, hosts, zone, waiting, offers, askNames } = deps.fleet;
@@ -146,6 +158,7 @@ function openServicesSystem(kernel: Kernel, deps: ServicesSystemDeps, settings: 
   const maintenanceHeld = () => holds.list("maintenance").length > 0;
   return {
     name: "services",
+    gives: { databases: { ...all, creation } },
     serviceFigures: backupFigures(kept.backups),
     rpcs: [
       createManagedServiceApi({

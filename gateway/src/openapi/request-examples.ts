@@ -1,3 +1,14 @@
+const project = {
+  name: "shop",
+  resources: [
+    { logical_name: "orders", kind: "postgres", spec: { plan: "tier-1", storage_gb: 10 } },
+    { logical_name: "cache", kind: "valkey", spec: { plan: "tier-1", storage_gb: 1 } },
+  ],
+  dependencies: { cache: ["orders"] },
+};
+
+const smtp = { host: "smtp.example.com", port: 587, from_address: "no-reply@shop.example.com", from_name: "The Shop" };
+
 /** A body that each method takes which has one. A test reads them with the method's own reader. */
 export const requestExamples: Readonly<Record<string, object>> = {
   "holdfast.v1.ManagedServiceService.CreateManagedService": {
@@ -16,6 +27,12 @@ export const requestExamples: Readonly<Record<string, object>> = {
   "holdfast.v1.DatabaseUserService.CreateDatabaseUser": { username: "reports", role: "readonly" },
   "holdfast.v1.QueueService.CreateQueue": { name: "jobs", visibility_timeout_seconds: 60 },
   "holdfast.v1.QueueService.UpdateQueue": { max_attempts: 10 },
+  "holdfast.v1.ProjectService.DeployProject": { descriptor: project },
+  "holdfast.v1.ProjectService.PlanProject": { descriptor: project },
+  "holdfast.v1.StackService.PreviewStack": { template_name: "web-database" },
+  "holdfast.v1.StackService.CreateStack": { name: "shop", template_name: "web-database", accepted_monthly_cost: 32.2 },
+  "holdfast.v1.StackService.UpgradeStack": { accepted_monthly_cost: 62.2 },
+  "holdfast.v1.PipelineService.CreatePipeline": { template_id: "rag-pipeline", name: "answers", zone: "local" },
   "holdfast.v1.QueueService.EnqueueMessages": { messages: [{ payload: { order: 17 }, delay_seconds: 0 }] },
   "holdfast.v1.QueueService.CountMessages": {},
   "holdfast.v1.QueueService.ClaimMessages": { max: 10, wait_seconds: 20 },
@@ -59,6 +76,13 @@ export const requestExamples: Readonly<Record<string, object>> = {
   },
   "holdfast.v1.AlertService.UpdateAlertRule": { threshold: 85, paused: false },
   "holdfast.v1.AlertService.SetDefaultChannel": { channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92" },
+  "holdfast.v1.MetricsExportService.CreateMetricsExport": {
+    name: "grafana",
+    destination_type: "prometheus_remote_write",
+    data_type: "metrics",
+    configuration: { url: "https://prometheus.example.com/api/v1/write" },
+  },
+  "holdfast.v1.MetricsExportService.UpdateMetricsExport": { export_interval_seconds: 30 },
   "holdfast.v1.ChannelService.CreateChannel": {
     name: "on-call",
     type: "webhook",
@@ -78,6 +102,35 @@ export const requestExamples: Readonly<Record<string, object>> = {
     current_password: "four words that rhyme",
     new_password: "five other words that do not",
   },
+  "holdfast.v1.AppService.CreateApp": { name: "shop", home_url: "https://shop.example.com" },
+  "holdfast.v1.AppService.UpdateApp": { home_url: "https://www.shop.example.com" },
+  "holdfast.v1.AppService.CreateAttachment": {
+    service_id: "019a2f5e-7c1a-7d3e-9a56-3f0b8c2d4e61",
+    database_name: "shop",
+  },
+  "holdfast.v1.AppAuthService.EnableAuth": {
+    attachment_id: "019a2f60-5c2e-7d10-a3b4-91c7d02e6f58",
+    smtp,
+    redirect_uris: ["https://shop.example.com/callback"],
+  },
+  "holdfast.v1.AppAuthService.UpdateAuth": { theme: { display_name: "The Shop", brand_color: "#3366cc" } },
+  "holdfast.v1.AppAuthService.EraseAuthUser": { email: "ada@example.com" },
+  "holdfast.v1.AppAuthService.CreateAuthUser": { email: "ada@example.com" },
+  "holdfast.v1.AppAuthService.CreateAuthClient": {
+    name: "web",
+    type: "public",
+    redirect_uris: ["https://shop.example.com/callback"],
+  },
+  "holdfast.v1.AppAuthService.UpdateAuthClient": { allowed_origins: ["https://shop.example.com"] },
+  "holdfast.v1.AppAuthService.TestAuthSmtp": { to: "ada@example.com" },
+  "holdfast.v1.InferenceService.PutInferenceProvider": {
+    provider: "provider_c",
+    api_key: "sk-of-the-provider",
+    base_url: "https://models.example.com/v1",
+  },
+  "holdfast.v1.InferenceService.PutInferenceSettings": { monthly_cost_limit_cents: 5_000, alert_pct: 80 },
+  "holdfast.v1.InferenceService.CreateInferenceKey": { name: "app", rate_limit_rpm: 60, monthly_token_limit: 100_000 },
+  "holdfast.v1.InferenceService.UpdateInferenceKey": { status: "suspended" },
   "holdfast.v1.ApiKeyService.CreateApiKey": { name: "dashboard", scopes: ["services:read"] },
   "holdfast.v1.ApiKeyService.RotateApiKey": { overlap_hours: 24 },
   "holdfast.v1.TokenService.CreateToken": { scopes: ["services:read"], ttl_seconds: 3600 },

@@ -3,7 +3,7 @@ import { bareItems, isNullable, rulesOf } from "../json/field-rules.ts";
 import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
 import { enumerations, messages, prefix } from "./sdk-names.ts";
-import { comment, scalarType, valuesOf } from "./sdk-printing.ts";
+import { comment, scalarType, valuesOf, widest } from "./sdk-printing.ts";
 
 /** Members for which the documentation knows more than the protos: all values of a text, the members of a JSON text. */
 const known: Readonly<Record<string, string>> = {
@@ -29,7 +29,10 @@ export async function sdkAnswers(): Promise<string> {
 
 function enumeration(found: DescEnum | undefined, name: string, as: string): string[] {
   if (found === undefined) throw new Error(`the protos have no ${name}`);
-  return [...comment(protoComments[found.typeName], ""), `export type ${as} = ${valuesOf(found)};`, ""];
+  const line = `export type ${as} = ${valuesOf(found)};`;
+  const values = valuesOf(found).split(" | ");
+  const spread = [`export type ${as} =`, ...values.map((value) => `  | ${value}`)].join("\n");
+  return [...comment(protoComments[found.typeName], ""), line.length <= widest ? line : `${spread};`, ""];
 }
 
 function shape(message: DescMessage | undefined, name: string, as: string): string[] {

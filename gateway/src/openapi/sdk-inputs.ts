@@ -106,6 +106,7 @@ function single(field: DescField): string {
   const { typeName, name } = field.message;
   if (typeName === "google.protobuf.Timestamp") return "string";
   if (typeName === "google.protobuf.Value") return "string | null";
+  if (typeName === "google.protobuf.Struct") return "Readonly<Record<string, unknown>>";
   const as = inputs[name] ?? messages[name];
   if (as === undefined) throw new Error(`${field} needs a name in sdk-names.ts`);
   return as;

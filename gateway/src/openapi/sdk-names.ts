@@ -12,19 +12,34 @@ export const messages: Readonly<Record<string, string>> = named([
   "ManagedService Me Member MetricExposition MetricSample MetricSeries Metrics Operation Organization OrganizationFigures",
   "ParameterState PendingUpdateSummary Queue QueueMessage QueueTask QueryResult QueryStatistic QueryStatistics",
   "QueryStatisticsTask Replication ReplicationStatus RestoredFrom RotatedSecret RunningQueries RunningQuery ServiceBackups",
+  "MetricsExport ListMetricsExportsResponse:MetricsExportPage MetricsExportTest",
+  "CreatedInferenceKey InferenceCapabilities InferenceCircuit InferenceKey InferenceProvider InferenceSettings InferenceUsage",
+  "InferenceUsageItem InferenceUsagePeriod InferenceUsageTotal",
   "ApiKey Catalog CreatedApiKey CreatedToken CreatedWebhook PendingUpdate Token",
   "SignalledQuery Task TaskSummary TimeRange TokenResource Translation Upgrade UpgradeFinding Webhook",
+  "App Attachment AppAuth AuthTheme AuthIdpProvider AuthSmtp AuthHealth AuthKey EnabledAuth RotatedAuthKey AuthTask AuthUser",
+  "AuthSession AuthEvent AuthClient AuthSmtpTest ListAuthKeysResponse:AuthKeys ListAuthClientsResponse:AuthClients",
+  "DeployedProject Deployment ManagedBy Pipeline PipelineDetail PipelineTemplate PlanChange PlanEntry Project ProjectDrift",
+  "ProjectPlan SchemaText Stack StackMigration StackPreview StackTemplate UpgradePreview",
   "Node:ServiceNode ListMessagesResponse:QueueMessages ClaimMessagesResponse:ClaimedMessages ReceiptsResponse:Receipts",
 ]);
 
 /** Requests, and messages inside of them, that users build. */
 export const inputs: Readonly<Record<string, string>> = named([
   "AckedMessage ExtendedMessage NackedMessage NewChannelConfig NewMessage PoolerChoice StorageAutoscaleChoice",
+  "CreateAppRequest:NewApp UpdateAppRequest:AppChange CreateAttachmentRequest:NewAttachment EnableAuthRequest:NewAuth NewAuthSmtp",
+  "UpdateAuthRequest:AuthChange CreateAuthClientRequest:NewAuthClient UpdateAuthClientRequest:AuthClientChange",
+  "ListAuthUsersRequest:AuthUserFilter NewAuthTheme",
   "AddNodeRequest:NewNode ClaimMessagesRequest:ClaimOptions CreateAlertRuleRequest:NewAlertRule CreateApiKeyRequest:NewApiKey",
   "CreateChannelRequest:NewChannel CreateDatabaseUserRequest:NewDatabaseUser CreateManagedServiceRequest:NewService",
+  "CreateMetricsExportRequest:NewMetricsExport UpdateMetricsExportRequest:MetricsExportChange",
   "CreateQueueRequest:NewQueue CreateTokenRequest:NewToken CreateWebhookRequest:NewWebhook GetMetricsRequest:MetricQuery",
   "ListAuditLogRequest:AuditFilter ListBackupsRequest:BackupFilter ListLogsRequest:LogFilter",
+  "CreatePipelineRequest:NewPipeline CreateStackRequest:NewStack",
   "ListManagedServicesRequest:ServiceFilter ListMessagesRequest:MessageQuery ListMetricSamplesRequest:SampleFilter",
+  "PutInferenceProviderRequest:InferenceProviderChange PutInferenceSettingsRequest:InferenceSettingsChange",
+  "CreateInferenceKeyRequest:NewInferenceKey UpdateInferenceKeyRequest:InferenceKeyChange",
+  "GetInferenceUsageRequest:InferenceUsageQuery",
   "RestoreBackupRequest:RestoreChoice UpdateAlertRuleRequest:AlertRuleChange",
   "UpdateBackupSettingsRequest:BackupSettingsChange UpdateChannelRequest:ChannelChange",
   "UpdateManagedServiceRequest:ServiceChange UpdateQueueRequest:QueueChange UpdateWebhookRequest:WebhookChange",
@@ -33,7 +48,10 @@ export const inputs: Readonly<Record<string, string>> = named([
 /** Enumerations likewise. */
 export const enumerations: Readonly<Record<string, string>> = named([
   "AlertCondition AlertNoData AlertSeverity AlertState BackupKind BackupStatus BackupTrigger BackupType ChannelType",
-  "HealthStatus LogLevel MessageState NodeRole NodeStatus OperationStatus ParameterStatus QueueStatus RetryPolicy Role",
+  "DestinationType ExportDataType",
+  "HealthStatus InferenceKeyStatus LogLevel MessageState NodeRole NodeStatus OperationStatus ParameterStatus QueueStatus RetryPolicy Role",
+  "AppStatus AppHosting AttachmentStatus AuthStatus AuthKeyStatus AuthSignUp AuthClientType IssuerDomainChoice",
+  "DeploymentStatus MigrationStatus PipelineStatus PlanAction ProjectStatus StackStatus UpgradeChangeType",
   "SyncState TaskStatus UpdateKind Weekday DatabaseUserRole:UserRole ManagedServiceStatus:ServiceStatus",
 ]);
 
@@ -58,6 +76,21 @@ export const methodClasses: readonly MethodClass[] = [
     "ApiKeys",
     "Ids with secrets that programs of the organization sign in with.",
     "list:ListApiKeys create:CreateApiKey rotate:RotateApiKey delete:DeleteApiKey",
+  ),
+  methodClass(
+    "Apps",
+    "Apps of the organization, and the databases that are attached to them.",
+    "list:ListApps create:CreateApp get:GetApp update:UpdateApp delete:DeleteApp attach:CreateAttachment",
+    "detach:DeleteAttachment",
+  ),
+  methodClass(
+    "Auth",
+    "Sign-in for an app: its issuer, clients, keys and end users.",
+    "enable:EnableAuth get:GetAuth update:UpdateAuth disable:DisableAuth keys:ListAuthKeys rotateKey:RotateAuthKey",
+    "revokeSession:RevokeAuthSession eraseUser:EraseAuthUser deleteUser:DeleteAuthUser createUser:CreateAuthUser",
+    "users:ListAuthUsers sessions:ListAuthSessions events:ListAuthEvents createClient:CreateAuthClient",
+    "clients:ListAuthClients updateClient:UpdateAuthClient deleteClient:DeleteAuthClient",
+    "rotateClientSecret:RotateAuthClientSecret testSmtp:TestAuthSmtp",
   ),
   methodClass(
     "BackupMethods",
@@ -88,6 +121,19 @@ export const methodClasses: readonly MethodClass[] = [
     "resetPassword:ResetPassword",
   ),
   methodClass(
+    "ExportMethods",
+    "Metrics and logs of services, pushed to where a team already looks.",
+    "create:CreateMetricsExport get:GetMetricsExport update:UpdateMetricsExport delete:DeleteMetricsExport",
+    "disable:DisableMetricsExport enable:EnableMetricsExport test:TestMetricsExport",
+  ),
+  methodClass(
+    "InferenceMethods",
+    "Models of other providers behind one endpoint: who provides them, what they may cost, keys and usage.",
+    "putProvider:PutInferenceProvider deleteProvider:DeleteInferenceProvider settings:GetInferenceSettings",
+    "putSettings:PutInferenceSettings createKey:CreateInferenceKey keys:ListInferenceKeys getKey:GetInferenceKey",
+    "updateKey:UpdateInferenceKey deleteKey:DeleteInferenceKey rotateKey:RotateInferenceKey usage:GetInferenceUsage",
+  ),
+  methodClass(
     "Members",
     "People of an organization.",
     "list:ListMembers add:AddMember update:UpdateMember remove:RemoveMember",
@@ -109,6 +155,24 @@ export const methodClasses: readonly MethodClass[] = [
     "Organizations that the caller belongs to.",
     "list:ListOrganizations create:CreateOrganization get:GetOrganization rename:UpdateOrganization",
     "delete:DeleteOrganization",
+  ),
+  methodClass(
+    "PipelineMethods",
+    "Several database services that work together, made from a template.",
+    "templates:ListPipelineTemplates template:GetPipelineTemplate create:CreatePipeline list:ListPipelines",
+    "get:GetPipeline delete:DeletePipeline",
+  ),
+  methodClass(
+    "ProjectMethods",
+    "Resources and what they depend on, described in one document.",
+    "list:ListProjects get:GetProject deployments:ListDeployments deployment:GetDeployment abort:AbortDeployment",
+    "schema:GetProjectSchema drift:GetDrift release:ReleaseResource delete:DeleteProject",
+  ),
+  methodClass(
+    "StackMethods",
+    "Templates of resources, launched at a cost that was accepted.",
+    "templates:ListStackTemplates template:GetStackTemplate create:CreateStack list:ListStacks get:GetStack",
+    "delete:DeleteStack previewUpgrade:PreviewUpgrade migrations:ListMigrations migration:GetMigration",
   ),
   methodClass(
     "QueryMethods",

@@ -131,8 +131,13 @@ export async function openContext(
 }
 
 function noService(name: string): NotFound {
-  const detail = `there is no service ${name}`;
-  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: "service_not_found" };
+  return noneNamed("service", name);
+}
+
+/** As the API would say it: names are looked for in lists. */
+export function noneNamed(what: "service" | "stack" | "pipeline", name: string): NotFound {
+  const detail = `there is no ${what} ${name}`;
+  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: `${what}_not_found` };
   return new NotFound({ ...problem, errors: [] });
 }
 

@@ -1,6 +1,8 @@
 import { CommanderError, InvalidArgumentError } from "commander";
 import { ApiError, Conflict, Forbidden, NotFound, Unauthenticated, ValidationFailed } from "../errors.ts";
 import { SettingsError } from "../node/profiles.ts";
+import { DeploymentFailed } from "../projects.ts";
+import { MigrationFailed, StackFailed } from "../stacks.ts";
 import { ServiceFailed, WaitTimedOut } from "../wait.ts";
 
 /** The command was used in a way that it does not have. */
@@ -45,9 +47,12 @@ export const exitCodes: Readonly<Record<number, string>> = {
   4: "there is no such thing",
   5: "not in this state: taken, busy with another operation, a quota used up",
   6: "it was not there when the time to wait was over",
-  7: "the service came to Error",
+  7: "the service came to Error; the deployment, the stack or its migration failed",
   130: "interrupted",
 };
+
+/** What was waited for came to a bad end. */
+const failures = [ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
 
 /** By exitCodes; a program that was started gives its own. */
 export function exitCodeOf(error: unknown): number {
@@ -58,7 +63,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof NotFound) return 4;
   if (error instanceof Conflict) return 5;
   if (error instanceof WaitTimedOut) return 6;
-  if (error instanceof ServiceFailed) return 7;
+  if (failures.some((failure) => error instanceof failure)) return 7;
   return error instanceof Interrupted ? 130 : 1;
 }
 

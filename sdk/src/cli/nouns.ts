@@ -34,11 +34,24 @@ export const nounGroups: readonly NounGroup[] = [
     { name: "query",      summary: "run one statement that only reads",                load: async () => (await import("./nouns/query.ts")).addQuery },
     { name: "catalog",    summary: "engines, plans, storage and prices",               load: async () => (await import("./nouns/catalog.ts")).addCatalog },
   ] },
+  { title: "Models", nouns: [
+    { name: "inference",  summary: "models of other providers behind one endpoint",    load: async () => (await import("./nouns/inference.ts")).addInference },
+  ] },
+  { title: "Apps", nouns: [
+    { name: "apps",       summary: "apps, and the databases that they use",             load: async () => (await import("./nouns/apps.ts")).addApps },
+    { name: "auth",       summary: "sign-in for an app: its issuer, keys and users",    load: async () => (await import("./nouns/auth.ts")).addAuth },
+  ] },
+  { title: "Together", nouns: [
+    { name: "projects",   summary: "resources that are described in one document",     load: async () => (await import("./nouns/projects.ts")).addProjects },
+    { name: "stacks",     summary: "templates, launched at a cost that you accept",    load: async () => (await import("./nouns/stacks.ts")).addStacks },
+    { name: "pipelines",  summary: "database services that work together",             load: async () => (await import("./nouns/pipelines.ts")).addPipelines },
+  ] },
   { title: "What happens", nouns: [
     { name: "events",     summary: "what happened to the organization's objects",      load: async () => (await import("./nouns/events.ts")).addEvents },
     { name: "alerts",     summary: "rules on metrics, and what fires",                 load: async () => (await import("./nouns/alerts.ts")).addAlerts },
     { name: "channels",   summary: "where alerts are sent",                            load: async () => (await import("./nouns/channels.ts")).addChannels },
     { name: "webhooks",   summary: "endpoints that get events as signed requests",     load: async () => (await import("./nouns/webhooks.ts")).addWebhooks },
+    { name: "exports",    summary: "metrics and logs, pushed to where you look",       load: async () => (await import("./nouns/exports.ts")).addExports },
     { name: "audit",      summary: "who did what",                                     load: async () => (await import("./nouns/audit.ts")).addAudit },
   ] },
   { title: "Access", nouns: [

@@ -8,6 +8,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** One installation and its credentials: a token, an API key, or a person's. */
 export interface Profile {
   readonly base_url: string;
+  /** Base URL of the inference proxy. */
+  readonly inference_url?: string | undefined;
   /** PEM file of the authorities to trust instead of the usual ones. */
   readonly ca_file?: string | undefined;
   readonly organization?: string | undefined;

@@ -34,6 +34,8 @@ export interface FoundSettings {
   /** PEM file of the authorities to trust instead of the usual ones. */
   readonly caFile: string | undefined;
   readonly organization: string | undefined;
+  /** Base URL of the inference proxy, where a local installation or a profile knows it. */
+  readonly inferenceUrl?: string | undefined;
   /** Where the local installation keeps its data, if it is one. */
   readonly dataDirectory: string | undefined;
 }
@@ -100,6 +102,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
     organization,
     username: (signedIn ?? usable.find((source) => source.username))?.username,
     caFile: usable.find((source) => source.caFile)?.caFile,
+    inferenceUrl: usable.find((source) => source.inferenceUrl)?.inferenceUrl,
     dataDirectory: usable.find((source) => source.dataDirectory !== undefined)?.dataDirectory,
   };
 }
@@ -149,9 +152,9 @@ function whyMissing(directory: string): string {
 }
 
 function sourceOf(profile: Profile): Source {
-  const { base_url: baseUrl, ca_file: caFile, organization, username, password } = profile;
+  const { base_url: baseUrl, inference_url: inferenceUrl, ca_file: caFile, organization, username, password } = profile;
   const person = username && password ? basic(username, password) : undefined;
-  return { baseUrl, caFile, organization, username, person, credentials: credentialsOf(profile) };
+  return { baseUrl, inferenceUrl, caFile, organization, username, person, credentials: credentialsOf(profile) };
 }
 
 function credentialsOf(profile: Omit<Profile, "base_url">): Credentials | undefined {

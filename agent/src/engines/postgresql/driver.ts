@@ -6,6 +6,7 @@ import { bootstrap } from "./bootstrap.ts";
 import { collations } from "./collations.ts";
 import { command } from "./command.ts";
 import { databases } from "./databases.ts";
+import { identity } from "./identity/identity.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { createDataSize } from "./data-size.ts";
@@ -49,6 +50,7 @@ export function createPostgresqlDriver(deps: EngineDeps): EngineDriver {
     databases,
     collations,
     queues: createQueues(),
+    identity,
     backup: createBackup(deps),
     replication: createReplication(deps),
     upgrade: createUpgrade(deps),

@@ -47,7 +47,7 @@ async function look(instance: Instance, session: Session): Promise<Omit<EngineOb
     await session.rows(resumeReplay);
     await keepUnarchived(session);
   } else await session.rows(`UPDATE ${platform}.heartbeat SET at = clock_timestamp()`);
-  await endForbiddenSessions(session, instance.spec.allowedCidrs);
+  await endForbiddenSessions(session, instance.spec);
   const [row] = await session.rows<{ version: string; pending: string[]; settings: [string, string][] }>(
     `SELECT current_setting('server_version') AS version,
        ARRAY (SELECT name FROM pg_settings WHERE pending_restart ORDER BY name) AS pending,

@@ -37,7 +37,7 @@ export async function reload(
       const [row] = await session.rows<{ loaded: boolean }>("SELECT pg_conf_load_time() >= $1::timestamptz AS loaded", [
         asked?.at,
       ]);
-      if (row?.loaded === true) await endForbiddenSessions(session, instance.spec.allowedCidrs);
+      if (row?.loaded === true) await endForbiddenSessions(session, instance.spec);
       // A transaction that began before may go on writing; the next session finds that it cannot.
       if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, asked?.at);
       return row?.loaded === true;

@@ -1,3 +1,4 @@
+import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { addressesOf } from "../engine-addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
@@ -126,6 +127,7 @@ function rules({ spec }: Instance): string {
     ...[...platformRoles, poolerRole].map((role) => `host    all         ${role}  all      reject`),
     ...(members ? memberRules : []),
     `host    ${platform}    all       all                       reject`,
+    ...spec.platformAccess.flatMap(platformAccessRules),
     ...spec.allowedCidrs.map((cidr) => `hostssl all         all       ${cidr}  scram-sha-256`),
     "host    all         all       all                       reject",
   ];
@@ -139,6 +141,14 @@ const poolerRules = [
   `local   ${platform}    all                                 reject`,
   "local   all         all                                 scram-sha-256",
 ];
+
+/** A role of the platform has one database, from its own networks, whatever the owner's list says. */
+function platformAccessRules({ role, database, from }: PlatformAccess): string[] {
+  return [
+    ...from.map((cidr) => `hostssl "${database.replaceAll('"', '""')}" ${role} ${cidr} scram-sha-256`),
+    `host    all         ${role}  all      reject`,
+  ];
+}
 
 /** By certificate from wherever they are: who may reach the machine at all is for its edge. */
 const memberRules = [

@@ -13,6 +13,8 @@ const tables = {
   event: ["id", "occurred_at"],
   audit: ["id", "occurred_at"],
   task_log: ["task_id", "line", "occurred_at"],
+  inference_usage: ["hour", "organization_id", "key_id", "model", "provider"],
+  inference_batch: ["process_id", "batch"],
   webhook_attempt: ["id", "occurred_at"],
   webhook_delivery: ["id"],
 } as const;
@@ -43,7 +45,19 @@ export async function* dumpHistory(database: Database): AsyncGenerator<HistoryRo
   }
 }
 
-const types = { id: "uuid", occurred_at: "timestamptz", task_id: "text", line: "integer" } as const;
+const types = {
+  id: "uuid",
+  occurred_at: "timestamptz",
+  task_id: "text",
+  line: "integer",
+  hour: "timestamptz",
+  organization_id: "text",
+  key_id: "text",
+  model: "text",
+  provider: "text",
+  process_id: "text",
+  batch: "bigint",
+} as const;
 
 /** Inserts rows again; existing ones stay. A table or column that this version does not know is left out. */
 export async function loadHistory(database: Database, rows: readonly HistoryRow[]): Promise<void> {

@@ -12,6 +12,7 @@ import {
 import type { EngineChanges } from "./change/engine-changes.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
+import { requireUnattached } from "../service/service-verbs.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -75,8 +76,10 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
         call,
       ),
 
-    deleteDatabase: ({ serviceId, name }, call) =>
-      changes.bring(
+    deleteDatabase: async ({ serviceId, name }, call) => {
+      const service = access.find(serviceId, call)?.object;
+      if (service !== undefined) requireUnattached(service, name);
+      return changes.bring(
         {
           serviceId,
           change: { type: "delete_database", name },
@@ -85,7 +88,8 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
           done: () => create(DatabaseDeletionSchema, { serviceId, name }),
         },
         call,
-      ),
+      );
+    },
   };
   return serve(DatabaseService, handlers);
 }

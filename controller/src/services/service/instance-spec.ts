@@ -55,6 +55,9 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
     allowedCidrs: spec.trial ? [] : [...spec.allowedCidrs],
+    platformAccess: spec.trial
+      ? []
+      : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
     onTrial: spec.trial !== undefined,
     address: addresses.address,
     port: spec.port,

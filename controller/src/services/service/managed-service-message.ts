@@ -109,6 +109,7 @@ export function managedServiceMessage(
     ...(spec.expiresAt === null ? {} : { expiresAt: timestampFromMs(spec.expiresAt) }),
     ...(status.error === null ? {} : { error: status.error }),
     ...(backups && { backups }),
+    ...(metadata.managedBy && { managedBy: { kind: metadata.managedBy.kind, id: metadata.managedBy.id } }),
     ...(spec.origin && { restoredFrom: originMessage(spec.origin) }),
   });
 }

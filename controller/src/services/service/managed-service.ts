@@ -54,6 +54,8 @@ export interface ManagedServiceSpec {
   readonly syncStandbys?: readonly string[];
   /** Another member is becoming the primary; absent while none is. */
   readonly succession?: Succession;
+  /** Processes of the platform that are clients of its engine; absent: none. */
+  readonly platformAccess?: readonly PlatformAccess[];
   readonly power: "on" | "off";
   /** When it was told to start after its last stop; milliseconds since 1970, absent before the first. */
   readonly poweredOnAt?: number;
@@ -83,6 +85,13 @@ export interface ManagedServiceSpec {
   readonly origin?: ServiceOrigin;
   /** Of one that is being deleted: is a backup taken before its machine goes? Absent: it is not, and what is there stays. */
   readonly finalBackup?: "wanted" | "skipped";
+}
+
+/** A role of the platform, the database that it may enter, and the networks (CIDRs) that it comes from. */
+export interface PlatformAccess {
+  readonly role: string;
+  readonly database: string;
+  readonly from: readonly string[];
 }
 
 /** `sync`: a commit waits for a replica while there is one; `sync_strict`: always. */

@@ -49,6 +49,18 @@ export interface ServiceDesign {
 /** The only way to a new service, whatever its data are made from. */
 export interface ServiceCreation {
   /**
+   * Adds a service to a unit of work: its name, its share of the quota and a machine that waits come with it. `giveBack` when the
+   * transaction did not come about. Throws QUOTA_EXCEEDED, and what `design` throws.
+   */
+  add(
+    unit: UnitOfWork,
+    owner: { readonly organizationId: string; readonly serviceId: string },
+    design: (context: NewServiceContext) => ServiceDesign,
+    signal: AbortSignal,
+  ): Promise<AddedService>;
+  /** Creations of one organization share its counter, so they go one by one here instead of colliding in the store. */
+  inTurn<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
+  /**
    * Makes the service that `design` tells, with its name, its share of the quota and a machine that waits, in one transaction.
    * `design` may be asked again, after another writer was first; it may add to the unit of work. Throws what it throws, and
    * NAME_TAKEN, QUOTA_EXCEEDED and SCOPE_MISSING.
@@ -63,36 +75,51 @@ export interface ServiceCreation {
   }>;
 }
 
+/** A service that a unit of work makes. */
+export interface AddedService {
+  readonly service: ManagedServiceObject;
+  readonly operation: OperationObject;
+  giveBack(): void;
+}
+
 export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreation {
-  // Creations of one organization share its counter, so they go one by one here instead of colliding in the store.
-  const creating = createKeyedMutex();
+  const inTurn = createKeyedMutex();
+
+  async function place(unit: UnitOfWork, asked: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
+    const { id, name, organizationId } = asked.service.metadata;
+    const { storageSizeGb, nodes } = asked.service.spec;
+    const storageGb = storageSizeGb * nodes.length;
+    await deps.quotas.claim(unit, organizationId, { services: 1, storageGb });
+    const placement =
+      asked.hasMachines === true
+        ? { service: asked.service, claim() {}, giveBack() {} }
+        : await placeService(asked.service, deps, signal);
+    const { service } = placement;
+    unit.claimName(managedServiceKind, organizationId, name, id);
+    unit.create(managedServiceKind, service);
+    unit.create(operationKind, asked.operation);
+    for (const user of asked.users) unit.create(databaseUserKind, user);
+    placement.claim(unit);
+    return { service, operation: asked.operation, giveBack: placement.giveBack };
+  }
+
   return {
+    inTurn,
+    add: (unit, { organizationId, serviceId }, design, signal) =>
+      place(unit, design({ ...contextOf(organizationId, deps), serviceId }), signal),
     create(call, action, design) {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
-      return creating(organizationId, () =>
+      return inTurn(organizationId, () =>
         retryConflict(call.signal, async () => {
           const unit = deps.begin();
           const asked = await design(contextOf(organizationId, deps), unit);
-          const { id, name } = asked.service.metadata;
-          const { storageSizeGb, nodes } = asked.service.spec;
-          const storageGb = storageSizeGb * nodes.length;
-          await deps.quotas.claim(unit, organizationId, { services: 1, storageGb });
-          const placement =
-            asked.hasMachines === true
-              ? { service: asked.service, claim() {}, giveBack() {} }
-              : await placeService(asked.service, deps, call.signal);
-          const { service } = placement;
-          unit.claimName(managedServiceKind, organizationId, name, id);
-          unit.create(managedServiceKind, service);
-          unit.create(operationKind, asked.operation);
-          for (const user of asked.users) unit.create(databaseUserKind, user);
-          unit.audit(auditOf(call, action, "managed-service", id));
-          const message = deps.shown(service, asked.operation);
+          const { service, operation, giveBack } = await place(unit, asked, call.signal);
+          unit.audit(auditOf(call, action, "managed-service", service.metadata.id));
+          const message = deps.shown(service, operation);
           unit.answer(call, message);
-          placement.claim(unit);
           const revision = await unit.commit(call.signal).catch((error: unknown) => {
-            placement.giveBack();
+            giveBack();
             throw error;
           });
           call.setHeader("Holdfast-Revision", String(revision));

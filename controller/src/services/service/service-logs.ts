@@ -44,6 +44,7 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         level,
         cursor: after,
         limit,
+        wholeEntries: false,
         ...(request.since === undefined ? {} : { since: request.since }),
       } as const;
       const task = {

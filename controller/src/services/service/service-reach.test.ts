@@ -33,6 +33,21 @@ test.each([
     [["10.1.0.2", 5432, ["1.2.0.0/16"]]],
   ],
   [
+    "the engine's port, too, is open to a process of the platform, by the private address",
+    {
+      ...service("open", ["known"], []),
+      spec: {
+        ...service("open", ["known"], []).spec,
+        platformAccess: [{ role: "holdfast_auth_x", database: "defaultdb", from: ["10.0.0.1/32"] }],
+      },
+    },
+    [
+      ["10.1.0.7", 5432, []],
+      ["203.0.113.17", 5432, []],
+      ["10.1.0.7", 5432, ["10.0.0.1/32"]],
+    ],
+  ],
+  [
     "a pooler's port is open to the same",
     {
       ...service("one", ["a"], ["1.2.0.0/16"]),

@@ -60,8 +60,8 @@ function ownerOf(machine: MachineObject | undefined): string | undefined {
 /** What of a service its rules follow from. */
 function reachOf(service: ManagedServiceObject | undefined): unknown {
   if (service === undefined) return undefined;
-  const { allowedCidrs, nodes } = service.spec;
-  return [allowedCidrs, nodes.map(({ id }) => id), clientPorts(service.spec)];
+  const { allowedCidrs, platformAccess, nodes } = service.spec;
+  return [allowedCidrs, platformAccess, nodes.map(({ id }) => id), clientPorts(service.spec)];
 }
 
 /** What of a machine the rules of its service follow from. */
@@ -85,6 +85,7 @@ export function serviceRulesOf(
     return isOurs && object.status.address !== "" ? [object] : [];
   });
   const ports = Object.values(clientPorts(spec));
+  const platform = [...new Set((spec.platformAccess ?? []).flatMap(({ from }) => from))];
   const here = members.filter((member) => member.spec.hostId === hostId);
   return here.flatMap((member) => {
     const { address: to, publicAddress } = member.status;
@@ -94,6 +95,7 @@ export function serviceRulesOf(
     const addresses = publicAddress === to ? [to] : [to, publicAddress];
     return [
       ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
+      ...(platform.length === 0 ? [] : [{ owner, to, port: spec.port, from: platform }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
       // What it may begin is for its own host's edge to let out.
       ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),

@@ -50,6 +50,7 @@ export function requestVerb(
         members: operationMembers(service, inProgress),
       });
     }
+    requireUnattached(service);
     const ended = inProgress && cancelled(inProgress, now);
     return { kind: "change", ...requestDeletion(service, asked), ended };
   }
@@ -64,6 +65,13 @@ export function requestVerb(
     ...beginOperation(service, verb, specChange(service, verb, now), operationId, now),
     ended: undefined,
   };
+}
+
+/** Throws ATTACHMENT_IN_USE while users of an app are in the service, or in this database of it. */
+export function requireUnattached({ spec }: ManagedServiceObject, database?: string): void {
+  const used = spec.platformAccess?.find((each) => database === undefined || each.database === database);
+  if (used !== undefined)
+    throw new HoldfastError("ATTACHMENT_IN_USE", `Users of an app are in the database ${used.database}.`);
 }
 
 /** Throws OPERATION_IN_PROGRESS when another operation has the service. */

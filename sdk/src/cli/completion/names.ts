@@ -38,6 +38,12 @@ const services: Source = ({ client }) =>
 /** What arguments and flags stand for, by their name: `<service>`, `--service`. */
 const sources: Readonly<Record<string, Source>> = {
   service: services,
+  app: ({ client }) =>
+    suggest(
+      client.apps.list(),
+      ({ name }) => name,
+      ({ status }) => status,
+    ),
   user: async ({ client }, [service = ""]) =>
     suggest(
       client.databaseUsers.list(await idOf(client, service)),
@@ -69,6 +75,17 @@ const sources: Readonly<Record<string, Source>> = {
       ({ id }) => id,
       ({ name }) => name,
     ),
+  inferenceKey: async ({ client }) =>
+    suggest(
+      client.inference.keys(await organizationOf(client)),
+      ({ id }) => id,
+      ({ name }) => name,
+    ),
+  provider: async ({ client }) =>
+    (await client.inference.providers(await organizationOf(client))).map(({ provider, enabled }) => ({
+      value: provider,
+      about: enabled ? "enabled" : "disabled",
+    })),
   token: ({ client }) =>
     suggest(
       client.tokens.list(),
@@ -118,6 +135,24 @@ const sources: Readonly<Record<string, Source>> = {
       ({ zone, state }) => `${zone}, ${state}`,
     ),
   scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
+  project: ({ client }) =>
+    suggest(
+      client.projects.list(),
+      ({ name }) => name,
+      ({ status }) => status,
+    ),
+  stack: ({ client }) =>
+    suggest(
+      client.stacks.list(),
+      ({ name }) => name,
+      ({ status }) => status,
+    ),
+  pipeline: ({ client }) =>
+    suggest(
+      client.pipelines.list(),
+      ({ name }) => name,
+      ({ status }) => status,
+    ),
   profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
   type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),
   metric: fromCatalog(({ metrics }) =>

@@ -39,7 +39,17 @@ export function addAdminOrganizations(admin: CliCommand): void {
 }
 
 /** What a quota is about, as flags name it. */
-const figures = ["services", "storage-gb", "members", "api-keys", "tokens", "webhooks"] as const;
+const figures = [
+  "services",
+  "storage-gb",
+  "members",
+  "api-keys",
+  "tokens",
+  "webhooks",
+  "projects",
+  "stacks",
+  "pipelines",
+] as const;
 
 function addQuota(orgs: CliCommand): void {
   const quota = orgs.command("quota <organization>").description("set how many of each it may have");

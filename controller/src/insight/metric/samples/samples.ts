@@ -1,4 +1,5 @@
 import type { Database } from "#kernel/history/database.ts";
+import { countValues } from "./count-values.ts";
 import { rollUpHours } from "./sample-roll-up.ts";
 import { type NewestSample, readNewestSamples } from "./newest-samples.ts";
 import { readRecentSamples, type RecentAsked, type RecentSample } from "./recent-samples.ts";
@@ -24,6 +25,8 @@ export interface Samples {
   newest(machineIds: readonly string[], sinceMs: number): Promise<NewestSample[]>;
   /** As they came, newer than the time that is asked for each machine; of each the first `most` at most. */
   recent(asked: readonly RecentAsked[], slots: readonly number[], most?: number): Promise<RecentSample[]>;
+  /** How many values a machine told behind one time and before another (milliseconds since 1970), to the minute, from roll-ups. */
+  countValues(machineId: string, afterMs: number, beforeMs: number): Promise<number>;
   /** Rolls up hours that are over and have new samples, until there are none left; resolves to how many it were. */
   rollUp(now: number): Promise<number>;
 }
@@ -44,6 +47,7 @@ export function createSamples(whenReady: () => Database): Samples {
     points: async (asked) => readPoints(whenReady(), asked),
     newest: async (machineIds, sinceMs) => readNewestSamples(whenReady(), machineIds, sinceMs),
     recent: async (asked, slots, most) => readRecentSamples(whenReady(), asked, slots, most),
+    countValues: async (...asked) => countValues(whenReady(), ...asked),
     async rollUp(now) {
       let hours = 0;
       for (;;) {

@@ -1,0 +1,32 @@
+import { type CatalogData, planOf } from "./catalog.ts";
+
+/** What a service of this size costs a month, in whole cents. */
+export interface ServicePrice {
+  readonly planCents: number;
+  readonly storageCents: number;
+}
+
+/** Pure: each node has the plan and the storage. Throws for a plan or a tier that the catalog lacks. */
+export function priceOfService(
+  catalog: CatalogData,
+  size: { readonly planName: string; readonly storageSizeGb: number; readonly storageTier: string },
+  nodes = 1,
+): ServicePrice {
+  const tier = catalog.storageTiers.find(({ storageTier }) => storageTier === size.storageTier);
+  if (tier === undefined) throw new Error(`the catalog has no storage tier ${size.storageTier}`);
+  return {
+    planCents: planOf(catalog, size.planName).monthlyCents * nodes,
+    storageCents: tier.monthlyCentsPerGb * size.storageSizeGb * nodes,
+  };
+}
+
+/** Pure: cents as an amount of the currency, such as 41.6. */
+export function amountOf(cents: number): number {
+  return cents / 100;
+}
+
+/** Pure: is the accepted amount within 0.01 of the price (spec 3, Limits)? */
+export function isAccepted(acceptedAmount: number, cents: number): boolean {
+  // In cents, which floats of amounts are no whole number of.
+  return Math.abs(acceptedAmount * 100 - cents) <= 1 + 1e-6;
+}
