@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 
@@ -87,4 +87,59 @@ test("control characters are made harmless", async () => {
 test("a cursor that nobody gave means the oldest that is kept", async () => {
   await writeFile(`${path}.1`, "1 info a\n");
   expect((await read({ cursor: "../../etc/passwd" })).messages).toEqual(["a"]);
+});
+
+describe("whole entries", () => {
+  const readWhole = (cursor: string, limit = 0) =>
+    logs.read(create(ReadLogsSchema, { cursor, limit, wholeEntries: true }), AbortSignal.timeout(60_000));
+  const messagesOf = ({ lines }: { lines: readonly { message: string }[] }) => lines.map(({ message }) => message);
+
+  test("have the lines that continue them, and positions are between them", async () => {
+    await writeFile(`${path}.1`, "1 error a\n\tmore of a\n  last of a\n2 info b\n");
+    const first = await readWhole("", 1);
+    expect(messagesOf(first)).toEqual(["a\n\tmore of a\n  last of a"]);
+    expect(first.hasMore).toBe(true);
+    const second = await readWhole(first.nextCursor, 1);
+    expect(messagesOf(second)).toEqual(["b"]);
+    expect(second.lines[0]?.time?.seconds).toBe(2n);
+    expect(messagesOf(await readWhole(second.nextCursor))).toEqual([]);
+  });
+
+  test("go on over segments, and their time is their own", async () => {
+    await writeFile(`${path}.1`, "7 error a\n");
+    await writeFile(`${path}.2`, "  b\n8 info c\n");
+    const { lines } = await readWhole("");
+    expect(lines.map(({ message, time }) => [message, time?.seconds])).toEqual([
+      ["a\n  b", 7n],
+      ["c", 8n],
+    ]);
+  });
+
+  test("the newest one waits for lines that may continue it", async () => {
+    const now = Date.now();
+    const young = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
+    await writeFile(`${path}.1`, "1 info a\n1700000000 error b\n");
+    const ask = (cursor: string) =>
+      young.read(create(ReadLogsSchema, { cursor, wholeEntries: true }), AbortSignal.timeout(60_000));
+    const first = await ask("");
+    expect(messagesOf(first)).toEqual(["a"]);
+    await appendFile(`${path}.1`, "  more of b\n");
+    expect(now).toBeGreaterThan(1_700_000_002_000);
+    expect(messagesOf(await readWhole(first.nextCursor))).toEqual(["b\n  more of b"]);
+  });
+
+  test("are cut at 64 KiB, and the rest of the entry is not an entry", async () => {
+    await writeFile(`${path}.1`, `1 info a\n${`${"x".repeat(1_000)}\n`.repeat(100)}2 info b\n`);
+    const { lines } = await readWhole("");
+    expect(lines.map(({ message }) => message.length)).toEqual([64 << 10, 1]);
+  });
+});
+
+test("tells how many segments are gone that were not read", async () => {
+  await writeFile(`${path}.1`, "1 info a\n2 info b\n");
+  const first = await read({ limit: 1 });
+  await rm(`${path}.1`);
+  await writeFile(`${path}.4`, "3 info c\n");
+  expect(await read({ cursor: first.nextCursor })).toMatchObject({ lostSegments: 3, messages: ["c"] });
+  expect(await read({})).toMatchObject({ lostSegments: 0 });
 });

@@ -28,6 +28,8 @@ export interface LogReaderDeps {
   /** Segments are `<path>.<n>`. */
   readonly path: string;
   readonly parse: () => ((line: string) => ParsedLogLine | undefined) | undefined;
+  /** Milliseconds since 1970; the clock of the machine unless given. */
+  readonly now?: () => number;
 }
 
 const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
@@ -36,6 +38,9 @@ const largestLimit = 1_000;
 const largestAnswerBytes = 1 << 20;
 const keptLines = 100;
 const longestMessage = 8_192;
+const longestEntry = 64 << 10;
+/** Lines that continue an entry are written with it: after so long it is whole. */
+const wholeAfterMs = 1_000;
 
 /** So far before a position the head of its line is looked for. */
 const lookBackBytes = 256 << 10;
@@ -51,7 +56,14 @@ interface Position {
   readonly offset: number;
 }
 
-export function createLogReader({ component, path, parse }: LogReaderDeps): LogReader {
+/** An entry with what continues it so far. */
+interface OpenEntry extends Head {
+  message: string;
+  /** Behind its last line. */
+  end: Position;
+}
+
+export function createLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): LogReader {
   /**
    * The head that lines from there on belong to: the last one shortly before, or the time at which the oldest segment
    * began.
@@ -96,41 +108,114 @@ export function createLogReader({ component, path, parse }: LogReaderDeps): LogR
       }
       return printed;
     },
-    async read(request, signal) {
-      const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
-      const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
-      const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
-      const parseLine = parse() ?? (() => undefined);
-      const lines: EngineLogLine[] = [];
-      let next = startOf(request.cursor);
-      let bytes = 0;
-      let hasMore = false;
-      // A line without a head of its own belongs to the one before it.
-      let before = await headBefore(next);
-
-      for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
-        if (segment > next.segment) next = { segment, offset: 0 };
-        for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
-          signal.throwIfAborted();
-          if (lines.length >= limit || bytes >= largestAnswerBytes) {
-            hasMore = true;
-            break;
-          }
-          next = { segment, offset: end };
-          const parsed = parseLine(text);
-          const level = parsed?.level ?? before.level;
-          const timeMs = parsed?.time.getTime() ?? before.timeMs;
-          before = { level, timeMs };
-          if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
-          const message = harmless(parsed?.message ?? text).slice(0, longestMessage);
-          bytes += message.length;
-          lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
-        }
-        if (hasMore) break;
-      }
-      return create(ReadLogsResultSchema, { lines, nextCursor: `${next.segment}:${next.offset}`, hasMore });
-    },
+    read: (request, signal) => (request.wholeEntries ? readEntries(request, signal) : readLines(request, signal)),
   };
+
+  async function readLines(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
+    const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
+    const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
+    const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
+    const parseLine = parse() ?? (() => undefined);
+    const lines: EngineLogLine[] = [];
+    const start = startOf(request.cursor);
+    let next = start;
+    let bytes = 0;
+    let hasMore = false;
+    // A line without a head of its own belongs to the one before it.
+    let before = await headBefore(next);
+
+    for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
+      if (segment > next.segment) next = { segment, offset: 0 };
+      for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
+        signal.throwIfAborted();
+        if (lines.length >= limit || bytes >= largestAnswerBytes) {
+          hasMore = true;
+          break;
+        }
+        next = { segment, offset: end };
+        const parsed = parseLine(text);
+        const level = parsed?.level ?? before.level;
+        const timeMs = parsed?.time.getTime() ?? before.timeMs;
+        before = { level, timeMs };
+        if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
+        const message = harmless(parsed?.message ?? text).slice(0, longestMessage);
+        bytes += message.length;
+        lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
+      }
+      if (hasMore) break;
+    }
+    return create(ReadLogsResultSchema, {
+      lines,
+      nextCursor: textOf(next),
+      hasMore,
+      lostSegments: lostBehind(start, segmentsIn(path)),
+    });
+  }
+
+  async function readEntries(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
+    const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
+    const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
+    const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
+    const parseLine = parse() ?? (() => undefined);
+    const start = startOf(request.cursor);
+    const segments = segmentsIn(path);
+    const before = await headBefore(start);
+    const lines: EngineLogLine[] = [];
+    let next = start;
+    let bytes = 0;
+    let entry: OpenEntry | undefined;
+
+    function close(whole: OpenEntry): void {
+      next = whole.end;
+      if (levels.indexOf(whole.level) < lowest || whole.timeMs < sinceMs) return;
+      bytes += whole.message.length;
+      const { timeMs, level, message } = whole;
+      lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
+    }
+    const answer = (hasMore: boolean) =>
+      create(ReadLogsResultSchema, {
+        lines,
+        nextCursor: textOf(next),
+        hasMore,
+        lostSegments: lostBehind(start, segments),
+      });
+
+    for (const segment of segments.filter((number) => number >= start.segment)) {
+      const from = segment === start.segment ? start.offset : 0;
+      for await (const { text, end } of linesOf(`${path}.${segment}`, from)) {
+        signal.throwIfAborted();
+        const parsed = parseLine(text);
+        const position = { segment, offset: end };
+        if (entry !== undefined && parsed === undefined) {
+          entry.message = `${entry.message}\n${harmless(text)}`.slice(0, longestEntry);
+          entry.end = position;
+          continue;
+        }
+        if (entry !== undefined) close(entry);
+        if (lines.length >= limit || bytes >= largestAnswerBytes) return answer(true);
+        const message = harmless(parsed?.message ?? text).slice(0, longestEntry);
+        entry = {
+          level: parsed?.level ?? before.level,
+          timeMs: parsed?.time.getTime() ?? before.timeMs,
+          message,
+          end: position,
+        };
+      }
+    }
+    if (entry !== undefined && now() - entry.timeMs >= wholeAfterMs) close(entry);
+    return answer(false);
+  }
+}
+
+function textOf({ segment, offset }: Position): string {
+  return `${segment}:${offset}`;
+}
+
+/** Segments from the position on that are not there any more; a position without a segment lost nothing. */
+function lostBehind({ segment }: Position, there: readonly number[]): number {
+  const oldest = there[0];
+  if (segment === 0 || oldest === undefined || oldest <= segment) return 0;
+  return oldest - segment;
 }
 
 function startOf(cursor: string): Position {

@@ -1,0 +1,46 @@
+import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
+import type { Configuration } from "../metrics-export.ts";
+import { checkConfiguration, type CheckedConfiguration } from "./check-configuration.ts";
+import { isSecret } from "./field.ts";
+import { targetOf, unmasked } from "./secrets.ts";
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** A new integration's configuration: nothing is kept that a mask could stand for. */
+export function newConfiguration(destination: Destination, given: Given): CheckedConfiguration {
+  return withSecrets(destination, checkConfiguration(destination, given), {}, given);
+}
+
+/**
+ * Pure: what is there with what is given; null takes a key away. Where it then leads elsewhere, kept secrets are faults: they must
+ * not go to a host that they were not given for.
+ */
+export function changedConfiguration(
+  destination: Destination,
+  kept: Configuration,
+  given: Given,
+): CheckedConfiguration {
+  const merged = Object.fromEntries(Object.entries({ ...kept, ...given }).filter(([, value]) => value !== null));
+  return withSecrets(destination, checkConfiguration(destination, merged), kept, given);
+}
+
+function withSecrets(
+  destination: Destination,
+  checked: CheckedConfiguration,
+  kept: Configuration,
+  given: Given,
+): CheckedConfiguration {
+  if (!checked.ok) return checked;
+  const { configuration, faults, used } = unmasked(destination, checked.configuration, kept);
+  const isElsewhere = targetOf(destination, configuration) !== targetOf(destination, kept);
+  const carried = Object.entries(destination.fields)
+    .filter(([key, field]) => isSecret(field) && kept[key] !== undefined && configuration[key] !== undefined)
+    .filter(([key]) => used.has(key) || given[key] === undefined)
+    .map(([key]): ConfigurationFault => secretRequired(key));
+  const all = [...faults, ...(isElsewhere ? carried : [])];
+  return all.length > 0 ? { ok: false, faults: all } : { ok: true, configuration };
+}
+
+function secretRequired(key: string): ConfigurationFault {
+  return { key, code: "secret_required", detail: "must be given anew, since the integration leads elsewhere" };
+}

@@ -1,0 +1,42 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import { parseTarget } from "@holdfast/egress/target.ts";
+import type { Destination, VendorUrls } from "../destinations/destination.ts";
+import type { Configuration } from "../metrics-export.ts";
+
+interface Deps {
+  readonly egress: Pick<EgressClient, "check">;
+  readonly vendors: VendorUrls;
+}
+
+/**
+ * Throws TARGET_NOT_ALLOWED for a URL that is known to lead where exports may not go, and NOT_POSSIBLE where none is given and the
+ * installation has none. What a name leads to is judged again at each connection.
+ */
+export async function checkTargets(
+  destination: Destination,
+  configuration: Configuration,
+  { egress, vendors }: Deps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (destination.vendorBase?.(configuration, vendors) === "")
+    throw new HoldfastError(
+      "NOT_POSSIBLE",
+      `This installation has no default URL for ${destination.type}: name configuration.endpoint.`,
+    );
+  for (const [key, { kind }] of Object.entries(destination.fields)) {
+    const url = configuration[key];
+    if (kind !== "url" || typeof url !== "string") continue;
+    const parsed = parseTarget(url);
+    if (!parsed.ok)
+      throw new HoldfastError("TARGET_NOT_ALLOWED", `configuration.${key} cannot be a destination: ${parsed.detail}.`);
+    try {
+      await egress.check(parsed.target, signal);
+    } catch (cause) {
+      if (!(cause instanceof EgressFailure)) throw cause;
+      const detail = `configuration.${key} leads to an address that exports may not reach.`;
+      throw new HoldfastError("TARGET_NOT_ALLOWED", detail, { cause });
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { describe, expect, test } from "vitest";
+import { destinations } from "../destinations/destinations.ts";
+import type { MetricsExportObject } from "../metrics-export.ts";
+import { changedConfiguration, newConfiguration } from "./changed-configuration.ts";
+import { mask } from "./field.ts";
+import { openConfiguration, partConfiguration, sealSecrets, shownConfiguration } from "./secrets.ts";
+
+const faultsOf = (checked: ReturnType<typeof newConfiguration>) =>
+  checked.ok ? [] : checked.faults.map(({ key, code }) => `${key} ${code}`);
+
+const { prometheus_remote_write: prometheus, otlp, search_cluster: search, log_aggregator: loki } = destinations;
+
+describe("a new configuration", () => {
+  // biome-ignore format: a table, aligned so that it reads as one
+  test.each([
+    [prometheus, {},                                                             ["url required"]],
+    [prometheus, { url: "https://x/", other: 1, tls_skip_verify: "yes" },        ["other unknown_field", "tls_skip_verify wrong_type"]],
+    [prometheus, { url: "https://x/?a=b", username: "u" },                       ["password required"]],
+    [prometheus, { url: "https://x/", username: "u", password: "p", bearer_token: "t" }, ["bearer_token exclusive"]],
+    [prometheus, { url: "ftp://x/" },                                            ["url invalid_url"]],
+    [prometheus, { url: "https://u:p@x/" },                                      ["url invalid_url"]],
+    [prometheus, { url: "https://x/#f" },                                        ["url invalid_url"]],
+    [prometheus, { url: `https://x/${"a".repeat(2_048)}` },                      ["url too_long"]],
+    [prometheus, { url: "https://x/", bearer_token: "a\r\nX-Evil: 1" },          ["bearer_token invalid_text"]],
+    [prometheus, { url: "https://x/", bearer_token: mask },                      ["bearer_token invalid_value"]],
+    [otlp,       { endpoint: "https://x/v1/metrics" },                           ["endpoint invalid_url"]],
+    [otlp,       { endpoint: "https://x/?a=b" },                                 ["endpoint invalid_url"]],
+    [otlp,       { endpoint: "http://x/" },                                      ["insecure required"]],
+    [otlp,       { endpoint: "https://x/", timeout_seconds: 61, protocol: "tcp" }, ["protocol unknown_value", "timeout_seconds out_of_range"]],
+    [otlp,       { endpoint: "https://x/", headers: { Host: "y" } },             ["headers invalid_name"]],
+    [otlp,       { endpoint: "https://x/", headers: { "content-length": "1" } }, ["headers invalid_name"]],
+    [otlp,       { endpoint: "https://x/", headers: { a: "b\nc" } },             ["headers invalid_text"]],
+    [otlp,       { endpoint: "https://x/", headers: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`h${n}`, "v"])) }, ["headers too_many"]],
+    [search,     { endpoint: "https://x/", index_prefix: "Upper" },              ["index_prefix invalid_value"]],
+    [search,     { endpoint: "https://x/", api_key: "k", username: "u", password: "p" }, ["api_key exclusive"]],
+    [loki,       { endpoint: "https://x/", labels: { service_id: "mine" } },     ["labels invalid_name"]],
+    [loki,       { endpoint: "https://x/", labels: { "a-b": "c" } },             ["labels invalid_name"]],
+  ] as const)("%o %o", (destination, given, faults) => {
+    expect(faultsOf(newConfiguration(destination, given))).toEqual(faults);
+  });
+
+  test("has its defaults", () => {
+    const checked = newConfiguration(otlp, { endpoint: "https://x/" });
+    expect(checked).toEqual({
+      ok: true,
+      configuration: { endpoint: "https://x/", protocol: "grpc", insecure: false, timeout_seconds: 30 },
+    });
+  });
+
+  test("tells where the endpoint of OTLP really is", () => {
+    const checked = newConfiguration(otlp, { endpoint: "https://x/base/v1/logs/" });
+    expect(checked.ok ? "" : checked.faults[0]?.detail).toContain("https://x/base");
+  });
+});
+
+describe("a changed configuration", () => {
+  const kept = { url: "https://old/", username: "u", password: "p", tls_skip_verify: false };
+
+  test("merges by key, null clears, and the mask keeps what is there", () => {
+    const same = changedConfiguration(prometheus, kept, { password: mask });
+    expect(same).toEqual({ ok: true, configuration: kept });
+    const other = changedConfiguration(prometheus, kept, { username: null, password: null, bearer_token: "t" });
+    expect(other).toEqual({
+      ok: true,
+      configuration: { url: "https://old/", bearer_token: "t", tls_skip_verify: false },
+    });
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  test.each([
+    [{ url: "https://evil/" },                      ["password secret_required"]],
+    [{ url: "https://evil/", password: mask },      ["password secret_required"]],
+    [{ tls_skip_verify: true },                     ["password secret_required"]],
+    [{ url: "https://new/", password: "q" },        []],
+    [{ url: "https://new/", password: null, username: null }, []],
+  ])("%o needs the secrets anew that would go elsewhere", (given, faults) => {
+    expect(faultsOf(changedConfiguration(prometheus, kept, given))).toEqual(faults);
+  });
+
+  test("keeps each header by its own mask", () => {
+    const before = { endpoint: "https://x/", headers: { a: "1", b: "2" } };
+    const after = changedConfiguration(otlp, before, { headers: { a: mask, c: "3" } });
+    expect(after).toMatchObject({ ok: true, configuration: { headers: { a: "1", c: "3" } } });
+    expect(faultsOf(changedConfiguration(otlp, before, { headers: { z: mask } }))).toEqual(["headers invalid_value"]);
+    expect(faultsOf(changedConfiguration(otlp, before, { endpoint: "https://y/", headers: { a: mask } }))).toEqual([
+      "headers secret_required",
+    ]);
+  });
+});
+
+test("secrets are sealed for the integration and for where it leads", () => {
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
+  const whole = { url: "https://x/", bearer_token: "planted-token", tls_skip_verify: false };
+  const parted = partConfiguration(prometheus, whole);
+  expect(JSON.stringify(parted.configuration)).not.toContain("planted-token");
+  const sealedSecrets = sealSecrets("id", prometheus, parted, sealer);
+  expect(sealedSecrets).not.toContain("planted-token");
+  const integration = (configuration: object, id = "id") =>
+    ({ metadata: { id }, spec: { configuration, sealedSecrets }, status: {} }) as unknown as MetricsExportObject;
+  expect(openConfiguration(integration(parted.configuration), prometheus, sealer)).toEqual(whole);
+  expect(() =>
+    openConfiguration(integration({ ...parted.configuration, url: "https://y/" }), prometheus, sealer),
+  ).toThrow();
+  expect(() => openConfiguration(integration(parted.configuration, "other"), prometheus, sealer)).toThrow();
+  expect(shownConfiguration(prometheus, whole)).toEqual({ ...whole, bearer_token: mask });
+});

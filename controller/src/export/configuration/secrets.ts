@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
+import {
+  type Configuration,
+  type ConfigurationValue,
+  metricsExportKind,
+  type MetricsExportObject,
+} from "../metrics-export.ts";
+import { isSecret, mask } from "./field.ts";
+
+type Fields = Pick<Destination, "fields">;
+type Secrets = Readonly<Record<string, ConfigurationValue>>;
+
+/** A configuration in two: what may be read, and what may not. */
+export interface PartedConfiguration {
+  readonly configuration: Configuration;
+  readonly secrets: Secrets;
+}
+
+export function partConfiguration({ fields }: Fields, whole: Configuration): PartedConfiguration {
+  const isHidden = (key: string) => fields[key] !== undefined && isSecret(fields[key]);
+  const entries = Object.entries(whole);
+  return {
+    configuration: Object.fromEntries(entries.filter(([key]) => !isHidden(key))),
+    secrets: Object.fromEntries(entries.filter(([key]) => isHidden(key))),
+  };
+}
+
+/** Sealed for this integration and for where it leads: another target does not open them. */
+export function sealSecrets(id: string, type: Destination, parted: PartedConfiguration, sealer: Sealer): string {
+  return sealer.seal(JSON.stringify(parted.secrets), bindingOf(id, type, parted.configuration));
+}
+
+/** The configuration with its secrets, for the requests of one tick. */
+export function openConfiguration({ metadata, spec }: MetricsExportObject, type: Destination, sealer: Sealer) {
+  const binding = bindingOf(metadata.id, type, spec.configuration);
+  return { ...spec.configuration, ...(JSON.parse(sealer.open(spec.sealedSecrets, binding)) as Secrets) };
+}
+
+function bindingOf(id: string, type: Destination, configuration: Configuration): string {
+  const digest = createHash("sha256").update(targetOf(type, configuration)).digest("base64url");
+  return `${keyOf(metricsExportKind, id)} ${type.type} ${digest}`;
+}
+
+/** Where the secrets go, as text to compare. */
+export function targetOf({ fields }: Fields, configuration: Configuration): string {
+  const targets = Object.entries(fields).filter(([, field]) => field.isTarget);
+  return JSON.stringify(targets.map(([key, field]) => [key, configuration[key] ?? field.default ?? null]));
+}
+
+/** The configuration as it is shown: the mask in place of each secret. */
+export function shownConfiguration({ fields }: Fields, whole: Configuration): Configuration {
+  const shown = (key: string, value: ConfigurationValue): ConfigurationValue => {
+    const kind = fields[key]?.kind;
+    if (kind === "secret") return mask;
+    if (kind !== "secretTexts") return value;
+    return Object.fromEntries(Object.keys(value).map((name) => [name, mask]));
+  };
+  return Object.fromEntries(Object.entries(whole).map(([key, value]) => [key, shown(key, value)]));
+}
+
+/** Puts kept secrets where the mask stands; a mask that stands for nothing is a fault. */
+export function unmasked({ fields }: Fields, given: Configuration, kept: Secrets) {
+  const faults: ConfigurationFault[] = [];
+  const used = new Set<string>();
+  const nothing = (key: string, what: string) =>
+    faults.push({
+      key,
+      code: "invalid_value",
+      detail: `must not be the mask ${mask}: there is no ${what} that it stands for`,
+    });
+  const entries = Object.entries(given).map(([key, value]): [string, ConfigurationValue] => {
+    const field = fields[key];
+    if (field === undefined || !isSecret(field)) return [key, value];
+    if (field.kind === "secret") {
+      if (value !== mask) return [key, value];
+      if (kept[key] === undefined) nothing(key, key);
+      used.add(key);
+      return [key, kept[key] ?? value];
+    }
+    const before = (kept[key] ?? {}) as Readonly<Record<string, string>>;
+    const texts = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
+      if (text !== mask) return [name, text] as const;
+      if (before[name] === undefined) nothing(key, name);
+      used.add(key);
+      return [name, before[name] ?? text] as const;
+    });
+    return [key, Object.fromEntries(texts)];
+  });
+  return { configuration: Object.fromEntries(entries) as Configuration, faults, used };
+}

@@ -1,0 +1,145 @@
+import type { LogItem, MetricItem, Origin } from "../export-item.ts";
+import type { Configuration } from "../metrics-export.ts";
+import { cloudRequest, cloudVerdict } from "./cloud-request.ts";
+import { configuredText } from "./configured-text.ts";
+import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
+import { jsonOf, piecesOf } from "./pieces.ts";
+import type { Verdict } from "./verdict.ts";
+
+const metricsMax = 1_000;
+/** 1 MiB, of which each event takes 26 bytes beside its text. */
+const logLimits = { itemsMax: 10_000, bytesMax: 1_000_000 };
+const dayMs = 86_400_000;
+
+/** Amazon CloudWatch, and what speaks as it does: PutMetricData, and PutLogEvents into a stream a day. */
+export const cloudMonitoring: Destination = {
+  type: "cloud_monitoring",
+  fields: {
+    region: {
+      kind: "text",
+      required: true,
+      isTarget: true,
+      pattern: /^[a-z]{2}(-[a-z]{2,16}){1,3}-\d{1,2}$/,
+      words: "be the name of a region, such as eu-west-1",
+    },
+    access_key_id: { kind: "text", required: true, pattern: /^\w{16,128}$/, words: "be an access key id" },
+    secret_access_key: { kind: "secret", required: true },
+    namespace: {
+      kind: "text",
+      default: "Platform",
+      most: 255,
+      pattern: /^(?!AWS\/)[A-Za-z0-9._\-/#][A-Za-z0-9._\-/#:]*$/,
+      words: "have letters, digits and ._-/# only, and not begin with AWS/",
+    },
+    log_group_name: {
+      kind: "text",
+      default: "/platform/logs",
+      most: 512,
+      pattern: /^[.\-_/#A-Za-z0-9]+$/,
+      words: "have letters, digits and .-_/# only",
+    },
+  },
+  vendorBase: (_, { cloud: base }) => (base === "" ? undefined : base),
+  probe: async (configuration, context) => [
+    await cloudRequest(
+      { service: "monitoring", body: "Action=ListMetrics&Version=2010-08-01" },
+      [],
+      configuration,
+      context,
+    ),
+    await cloudRequest(
+      { service: "logs", action: "DescribeLogGroups", body: JSON.stringify({ limit: 1 }) },
+      [],
+      configuration,
+      context,
+    ),
+  ],
+  metrics: {
+    oldestMs: 14 * dayMs,
+    async encode(items, configuration, context) {
+      const requests: ExportRequest<MetricItem>[] = [];
+      for (let at = 0; at < items.length; at += metricsMax) {
+        const own = items.slice(at, at + metricsMax);
+        const body = metricData(own, configuredText(configuration, "namespace"));
+        requests.push(await cloudRequest({ service: "monitoring", body }, own, configuration, context));
+      }
+      return requests;
+    },
+  },
+  logs: {
+    oldestMs: 14 * dayMs,
+    async encode(items, configuration, context) {
+      const sorted = items.toSorted((a, b) => a.timeMs - b.timeMs);
+      const days = Map.groupBy(sorted, ({ timeMs }) => streamOf(timeMs));
+      const requests: ExportRequest<LogItem>[] = [];
+      for (const [stream, ofDay] of days)
+        for (const { items: own, texts } of piecesOf(ofDay, eventJson, logLimits)) {
+          const names = JSON.stringify({ logGroupName: configuration["log_group_name"], logStreamName: stream });
+          const body = `${names.slice(0, -1)},"logEvents":[${texts.join()}]}`;
+          const call = { service: "logs", action: "PutLogEvents", body } as const;
+          const request = await cloudRequest(call, own, configuration, context);
+          requests.push({ ...request, needs: () => making(names, configuration, context) });
+        }
+      return requests;
+    },
+  },
+  judge(answer, { items, needs }) {
+    const verdict = cloudVerdict(answer);
+    if (needs === undefined || verdict.kind !== "accepted") return verdict;
+    return verdictOfEvents(jsonOf(answer.body), items.length);
+  },
+};
+
+/** Makes the group and the stream of a request. */
+function making(names: string, configuration: Configuration, context: EncodeContext) {
+  const { logGroupName } = JSON.parse(names) as { readonly logGroupName: string };
+  const group = { service: "logs", action: "CreateLogGroup", body: JSON.stringify({ logGroupName }) } as const;
+  const stream = { service: "logs", action: "CreateLogStream", body: names } as const;
+  return Promise.all([group, stream].map((call) => cloudRequest<never>(call, [], configuration, context)));
+}
+
+/** The events' indices in the answer are of their places in the request; the end is exclusive, the start is not. */
+function verdictOfEvents(answer: unknown, count: number): Verdict {
+  const told = (answer as { rejectedLogEventsInfo?: Readonly<Record<string, unknown>> } | undefined)
+    ?.rejectedLogEventsInfo;
+  if (told === undefined) return { kind: "accepted" };
+  const { tooOldLogEventEndIndex, expiredLogEventEndIndex, tooNewLogEventStartIndex } = told;
+  const old = Math.max(Number(tooOldLogEventEndIndex ?? 0), Number(expiredLogEventEndIndex ?? 0));
+  const refused = old + (count - Number(tooNewLogEventStartIndex ?? count));
+  if (!(refused > 0)) return { kind: "accepted" };
+  const why = `the destination refused ${refused} log entries by their times`;
+  return { kind: "partly", refused: Math.min(refused, count), again: [], why };
+}
+
+/** The stream of a UTC day. */
+const streamOf = (timeMs: number) => `platform-${new Date(timeMs).toISOString().slice(0, 10)}`;
+
+function dimensions({ serviceId, serviceName, dbType, nodeId }: Origin): readonly (readonly [string, string])[] {
+  return [
+    ["ServiceID", serviceId],
+    ["DBType", dbType],
+    ["NodeID", nodeId],
+    ["ServiceName", serviceName],
+  ];
+}
+
+/** A form of the query protocol of 2010-08-01. */
+function metricData(items: readonly MetricItem[], namespace: string): string {
+  const form = new URLSearchParams({ Action: "PutMetricData", Version: "2010-08-01", Namespace: namespace });
+  items.forEach(({ origin, metric, value, timeMs }, index) => {
+    const member = `MetricData.member.${index + 1}`;
+    form.set(`${member}.MetricName`, `platform_${metric}`);
+    form.set(`${member}.Value`, String(value));
+    form.set(`${member}.Timestamp`, new Date(timeMs).toISOString());
+    dimensions(origin).forEach(([name, text], place) => {
+      form.set(`${member}.Dimensions.member.${place + 1}.Name`, name);
+      form.set(`${member}.Dimensions.member.${place + 1}.Value`, text);
+    });
+  });
+  return form.toString();
+}
+
+function eventJson({ origin, level, message, component, role, timeMs }: LogItem): string {
+  const labels = Object.fromEntries(dimensions(origin));
+  return JSON.stringify({ timestamp: timeMs, message: JSON.stringify({ level, message, ...labels, component, role }) });
+}

@@ -1,0 +1,27 @@
+import type { Configuration } from "../metrics-export.ts";
+import type { ConfigurationFault } from "./destination.ts";
+import { basicAuthorization } from "./pieces.ts";
+
+/** A user name goes with a password, and neither with a token. */
+export function checkCredentials(
+  configuration: Configuration,
+  token: "bearer_token" | "api_key",
+): readonly ConfigurationFault[] {
+  const { username, password } = configuration;
+  const faults: ConfigurationFault[] = [];
+  if (username !== undefined && password === undefined)
+    faults.push({ key: "password", code: "required", detail: "is required with username" });
+  if (password !== undefined && username === undefined)
+    faults.push({ key: "username", code: "required", detail: "is required with password" });
+  if (configuration[token] !== undefined && (username !== undefined || password !== undefined))
+    faults.push({ key: token, code: "exclusive", detail: "must not be given with username and password" });
+  return faults;
+}
+
+/** Headers of basic or bearer credentials; none without them. */
+export function credentialHeaders({ username, password, bearer_token }: Configuration): Record<string, string> {
+  if (typeof bearer_token === "string") return { authorization: `Bearer ${bearer_token}` };
+  if (typeof username === "string" && typeof password === "string")
+    return { authorization: basicAuthorization(username, password) };
+  return {};
+}

@@ -1,0 +1,216 @@
+import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
+import { createResolveName } from "@holdfast/egress/resolve-name.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { exportReaders, type ReadItem } from "../../../../test/support/servers/export-readers.ts";
+import {
+  type ExportArrival,
+  type ExportReceiver,
+  type ExportReply,
+  startExportReceiver,
+} from "../../../../test/support/servers/export-receiver.ts";
+import { newConfiguration } from "../configuration/changed-configuration.ts";
+import { deliverItems, DeliveryFailed } from "../deliver-items.ts";
+import type { LogItem, MetricItem } from "../export-item.ts";
+import { createProbe } from "../export-probe.ts";
+import { createExportSender } from "../export-sender.ts";
+import type { Configuration } from "../metrics-export.ts";
+import type { Destination, Encoder, VendorUrls } from "./destination.ts";
+
+const origins = ["a", "b"].map((name) => ({
+  serviceId: `service-${name}`,
+  serviceName: name,
+  dbType: "postgresql",
+  nodeId: `node-${name}`,
+}));
+/** A whole second: some destinations keep no fractions. */
+const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
+
+function samples(count: number): MetricItem[] {
+  return origins.flatMap((origin) =>
+    Array.from({ length: count }, (_, index) => ({
+      origin,
+      metric: index % 2 === 0 ? "cpu" : "memory",
+      value: index + 0.5,
+      timeMs: nowMs - 600_000 + Math.floor(index / 2) * 15_000,
+    })),
+  );
+}
+
+function entries(count: number): LogItem[] {
+  return origins.flatMap((origin) =>
+    Array.from({ length: count }, (_, index) => ({
+      origin,
+      level: (["debug", "info", "warn", "error"] as const)[index % 4] ?? "info",
+      message: `entry ${index}\nwith "quotes", \t and ünïcode`,
+      component: "postgresql",
+      role: "primary",
+      timeMs: nowMs - 600_000 + index * 1_000,
+    })),
+  );
+}
+
+const keyOf = ({ name, value, timeMs, nodeId }: Omit<ReadItem, "serviceId" | "stream">) =>
+  `${nodeId} ${name} ${timeMs} ${value}`;
+const metricKey = ({ metric, value, timeMs, origin: { nodeId } }: MetricItem) =>
+  keyOf({ name: metric, value, timeMs, nodeId });
+const logKey = ({ message, timeMs, origin: { nodeId } }: LogItem) =>
+  keyOf({ name: "log", value: message, timeMs, nodeId });
+
+/** What every type of destination promises, against a server that reads its requests strictly and answers by script. */
+export function destinationConformance(destination: Destination): void {
+  const reader = exportReaders[destination.type];
+
+  describe(destination.type, () => {
+    let egress: EgressClient;
+    let receiver: ExportReceiver;
+    let configuration: Configuration;
+    let vendors: VendorUrls;
+    let taken: ReadItem[];
+
+    beforeAll(() => {
+      const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
+      egress = createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+    });
+    afterAll(() => egress.close());
+    beforeEach(async () => {
+      taken = [];
+      receiver = await startExportReceiver(take);
+      vendors = { apm: receiver.url, cloud: receiver.url, logSaas: "" };
+      const checked = newConfiguration(destination, reader.configuration(receiver.url));
+      if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
+      configuration = checked.configuration;
+    });
+    afterEach(() => receiver.close());
+
+    function take(arrival: ExportArrival): ExportReply {
+      const items = reader.read(arrival);
+      taken.push(...(items ?? []));
+      return reader.taken(arrival);
+    }
+
+    /** Answers the replies one after another, then takes all. */
+    function scripted(...replies: readonly ExportReply[]): void {
+      const left = [...replies];
+      receiver.reply((arrival) => left.shift() ?? take(arrival));
+    }
+
+    const target = () => ({ destination, configuration, organizationId: "o" });
+    const send = () => createExportSender({ egress: { users: egress, operators: egress }, vendors });
+    const limits = () => ({ deadlineMs: 10_000, signal: AbortSignal.timeout(60_000) });
+    const waits: number[] = [];
+
+    function deliver<I>(items: readonly I[], encoder: Encoder<I>) {
+      return deliverItems(items, {
+        encoder,
+        configuration,
+        context: { nowMs, vendors },
+        send: (request) => send()(request, target(), limits()),
+        wait: async (ms) => void waits.push(ms),
+      });
+    }
+
+    const probe = () =>
+      createProbe({ send: send(), vendors, clock: { now: () => nowMs, monotonicMs: () => 0 } })(
+        target(),
+        limits().signal,
+      );
+
+    test("is asked without data, and what it answers is told in our own words", async () => {
+      expect(await probe()).toBeUndefined();
+      expect(taken).toEqual([]);
+      expect(receiver.arrivals.length).toBeGreaterThan(0);
+      receiver.reply(() => ({ status: 403, body: `the key ${reader.secret} is wrong` }));
+      expect(await probe()).toBe("HTTP 403: the destination refuses the credential");
+      receiver.reply(() => ({ status: 302, headers: { location: "http://169.254.169.254/" } }));
+      expect(await probe()).toContain("redirects are not followed");
+    });
+
+    const streams = [
+      ...(destination.metrics === undefined ? [] : [streamOf("metrics", destination.metrics, samples, metricKey)]),
+      ...(destination.logs === undefined ? [] : [streamOf("logs", destination.logs, entries, logKey)]),
+    ];
+
+    describe.each(streams)("$name", ({ run }) => {
+      test("all come, each once, in order for each node", async () => {
+        const { keys, delivered } = await run(deliver, 300);
+        expect(delivered).toEqual({ taken: 600, refused: 0, tooOld: 0, why: undefined });
+        for (const origin of origins) {
+          const of = (list: readonly string[]) => list.filter((key) => key.startsWith(origin.nodeId));
+          expect(of(taken.map(keyOf)).toSorted()).toEqual(of(keys).toSorted());
+        }
+        const series = Map.groupBy(taken, ({ nodeId, name, stream }) => `${nodeId} ${name} ${stream}`);
+        for (const own of series.values()) {
+          const times = own.map(({ timeMs }) => timeMs);
+          expect(times).toEqual(times.toSorted((a, b) => a - b));
+        }
+      });
+
+      test("nothing is dropped by a storm of 429, a cut, or a failure", async () => {
+        scripted({ status: 429, headers: { "retry-after": "2" } }, "cut");
+        const { keys } = await run(deliver, 10);
+        expect(taken.map(keyOf).toSorted()).toEqual(keys.toSorted());
+        expect(waits).toContain(2_000);
+        receiver.reply(() => ({ status: 503 }));
+        await expect(run(deliver, 10)).rejects.toThrow("HTTP 503: the destination fails");
+      });
+
+      test.each([401, 403, 404])("%i stops, and drops nothing", async (status) => {
+        receiver.reply(() => ({ status, body: reader.secret }));
+        const failure = await run(deliver, 10).catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(DeliveryFailed);
+        expect(String(failure)).toContain(`HTTP ${status}`);
+        expect(String(failure)).not.toContain(reader.secret);
+        expect(receiver.arrivals).toHaveLength(1);
+      });
+
+      test("what is refused is dropped alone", async () => {
+        const first = await run(deliver, 20);
+        const evil = new Set([first.keys[3], first.keys[17], first.keys[30]]);
+        taken = [];
+        receiver.reply((arrival) => {
+          const isBad = (reader.read(arrival) ?? []).some((item) => evil.has(keyOf(item)));
+          return isBad ? { status: 400, body: "no" } : take(arrival);
+        });
+        const { keys, delivered } = await run(deliver, 20);
+        expect(delivered).toMatchObject({ taken: 37, refused: 3, why: "HTTP 400: the destination refuses the data" });
+        expect(taken.map(keyOf).toSorted()).toEqual(keys.filter((key) => !evil.has(key)).toSorted());
+      });
+
+      test("requests that are too large are halved", async () => {
+        receiver.reply((arrival) => ((reader.read(arrival) ?? []).length > 7 ? { status: 413 } : take(arrival)));
+        const { keys, delivered } = await run(deliver, 20);
+        expect(delivered).toMatchObject({ taken: 40, refused: 0 });
+        expect(taken.map(keyOf).toSorted()).toEqual(keys.toSorted());
+      });
+
+      test("one that refuses everything is asked a bounded number of times", async () => {
+        receiver.reply(() => ({ status: 400 }));
+        await expect(run(deliver, 300)).rejects.toMatchObject({ isTooMixed: true });
+        expect(receiver.arrivals.length).toBeLessThanOrEqual(256);
+      });
+
+      test("an answer of any size is no reason to send again", async () => {
+        const body = destination.type === "search_cluster" ? '{"errors":false}' : "x".repeat(2 << 20);
+        receiver.reply((arrival) => {
+          take(arrival);
+          return { ...reader.taken(arrival), body };
+        });
+        const { delivered } = await run(deliver, 5);
+        expect(delivered.taken).toBe(10);
+      });
+    });
+  });
+}
+
+type Deliver = <I>(items: readonly I[], encoder: Encoder<I>) => ReturnType<typeof deliverItems<I>>;
+
+function streamOf<I>(name: string, encoder: Encoder<I>, make: (count: number) => I[], key: (item: I) => string) {
+  return {
+    name,
+    async run(deliver: Deliver, count: number) {
+      const items = make(count);
+      return { keys: items.map(key), delivered: await deliver(items, encoder) };
+    },
+  };
+}

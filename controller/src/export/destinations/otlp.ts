@@ -1,0 +1,147 @@
+import type { LogItem, MetricItem, Origin } from "../export-item.ts";
+import type { Configuration } from "../metrics-export.ts";
+import { configuredBase } from "./configured-text.ts";
+import type { Destination, ExportRequest } from "./destination.ts";
+import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
+import { type Verdict, verdictOfStatus } from "./verdict.ts";
+
+const limits = { itemsMax: 2_000, bytesMax: 4 << 20 };
+
+/** Severity numbers of the OpenTelemetry log data model. */
+const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
+
+/** OTLP as JSON over HTTP (opentelemetry-proto 1.x): int64 as text, enumerations as numbers. */
+export const otlp: Destination = {
+  type: "otlp",
+  fields: {
+    endpoint: { kind: "url", required: true, isTarget: true },
+    headers: {
+      kind: "secretTexts",
+      namePattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
+      refusedNames:
+        /^(host|content-.*|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect|accept-encoding)$/i,
+    },
+    protocol: { kind: "choice", values: ["http", "grpc"], default: "grpc" },
+    insecure: { kind: "flag", default: false, isTarget: true },
+    timeout_seconds: { kind: "whole", least: 1, most: 60, default: 30 },
+  },
+  check({ endpoint, insecure }) {
+    if (typeof endpoint !== "string") return [];
+    const signal = /\/v1\/(metrics|logs|traces)\/?$/.exec(endpoint);
+    if (signal !== null) {
+      const right = endpoint.slice(0, signal.index);
+      return [{ key: "endpoint", code: "invalid_url", detail: `must be without ${signal[0]}: ${right}` }];
+    }
+    if (/^http:/i.test(endpoint) && insecure !== true)
+      return [{ key: "insecure", code: "required", detail: "must be true for an http:// endpoint" }];
+    return [];
+  },
+  warnings: ({ protocol }) =>
+    protocol === "grpc" ? ["protocol_http_used: OTLP is pushed as JSON over HTTP, whatever protocol says"] : [],
+  probe: async (configuration, _context) => [
+    await requestOf<never>("metrics", [], '{"resourceMetrics":[]}', configuration),
+    await requestOf<never>("logs", [], '{"resourceLogs":[]}', configuration),
+  ],
+  metrics: {
+    encode: (items, configuration) =>
+      Promise.all(
+        piecesOf(items, () => "x".repeat(256), limits).map((piece) =>
+          requestOf("metrics", piece.items, metricsJson(piece.items), configuration),
+        ),
+      ),
+  },
+  logs: {
+    encode: (items, configuration, { nowMs }) =>
+      Promise.all(
+        piecesOf(items, (item) => recordJson(item, nowMs), limits).map((piece) =>
+          requestOf("logs", piece.items, logsJson(piece.items, piece.texts), configuration),
+        ),
+      ),
+  },
+  judge({ status, retryAfterMs, body }, { items }): Verdict {
+    if (status !== 200) return verdictOfStatus(status, retryAfterMs);
+    const partial = (jsonOf(body) as { partialSuccess?: Record<string, unknown> } | undefined)?.partialSuccess;
+    const told = Number(partial?.["rejectedDataPoints"] ?? partial?.["rejectedLogRecords"] ?? 0);
+    const refused = Number.isFinite(told) ? Math.min(Math.max(0, Math.trunc(told)), items.length) : 0;
+    if (refused === 0) return { kind: "accepted" };
+    // OTLP has it that what is told here must not be sent again.
+    return { kind: "partly", refused, again: [], why: `the destination refused ${refused} items` };
+  },
+};
+
+async function requestOf<I>(
+  signal: "metrics" | "logs",
+  items: readonly I[],
+  json: string,
+  configuration: Configuration,
+): Promise<ExportRequest<I>> {
+  return {
+    method: "POST",
+    url: `${configuredBase(configuration)}/v1/${signal}`,
+    headers: {
+      ...lowerCased(configuration["headers"]),
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    },
+    body: await gzipped(json),
+    items,
+  };
+}
+
+function lowerCased(headers: Configuration[string] | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
+}
+
+const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
+
+function resourceOf({ serviceId, serviceName, dbType, nodeId }: Origin) {
+  return {
+    attributes: [
+      text("service.name", serviceName),
+      text("platform.service_id", serviceId),
+      text("platform.node_id", nodeId),
+      text("platform.db_type", dbType),
+      text("platform.service_name", serviceName),
+    ],
+  };
+}
+
+const scope = { name: "holdfast" };
+/** Nanoseconds, as text: they are more than a number holds. */
+const nanos = (ms: number) => `${ms}000000`;
+
+function metricsJson(items: readonly MetricItem[]): string {
+  const resourceMetrics = [...Map.groupBy(items, ({ origin }) => origin)].map(([origin, own]) => ({
+    resource: resourceOf(origin),
+    scopeMetrics: [
+      {
+        scope,
+        metrics: [...Map.groupBy(own, ({ metric }) => metric)].map(([metric, points]) => ({
+          name: `platform.${metric}`,
+          gauge: { dataPoints: points.map(({ timeMs, value }) => ({ timeUnixNano: nanos(timeMs), asDouble: value })) },
+        })),
+      },
+    ],
+  }));
+  return JSON.stringify({ resourceMetrics });
+}
+
+function recordJson({ timeMs, level, message, component, role }: LogItem, nowMs: number): string {
+  return JSON.stringify({
+    timeUnixNano: nanos(timeMs),
+    observedTimeUnixNano: nanos(nowMs),
+    severityNumber: severities[level],
+    severityText: level.toUpperCase(),
+    body: { stringValue: message },
+    attributes: [text("component", component), text("role", role)],
+  });
+}
+
+function logsJson(items: readonly LogItem[], records: readonly string[]): string {
+  const byOrigin = Map.groupBy(items.entries(), ([, { origin }]) => origin);
+  const resources = [...byOrigin].map(([origin, own]) => {
+    const list = own.map(([index]) => records[index]).join();
+    return `{"resource":${JSON.stringify(resourceOf(origin))},"scopeLogs":[{"scope":${JSON.stringify(scope)},"logRecords":[${list}]}]}`;
+  });
+  return `{"resourceLogs":[${resources.join()}]}`;
+}

@@ -1,0 +1,59 @@
+import { compress } from "snappy";
+import type { MetricItem } from "../export-item.ts";
+import type { Configuration } from "../metrics-export.ts";
+import { configuredText } from "./configured-text.ts";
+import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
+import type { Destination, ExportRequest } from "./destination.ts";
+import { verdictOfStatus, wordsOf } from "./verdict.ts";
+import { writeRequest } from "./write-request.ts";
+
+const samplesMax = 5_000;
+
+/** What receivers say of samples that would be refused every time: they come too late. */
+const tooLate = /out of order|out of bounds|too old|duplicate sample|older than/i;
+
+/** Prometheus remote write 1.0: Prometheus, VictoriaMetrics, Mimir, Thanos, and services that take it. */
+export const prometheusRemoteWrite: Destination = {
+  type: "prometheus_remote_write",
+  fields: {
+    url: { kind: "url", required: true, isTarget: true, mayHaveQuery: true },
+    username: { kind: "text" },
+    password: { kind: "secret" },
+    bearer_token: { kind: "secret" },
+    tls_skip_verify: { kind: "flag", default: false, isTarget: true },
+  },
+  check: (configuration) => checkCredentials(configuration, "bearer_token"),
+  probe: async (configuration) => [await requestOf<never>([], configuration)],
+  metrics: {
+    async encode(items, configuration) {
+      const requests: ExportRequest<MetricItem>[] = [];
+      for (let at = 0; at < items.length; at += samplesMax)
+        requests.push(await requestOf(items.slice(at, at + samplesMax), configuration));
+      return requests;
+    },
+  },
+  judge({ status, retryAfterMs, body }) {
+    if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
+      return { kind: "divide", reason: "too_old", why: wordsOf(status) };
+    return verdictOfStatus(status, retryAfterMs);
+  },
+};
+
+async function requestOf<I extends MetricItem>(
+  items: readonly I[],
+  configuration: Configuration,
+): Promise<ExportRequest<I>> {
+  return {
+    method: "POST",
+    url: configuredText(configuration, "url"),
+    headers: {
+      "content-type": "application/x-protobuf",
+      "content-encoding": "snappy",
+      "x-prometheus-remote-write-version": "0.1.0",
+      ...credentialHeaders(configuration),
+    },
+    // The block format, which remote write wants; an empty block is not an empty body.
+    body: await compress(writeRequest(items)),
+    items,
+  };
+}

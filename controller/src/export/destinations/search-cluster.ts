@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import type { LogItem, MetricItem, Origin } from "../export-item.ts";
+import type { Configuration } from "../metrics-export.ts";
+import { configuredBase, configuredText } from "./configured-text.ts";
+import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
+import type { Destination, Encoder, ExportRequest } from "./destination.ts";
+import { jsonOf, piecesOf } from "./pieces.ts";
+import { type Verdict, verdictOfStatus, wordsOf } from "./verdict.ts";
+
+const limits = { itemsMax: 2_000, bytesMax: 5_000_000 };
+
+/** Elasticsearch and OpenSearch, by their bulk API. The id of a document is a hash of it: sent twice, it is stored once. */
+export const searchCluster: Destination = {
+  type: "search_cluster",
+  fields: {
+    endpoint: { kind: "url", required: true, isTarget: true },
+    api_key: { kind: "secret" },
+    username: { kind: "text" },
+    password: { kind: "secret" },
+    index_prefix: {
+      kind: "text",
+      default: "platform",
+      most: 100,
+      pattern: /^[a-z0-9][a-z0-9_.-]*$/,
+      words: "begin with a letter or digit and have lower-case letters, digits, _, . and - only",
+    },
+    tls_skip_verify: { kind: "flag", default: false, isTarget: true },
+  },
+  check: (configuration) => checkCredentials(configuration, "api_key"),
+  probe: async (configuration) => [
+    { method: "GET", url: `${configuredBase(configuration)}/`, headers: headersOf(configuration), items: [] },
+  ],
+  metrics: encoderOf<MetricItem>("metrics", metricDocument),
+  logs: encoderOf<LogItem>("logs", logDocument),
+  judge({ status, retryAfterMs, body }, { items, method }): Verdict {
+    if (status !== 200 || method === "GET") return verdictOfStatus(status, retryAfterMs);
+    const answer = jsonOf(body) as { errors?: unknown; items?: unknown } | undefined;
+    if (answer?.errors === false) return { kind: "accepted" };
+    if (!Array.isArray(answer?.items) || answer.items.length !== items.length)
+      return { kind: "later", afterMs: undefined, why: "the destination's answer does not tell what it took" };
+    const statuses = answer.items.map((item: unknown) =>
+      Number((item as { create?: { status?: unknown } })?.create?.status),
+    );
+    const again = [...statuses.keys()].filter((index) => isPassing(statuses[index] ?? 0));
+    // 409 is a document that is there since an earlier time.
+    const refused = statuses.filter((each) => each >= 400 && each !== 409 && !isPassing(each));
+    const why =
+      again.length > 0 ? wordsOf(429) : `${wordsOf(refused[0] ?? 400)}, ${refused.length} of ${items.length} items`;
+    if (again.length + refused.length === 0) return { kind: "accepted" };
+    return { kind: "partly", refused: refused.length, again, why };
+  },
+};
+
+const isPassing = (status: number) => status === 429 || status >= 500;
+
+function headersOf(configuration: Configuration): Record<string, string> {
+  if (configuration["api_key"] === undefined) return credentialHeaders(configuration);
+  return { authorization: `ApiKey ${configuredText(configuration, "api_key")}` };
+}
+
+function encoderOf<I>(what: "metrics" | "logs", documentOf: (item: I) => string): Encoder<I> {
+  return {
+    encode: async (items, configuration) => {
+      const index = `${configuredText(configuration, "index_prefix")}-platform-${what}`;
+      const lines = (item: I) => {
+        const document = documentOf(item);
+        return `{"create":{"_index":"${index}","_id":"${hashOf(document)}"}}\n${document}\n`;
+      };
+      return piecesOf(items, lines, limits).map(
+        (piece): ExportRequest<I> => ({
+          method: "POST",
+          url: `${configuredBase(configuration)}/_bulk`,
+          headers: { "content-type": "application/x-ndjson", ...headersOf(configuration) },
+          body: piece.texts.join(""),
+          items: piece.items,
+        }),
+      );
+    },
+  };
+}
+
+const hashOf = (document: string) => createHash("sha256").update(document).digest("base64url").slice(0, 32);
+
+const tagsOf = ({ serviceId, serviceName, dbType, nodeId }: Origin) => ({
+  service_id: serviceId,
+  db_type: dbType,
+  node_id: nodeId,
+  service_name: serviceName,
+});
+
+function metricDocument({ origin, metric, value, timeMs }: MetricItem): string {
+  return JSON.stringify({
+    "@timestamp": new Date(timeMs).toISOString(),
+    metric: `platform_${metric}`,
+    value,
+    tags: tagsOf(origin),
+  });
+}
+
+function logDocument({ origin, level, message, component, role, timeMs }: LogItem): string {
+  return JSON.stringify({
+    "@timestamp": new Date(timeMs).toISOString(),
+    level,
+    message,
+    tags: tagsOf(origin),
+    metadata: { component, role },
+  });
+}

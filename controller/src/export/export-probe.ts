@@ -1,0 +1,26 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { VendorUrls } from "./destinations/destination.ts";
+import type { SendRequest, SendTarget } from "./export-sender.ts";
+
+const probeMs = 10_000;
+
+/** Asks the destination without data, within ten seconds in all. Resolves to what is wrong, in our own words; undefined when nothing is. */
+export type ProbeDestination = (target: SendTarget, signal: AbortSignal) => Promise<string | undefined>;
+
+export function createProbe(deps: {
+  readonly send: SendRequest;
+  readonly vendors: VendorUrls;
+  readonly clock: Clock;
+}): ProbeDestination {
+  const { send, vendors, clock } = deps;
+  return async (target, signal) => {
+    const endsAt = clock.monotonicMs() + probeMs;
+    const context = { nowMs: clock.now(), vendors };
+    for (const request of await target.destination.probe(target.configuration, context)) {
+      const deadlineMs = Math.max(1, endsAt - clock.monotonicMs());
+      const verdict = await send(request, target, { deadlineMs, signal });
+      if (verdict.kind !== "accepted") return verdict.why;
+    }
+    return undefined;
+  };
+}

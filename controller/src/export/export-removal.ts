@@ -1,0 +1,55 @@
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import { createPeriodic } from "#kernel/runtime/periodic.ts";
+import { again, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { RunStates } from "./export-run-state.ts";
+import { exportsOfService, metricsExportKind, type MetricsExportObject, placeName } from "./metrics-export.ts";
+
+interface Deps {
+  readonly exports: Collection<MetricsExportObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly states: Pick<RunStates, "ids" | "forget">;
+  readonly begin: () => UnitOfWork;
+}
+
+const hourMs = 3_600_000;
+
+/** Integrations go with their service. Key: id of a service. */
+export function createExportRemoval({ exports, services, begin }: Deps): ControlLoop {
+  return {
+    reconciler: {
+      name: "export-removal",
+      async reconcile(serviceId, signal) {
+        if (services.get(serviceId) !== undefined) return settled;
+        // The memory of services may be behind that of integrations: only the store says that one is not there.
+        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service is there");
+        const left = exports.by(exportsOfService, serviceId);
+        if (left.length === 0) return settled;
+        const unit = begin();
+        for (const stored of left) {
+          const { metadata, spec } = stored.object;
+          unit.remove(metricsExportKind, stored);
+          unit.releaseName(metricsExportKind, metadata.organizationId, placeName(spec));
+        }
+        await exports.reached(await unit.commit(signal), 1_000);
+        return settled;
+      },
+    },
+    *keys() {
+      for (const id of exports.keysOf(exportsOfService)) if (services.get(id) === undefined) yield id;
+    },
+    subscribe: (onChange) => services.subscribe(onChange),
+  };
+}
+
+/** Forgets in the history how integrations did that are gone. */
+export function createExportUpkeep({ exports, states }: Pick<Deps, "exports" | "states">): ControlLoop {
+  return createPeriodic("export-upkeep", hourMs, async (signal) => {
+    const gone: string[] = [];
+    for (const id of await states.ids())
+      if (exports.get(id) === undefined && (await exports.fresh(id, signal)) === undefined) gone.push(id);
+    await states.forget(gone);
+  });
+}

@@ -1,0 +1,102 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createHistory, type History } from "#kernel/history/history.ts";
+import { startTestPostgresql, type TestPostgresql } from "../../../test/support/engines/postgresql.ts";
+import { createRunStates, type ExportCursor, Overtaken, type Progress, type RunStates } from "./export-run-state.ts";
+
+let postgresql: TestPostgresql;
+let history: History;
+let states: RunStates;
+
+beforeAll(async () => {
+  postgresql = await startTestPostgresql();
+  history = createHistory({ url: postgresql.url, log: silentLog, now: Date.now });
+  await history.ready;
+  states = createRunStates(history.sql);
+});
+afterAll(async () => {
+  await history?.close();
+  await postgresql?.stop();
+});
+
+const [machineId, serviceId] = [uuidv7(), uuidv7()];
+const cursor = (position: string, stream: ExportCursor["stream"] = "metrics") => ({
+  machineId,
+  serviceId,
+  stream,
+  position,
+});
+const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, gone: 0, goneSegments: 0, atMs: 1_000 };
+const progress = (change: Partial<Progress>): Progress => ({ ...nothing, cursors: [], ...change });
+
+test("cursors and figures move together, and are there for the next owner", async () => {
+  const id = uuidv7();
+  const { state, cursors } = await states.take(id);
+  expect(cursors).toEqual([]);
+  await states.advance(
+    id,
+    state.epoch,
+    progress({ samples: 5, refused: 1, cursors: [cursor("10"), cursor("1:7", "logs")] }),
+  );
+  await states.advance(
+    id,
+    state.epoch,
+    progress({ samples: 3, logEntries: 2, gone: 4, cursors: [cursor("20")], atMs: 2_000 }),
+  );
+  const next = await states.take(id);
+  expect(next.state).toMatchObject({ samples: 8, logEntries: 2, refused: 1, gone: 4, lastExportMs: 2_000 });
+  expect(next.state.epoch).toBe(state.epoch + 1);
+  expect(next.cursors.toSorted((a, b) => (a.stream < b.stream ? -1 : 1))).toEqual([
+    cursor("1:7", "logs"),
+    cursor("20"),
+  ]);
+});
+
+test("an owner that was paused moves nothing back, and counts nothing twice", async () => {
+  const id = uuidv7();
+  const paused = await states.take(id);
+  const owner = await states.take(id);
+  await states.advance(id, owner.state.epoch, progress({ samples: 9, cursors: [cursor("90")] }));
+  const late = progress({ samples: 1, cursors: [cursor("10")] });
+  await expect(states.advance(id, paused.state.epoch, late)).rejects.toThrow(Overtaken);
+  const end = { atMs: 1, error: "HTTP 500", behindSinceMs: 1, hasSent: true };
+  await expect(states.endTick(id, paused.state.epoch, end)).rejects.toThrow(Overtaken);
+  await expect(states.tell(id, paused.state.epoch, true)).rejects.toThrow(Overtaken);
+  await states.drop(id, paused.state.epoch, [cursor("90")]);
+  const { state, cursors } = await states.take(id);
+  expect(cursors).toEqual([cursor("90")]);
+  expect(state).toMatchObject({ samples: 9, consecutiveFailures: 0, lastError: null });
+});
+
+test("failures are counted by ticks from the first on, until one that does not fail, or they are forgotten", async () => {
+  const id = uuidv7();
+  const { epoch } = (await states.take(id)).state;
+  const fail = (atMs: number) =>
+    states.endTick(id, epoch, { atMs, error: "HTTP 503", behindSinceMs: 5, hasSent: true });
+  await fail(10);
+  expect(await fail(20)).toMatchObject({
+    consecutiveFailures: 2,
+    failingSinceMs: 10,
+    lastError: "HTTP 503",
+    lastAttemptMs: 20,
+    behindSinceMs: 5,
+  });
+  await states.tell(id, epoch, true);
+  const well = await states.endTick(id, epoch, { atMs: 30, error: null, behindSinceMs: null, hasSent: false });
+  expect(well).toMatchObject({ consecutiveFailures: 0, failingSinceMs: null, lastError: null, isTold: true });
+  expect(well).toMatchObject({ lastAttemptMs: 20, behindSinceMs: null });
+  await fail(40);
+  await states.clear(id);
+  expect((await states.read([id, uuidv7()])).get(id)).toMatchObject({ consecutiveFailures: 0, isTold: false });
+});
+
+test("what is forgotten takes its cursors with it", async () => {
+  const id = uuidv7();
+  const { epoch } = (await states.take(id)).state;
+  await states.advance(id, epoch, progress({ cursors: [cursor("1")] }));
+  expect(await states.ids()).toContain(id);
+  await states.forget([id]);
+  expect(await states.ids()).not.toContain(id);
+  expect((await states.take(id)).cursors).toEqual([]);
+});

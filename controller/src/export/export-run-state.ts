@@ -1,0 +1,224 @@
+import type { Database } from "#kernel/history/database.ts";
+
+export type Stream = "metrics" | "logs";
+
+/** How an integration does, as the history has it. Times are milliseconds since 1970. */
+export interface RunState {
+  readonly epoch: number;
+  readonly consecutiveFailures: number;
+  readonly failingSinceMs: number | null;
+  readonly isTold: boolean;
+  readonly lastError: string | null;
+  readonly lastAttemptMs: number | null;
+  readonly lastExportMs: number | null;
+  /** Up to then all was delivered; null while nothing waits. */
+  readonly behindSinceMs: number | null;
+  readonly samples: number;
+  readonly logEntries: number;
+  readonly tooOld: number;
+  readonly refused: number;
+  readonly gone: number;
+  readonly goneSegments: number;
+}
+
+/** How far one stream of one machine is. */
+export interface ExportCursor {
+  readonly machineId: string;
+  readonly stream: Stream;
+  readonly serviceId: string;
+  /** Of metrics a time in milliseconds, of logs a position of the agent's. */
+  readonly position: string;
+}
+
+/** What a batch came to. */
+export interface Progress {
+  readonly cursors: readonly ExportCursor[];
+  readonly samples: number;
+  readonly logEntries: number;
+  readonly tooOld: number;
+  readonly refused: number;
+  readonly gone: number;
+  readonly goneSegments: number;
+  readonly atMs: number;
+}
+
+/** How a tick ended. */
+export interface TickEnd {
+  readonly atMs: number;
+  /** Status and our own words; null when nothing failed. */
+  readonly error: string | null;
+  readonly behindSinceMs: number | null;
+  /** Was something sent? */
+  readonly hasSent: boolean;
+}
+
+/** Another controller works on the integration since. */
+export class Overtaken extends Error {
+  override readonly name = "Overtaken";
+}
+
+/** Cursors and figures of integrations, in the history. Writes with an epoch that is not the newest throw Overtaken and change nothing. */
+export interface RunStates {
+  /** Raises the epoch: whoever worked on it until now moves nothing any more. */
+  take(exportId: string): Promise<{ readonly state: RunState; readonly cursors: readonly ExportCursor[] }>;
+  advance(exportId: string, epoch: number, progress: Progress): Promise<void>;
+  endTick(exportId: string, epoch: number, end: TickEnd): Promise<RunState>;
+  /** Its failures, or their end, are announced. */
+  tell(exportId: string, epoch: number, isTold: boolean): Promise<void>;
+  drop(exportId: string, epoch: number, cursors: readonly Pick<ExportCursor, "machineId" | "stream">[]): Promise<void>;
+  /** Forgets its failures: it begins anew where it is. */
+  clear(exportId: string): Promise<void>;
+  read(exportIds: readonly string[]): Promise<ReadonlyMap<string, RunState>>;
+  /** All that there is something of. */
+  ids(): Promise<readonly string[]>;
+  forget(exportIds: readonly string[]): Promise<void>;
+}
+
+export const newRunState: RunState = {
+  epoch: 0,
+  consecutiveFailures: 0,
+  failingSinceMs: null,
+  isTold: false,
+  lastError: null,
+  lastAttemptMs: null,
+  lastExportMs: null,
+  behindSinceMs: null,
+  samples: 0,
+  logEntries: 0,
+  tooOld: 0,
+  refused: 0,
+  gone: 0,
+  goneSegments: 0,
+};
+
+type Row = Readonly<Record<string, string | number | boolean | null>>;
+
+export function createRunStates(whenReady: () => Database): RunStates {
+  const held = (rows: readonly Row[], exportId: string): Row => {
+    const [row] = rows;
+    if (row === undefined) throw new Overtaken(`another controller works on ${exportId}`);
+    return row;
+  };
+
+  return {
+    async take(exportId) {
+      const [row = {}] = await whenReady().query<Row>(
+        `insert into export_state (export_id) values ($1)
+         on conflict (export_id) do update set epoch = export_state.epoch + 1 returning *`,
+        [exportId],
+      );
+      const cursors = await whenReady().query<Row>(
+        "select machine_id, stream, service_id, position from export_cursor where export_id = $1",
+        [exportId],
+      );
+      return { state: stateOf(row), cursors: cursors.map(cursorOf) };
+    },
+    async advance(exportId, epoch, { cursors, ...figures }) {
+      const rows = await whenReady().query<Row>(
+        `with held as (
+           update export_state set samples = samples + $3, log_entries = log_entries + $4, too_old = too_old + $5,
+             refused = refused + $6, gone = gone + $7, gone_segments = gone_segments + $8,
+             last_export_ms = case when $3::bigint + $4::bigint > 0 then $9::bigint else last_export_ms end
+           where export_id = $1 and epoch = $2 returning export_id
+         ), moved as (
+           insert into export_cursor (export_id, machine_id, stream, service_id, position)
+           select held.export_id, c.* from held, unnest($10::uuid[], $11::text[], $12::uuid[], $13::text[]) as c
+           on conflict (export_id, machine_id, stream)
+           do update set position = excluded.position, service_id = excluded.service_id
+         )
+         select export_id from held`,
+        [
+          exportId,
+          epoch,
+          figures.samples,
+          figures.logEntries,
+          figures.tooOld,
+          figures.refused,
+          figures.gone,
+          figures.goneSegments,
+          Math.trunc(figures.atMs),
+          cursors.map(({ machineId }) => machineId),
+          cursors.map(({ stream }) => stream),
+          cursors.map(({ serviceId }) => serviceId),
+          cursors.map(({ position }) => position),
+        ],
+      );
+      held(rows, exportId);
+    },
+    async endTick(exportId, epoch, { atMs, error, behindSinceMs, hasSent }) {
+      const rows = await whenReady().query<Row>(
+        `update export_state set
+           consecutive_failures = case when $4::text is null then 0 else consecutive_failures + 1 end,
+           failing_since_ms = case when $4::text is null then null else coalesce(failing_since_ms, $3::bigint) end,
+           last_error = $4,
+           behind_since_ms = $5::bigint,
+           last_attempt_ms = case when $6::boolean then $3::bigint else last_attempt_ms end
+         where export_id = $1 and epoch = $2 returning *`,
+        [exportId, epoch, Math.trunc(atMs), error, behindSinceMs === null ? null : Math.trunc(behindSinceMs), hasSent],
+      );
+      return stateOf(held(rows, exportId));
+    },
+    async tell(exportId, epoch, isTold) {
+      const text = "update export_state set told = $3 where export_id = $1 and epoch = $2 returning export_id";
+      held(await whenReady().query<Row>(text, [exportId, epoch, isTold]), exportId);
+    },
+    async drop(exportId, epoch, cursors) {
+      await whenReady().query(
+        `delete from export_cursor c using export_state s, unnest($3::uuid[], $4::text[]) as gone (machine_id, stream)
+         where s.export_id = $1 and s.epoch = $2 and c.export_id = s.export_id
+           and c.machine_id = gone.machine_id and c.stream = gone.stream`,
+        [exportId, epoch, cursors.map(({ machineId }) => machineId), cursors.map(({ stream }) => stream)],
+      );
+    },
+    async clear(exportId) {
+      await whenReady().query(
+        `update export_state set consecutive_failures = 0, failing_since_ms = null, last_error = null, told = false
+         where export_id = $1`,
+        [exportId],
+      );
+    },
+    async read(exportIds) {
+      if (exportIds.length === 0) return new Map();
+      const text = "select * from export_state where export_id = any($1::uuid[])";
+      const rows = await whenReady().read<Row>(text, [exportIds]);
+      return new Map(rows.map((row) => [String(row["export_id"]), stateOf(row)]));
+    },
+    async ids() {
+      const rows = await whenReady().query<Row>("select export_id from export_state");
+      return rows.map((row) => String(row["export_id"]));
+    },
+    async forget(exportIds) {
+      await whenReady().query("delete from export_state where export_id = any($1::uuid[])", [exportIds]);
+    },
+  };
+}
+
+function cursorOf(row: Row): ExportCursor {
+  return {
+    machineId: String(row["machine_id"]),
+    stream: row["stream"] === "logs" ? "logs" : "metrics",
+    serviceId: String(row["service_id"]),
+    position: String(row["position"]),
+  };
+}
+
+function stateOf(row: Row): RunState {
+  const number = (name: string) => Number(row[name]);
+  const orNull = (name: string) => (row[name] === null || row[name] === undefined ? null : Number(row[name]));
+  return {
+    epoch: number("epoch"),
+    consecutiveFailures: number("consecutive_failures"),
+    failingSinceMs: orNull("failing_since_ms"),
+    isTold: row["told"] === true,
+    lastError: row["last_error"] === null ? null : String(row["last_error"]),
+    lastAttemptMs: orNull("last_attempt_ms"),
+    lastExportMs: orNull("last_export_ms"),
+    behindSinceMs: orNull("behind_since_ms"),
+    samples: number("samples"),
+    logEntries: number("log_entries"),
+    tooOld: number("too_old"),
+    refused: number("refused"),
+    gone: number("gone"),
+    goneSegments: number("gone_segments"),
+  };
+}

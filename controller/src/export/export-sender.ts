@@ -1,0 +1,68 @@
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { Answer, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
+import type { Verdict } from "./destinations/verdict.ts";
+import type { Configuration } from "./metrics-export.ts";
+
+/** Where the requests of one integration go, and as whose. */
+export interface SendTarget {
+  readonly destination: Destination;
+  readonly configuration: Configuration;
+  readonly organizationId: string;
+}
+
+/** Sends one request through the guard, and says what became of it. */
+export type SendRequest = (
+  request: ExportRequest<unknown>,
+  target: SendTarget,
+  limits: { readonly deadlineMs: number; readonly signal: AbortSignal },
+) => Promise<Verdict>;
+
+interface Deps {
+  readonly egress: { readonly users: Pick<EgressClient, "request">; readonly operators: Pick<EgressClient, "request"> };
+  readonly vendors: VendorUrls;
+}
+
+const nothing = Buffer.alloc(0);
+const answerBytesMax = 1 << 20;
+
+export function createExportSender({ egress, vendors }: Deps): SendRequest {
+  return async (request, { destination, configuration, organizationId }, { deadlineMs, signal }) => {
+    const { method, url, headers, body } = request;
+    const isOperators = (destination.vendorBase?.(configuration, vendors) ?? "") !== "";
+    const client = isOperators ? egress.operators : egress.users;
+    const tls = configuration["tls_skip_verify"] === true ? { unverified: true } : undefined;
+    const options = {
+      method,
+      headers,
+      body,
+      deadlineMs: deadlineOf(configuration, deadlineMs),
+      signal,
+      tls,
+      organizationId,
+    };
+    let answer: Answer;
+    try {
+      const { status, retryAfterMs, bytes } = await client.request(url, { ...options, bytesMax: answerBytesMax });
+      // What it took it took, however its words end.
+      const told = await bytes().catch((error: unknown) => {
+        if (error instanceof EgressFailure) return nothing;
+        throw error;
+      });
+      answer = { status, retryAfterMs, body: told };
+    } catch (error) {
+      if (error instanceof EgressFailure) return verdictOfFailure(error);
+      throw error;
+    }
+    return destination.judge(answer, request);
+  };
+}
+
+function deadlineOf({ timeout_seconds: ownS }: Configuration, deadlineMs: number): number {
+  return typeof ownS === "number" ? Math.min(ownS * 1_000, deadlineMs) : deadlineMs;
+}
+
+function verdictOfFailure({ kind, message: why }: EgressFailure): Verdict {
+  if (kind === "not allowed" || kind === "dns" || kind === "tls") return { kind: "stop", why };
+  return { kind: "later", afterMs: undefined, why };
+}

@@ -1,0 +1,266 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { deliverItems, DeliveryFailed, type Delivered, fewestItems } from "./deliver-items.ts";
+import type { Encoder, EncodeContext, VendorUrls } from "./destinations/destination.ts";
+import { type ExportCursor, type RunStates, type Stream } from "./export-run-state.ts";
+import type { SendRequest, SendTarget } from "./export-sender.ts";
+import { type ExportTargets, machineTarget, type MachineTarget } from "./export-targets.ts";
+import { type LogSource, positionFrom } from "./log-source.ts";
+import type { MetricsExportObject } from "./metrics-export.ts";
+import type { SampleSource } from "./sample-source.ts";
+
+/** What one controller knows of an integration that it works on. */
+export interface ExportRun {
+  readonly epoch: number;
+  /** By stream and machine. */
+  readonly cursors: Map<string, ExportCursor>;
+  /** Fewer at once while a destination refuses parts of batches. */
+  readonly batch: Record<Stream, number>;
+}
+
+/** How the tick of one stream ended. */
+export interface StreamEnd {
+  /** Status and our own words; undefined when nothing failed. */
+  readonly error: string | undefined;
+  readonly afterMs: number | undefined;
+  readonly hasSent: boolean;
+  /** Up to then all is delivered; undefined when nothing is left. */
+  readonly behindSinceMs: number | undefined;
+}
+
+export interface ExportTick {
+  readonly integration: MetricsExportObject;
+  readonly target: SendTarget;
+  readonly targets: ExportTargets;
+  readonly run: ExportRun;
+  readonly signal: AbortSignal;
+}
+
+export interface ExportShipper {
+  /** Brings what a stream has to the destination, ten batches at most; each moves its cursors once it was taken. */
+  ship(stream: Stream, tick: ExportTick): Promise<StreamEnd>;
+  /** Services that have an integration of the type themselves: what is told meanwhile is not for this one. */
+  pass(tick: ExportTick): Promise<void>;
+}
+
+interface Deps {
+  readonly samples: SampleSource;
+  readonly logs: LogSource;
+  readonly states: Pick<RunStates, "advance" | "drop">;
+  readonly send: SendRequest;
+  readonly vendors: VendorUrls;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** After so many it is the others' turn. */
+const batchesMax = 10;
+const requestMs = 30_000;
+/** Samples of machines, each of some twenty values; and entries of logs. */
+export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
+const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: fewestItems };
+/** A machine whose node is gone tells nothing more once it was silent for so long. */
+const silentMs = 3_600_000;
+
+export function cursorKey({ stream, machineId }: Pick<ExportCursor, "stream" | "machineId">): string {
+  return `${stream} ${machineId}`;
+}
+
+export function createExportShipper(deps: Deps): ExportShipper {
+  const { samples, logs, states, clock, log } = deps;
+
+  async function deliver<I extends { readonly timeMs: number }>(
+    items: readonly I[],
+    encoder: Encoder<I>,
+    { target, signal }: ExportTick,
+  ): Promise<Delivered> {
+    const context: EncodeContext = { nowMs: clock.now(), vendors: deps.vendors };
+    const { oldestMs } = encoder;
+    const fresh = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
+    const delivered = await deliverItems(fresh, {
+      encoder,
+      configuration: target.configuration,
+      context,
+      send: (request) => deps.send(request, target, { deadlineMs: requestMs, signal }),
+      wait: (ms) => deps.wait(ms, signal),
+    });
+    return { ...delivered, tooOld: delivered.tooOld + items.length - fresh.length };
+  }
+
+  /** One batch is over: its figures and cursors are written in one, then hold here. */
+  async function advance(
+    { integration, run }: ExportTick,
+    stream: Stream,
+    delivered: Delivered,
+    moved: readonly ExportCursor[],
+    gone: { readonly gone?: number; readonly goneSegments?: number },
+  ): Promise<void> {
+    const { taken, tooOld, refused, why } = delivered;
+    const exportId = integration.metadata.id;
+    if (refused > 0) log.warn("export refused", { export: exportId, stream, refused, why });
+    await states.advance(exportId, run.epoch, {
+      cursors: moved,
+      samples: stream === "metrics" ? taken : 0,
+      logEntries: stream === "logs" ? taken : 0,
+      tooOld,
+      refused,
+      gone: gone.gone ?? 0,
+      goneSegments: gone.goneSegments ?? 0,
+      atMs: clock.now(),
+    });
+    for (const cursor of moved) run.cursors.set(cursorKey(cursor), cursor);
+    run.batch[stream] = Math.min(fullBatch[stream], run.batch[stream] * 2);
+  }
+
+  /** Machines of now, and those whose nodes are gone with something that is not delivered yet. */
+  function machinesOf(stream: Stream, { targets, run }: ExportTick): readonly MachineTarget[] {
+    const there = new Set(targets.machines.map(({ machineId }) => machineId));
+    const left = [...run.cursors.values()].flatMap((cursor) => {
+      const service = targets.services.get(cursor.serviceId);
+      if (cursor.stream !== stream || service === undefined || there.has(cursor.machineId)) return [];
+      return [machineTarget(service, cursor.machineId)];
+    });
+    return [...targets.machines, ...left];
+  }
+
+  function positionOf(stream: Stream, { machineId }: MachineTarget, { run, integration }: ExportTick): string {
+    const { since } = integration.spec;
+    const known = run.cursors.get(cursorKey({ stream, machineId }))?.position;
+    return known ?? (stream === "logs" ? positionFrom(since) : String(since));
+  }
+
+  const cursorOf = (stream: Stream, { machineId, origin: { serviceId } }: MachineTarget, position: string) => ({
+    stream,
+    machineId,
+    serviceId,
+    position,
+  });
+
+  async function shipSamples(tick: ExportTick, progress: StreamProgress): Promise<void> {
+    const encoder = tick.target.destination.metrics;
+    if (encoder === undefined) return;
+    let waiting = machinesOf("metrics", tick);
+    let batches = 0;
+    while (waiting.length > 0 && batches < batchesMax) {
+      const placed = waiting.map((target) => ({ target, afterMs: Number(positionOf("metrics", target, tick)) }));
+      const nowMs = clock.now();
+      const { items, positions, done, gone } = await samples.next(placed, tick.run.batch.metrics, nowMs);
+      if (positions.size > 0) {
+        batches += 1;
+        const from = placed.filter(({ target }) => positions.has(target.machineId));
+        progress.begin(Math.min(...from.map(({ afterMs }) => afterMs)), items.length);
+        const delivered = await deliver(items, encoder, tick);
+        const moved = from.map(({ target }) => cursorOf("metrics", target, String(positions.get(target.machineId))));
+        await advance(tick, "metrics", delivered, moved, { gone });
+        progress.end(delivered);
+      }
+      const silent = placed.filter(
+        ({ target: { machineId }, afterMs }) => done.has(machineId) && afterMs < nowMs - silentMs,
+      );
+      await forgetSilent(
+        tick,
+        silent.filter(({ target }) => !positions.has(target.machineId)).map(({ target }) => target),
+      );
+      waiting = waiting.filter(({ machineId }) => !done.has(machineId));
+    }
+    if (waiting.length === 0) return progress.caughtUp();
+    progress.left(Math.min(...waiting.map((target) => Number(positionOf("metrics", target, tick)))));
+  }
+
+  /** Cursors of machines that no node has any more, once nothing comes of them. */
+  async function forgetSilent(tick: ExportTick, silent: readonly MachineTarget[]): Promise<void> {
+    const gone = silent
+      .filter((target) => !tick.targets.machines.includes(target))
+      .map(({ machineId }) => ({ machineId, stream: "metrics" as const }));
+    if (gone.length === 0) return;
+    await states.drop(tick.integration.metadata.id, tick.run.epoch, gone);
+    for (const each of gone) tick.run.cursors.delete(cursorKey(each));
+  }
+
+  async function shipLogs(tick: ExportTick, progress: StreamProgress): Promise<void> {
+    const encoder = tick.target.destination.logs;
+    if (encoder === undefined) return;
+    let batches = 0;
+    let waiting = [...tick.targets.machines];
+    // Each machine in turn, so that a talkative one does not hold up the others of its service.
+    while (waiting.length > 0 && batches < batchesMax) {
+      const further: MachineTarget[] = [];
+      for (const target of waiting) {
+        const position = positionOf("logs", target, tick);
+        const found = await logs.next(target, position, tick.run.batch.logs, tick.signal);
+        if (found === undefined || found.position === position) continue;
+        const { items, goneSegments } = found;
+        if (items.length > 0) batches += 1;
+        progress.begin(items[0]?.timeMs ?? clock.now(), items.length);
+        const delivered = await deliver(items, encoder, tick);
+        await advance(tick, "logs", delivered, [cursorOf("logs", target, found.position)], { goneSegments });
+        progress.end(delivered);
+        if (!found.hasMore) continue;
+        further.push(target);
+        progress.left(items.at(-1)?.timeMs ?? clock.now());
+      }
+      waiting = further;
+    }
+    if (waiting.length === 0) progress.caughtUp();
+  }
+
+  return {
+    async ship(stream, tick) {
+      const progress = createProgress();
+      try {
+        await (stream === "metrics" ? shipSamples(tick, progress) : shipLogs(tick, progress));
+        return progress.result(undefined, undefined);
+      } catch (error) {
+        if (!(error instanceof DeliveryFailed)) throw error;
+        if (error.isTooMixed) tick.run.batch[stream] = smallBatch[stream];
+        return progress.result(error.message, error.afterMs);
+      }
+    },
+    async pass(tick) {
+      const { integration, targets, run } = tick;
+      const now = clock.now();
+      const machines = targets.elsewhere.flatMap((service) =>
+        service.spec.nodes.map(({ id }) => machineTarget(service, id)),
+      );
+      const cursors = machines.flatMap((target) => [
+        cursorOf("metrics", target, String(now)),
+        cursorOf("logs", target, positionFrom(now)),
+      ]);
+      if (cursors.length === 0) return;
+      const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, gone: 0, goneSegments: 0 };
+      await states.advance(integration.metadata.id, run.epoch, { ...nothing, cursors, atMs: now });
+      for (const cursor of cursors) run.cursors.set(cursorKey(cursor), cursor);
+    },
+  };
+}
+
+type StreamProgress = ReturnType<typeof createProgress>;
+
+/** What a stream's tick came to so far. */
+function createProgress() {
+  let hasSent = false;
+  let behindSinceMs: number | undefined;
+  let taken = 0;
+  let refusal: string | undefined;
+  return {
+    begin(oldestMs: number, items: number) {
+      hasSent ||= items > 0;
+      behindSinceMs = oldestMs;
+    },
+    end(delivered: Delivered) {
+      taken += delivered.taken;
+      if (delivered.refused > 0) refusal = delivered.why;
+    },
+    left(oldestMs: number) {
+      behindSinceMs = oldestMs;
+    },
+    caughtUp() {
+      behindSinceMs = undefined;
+    },
+    /** A destination that refused everything has failed, though nothing is left to be sent. */
+    result(error: string | undefined, afterMs: number | undefined): StreamEnd {
+      return { error: error ?? (taken === 0 ? refusal : undefined), afterMs, hasSent, behindSinceMs };
+    },
+  };
+}

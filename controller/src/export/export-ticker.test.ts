@@ -1,0 +1,377 @@
+import { silentLog } from "@holdfast/common/log.ts";
+import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
+import { createResolveName } from "@holdfast/egress/resolve-name.ts";
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createHistory, type History } from "#kernel/history/history.ts";
+import { soleOwner } from "#kernel/runtime/sole-owner.ts";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { type Collection, createCollection } from "#kernel/store/collection.ts";
+import { createEtcdStore } from "#kernel/store/etcd-store.ts";
+import { type OutboxEntry, outboxPrefix } from "#kernel/store/outbox-entry.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
+import type { Store } from "#kernel/store/store.ts";
+import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { createSamples, type Samples } from "#insight/metric/samples/samples.ts";
+import { type ManagedServiceObject, managedServiceKind } from "#services/service/managed-service.ts";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
+import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
+import { startTestPostgresql, type TestPostgresql } from "../../../test/support/engines/postgresql.ts";
+import { exportReaders, type ReadItem } from "../../../test/support/servers/export-readers.ts";
+import {
+  type ExportArrival,
+  type ExportReceiver,
+  type ExportReply,
+  startExportReceiver,
+} from "../../../test/support/servers/export-receiver.ts";
+import { until } from "../../../test/support/wait-until.ts";
+import { newConfiguration } from "./configuration/changed-configuration.ts";
+import { partConfiguration, sealSecrets } from "./configuration/secrets.ts";
+import { destinations } from "./destinations/destinations.ts";
+import { createRunStates, type RunStates } from "./export-run-state.ts";
+import { createExportSender } from "./export-sender.ts";
+import { createExportShipper } from "./export-shipper.ts";
+import { createExportTargets } from "./export-targets.ts";
+import { createExportTicker } from "./export-ticker.ts";
+import { metricsExportKind, type MetricsExportObject, type MetricsExportSpec } from "./metrics-export.ts";
+import { createSampleSource } from "./sample-source.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
+const destination = destinations.prometheus_remote_write;
+const reader = exportReaders.prometheus_remote_write;
+const vendors = { apm: "", logSaas: "", cloud: "" };
+/** A time that all of a test's samples are around: partitions are made for these days. */
+const start = Math.floor(Date.now() / 60_000) * 60_000 - 3 * hourMs;
+let etcd: TestEtcd;
+let postgresql: TestPostgresql;
+let store: Store;
+let history: History;
+let samples: Samples;
+let states: RunStates;
+let egress: EgressClient;
+let exports: Collection<MetricsExportObject>;
+let services: Collection<ManagedServiceObject>;
+
+beforeAll(async () => {
+  [etcd, postgresql] = await Promise.all([startTestEtcd(), startTestPostgresql()]);
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+  history = createHistory({ url: postgresql.url, log: silentLog, now: () => start });
+  samples = createSamples(history.sql);
+  states = createRunStates(history.sql);
+  exports = createCollection(store, metricsExportKind);
+  services = createCollection(store, managedServiceKind);
+  const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
+  egress = createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+  await Promise.all([history.ready, exports.ready, services.ready]);
+});
+afterAll(async () => {
+  exports?.close();
+  services?.close();
+  await egress?.close();
+  await history?.close();
+  await store?.close();
+  await Promise.all([etcd?.stop(), postgresql?.stop()]);
+});
+
+const begin = (now: number) =>
+  createUnitOfWork(store, {
+    outbox: { admit() {} },
+    sealer,
+    clock: { now: () => now, monotonicMs: () => now },
+    ids: uuidv7,
+  });
+
+/** Its last node tells samples; those before it tell nothing. */
+async function addService(organizationId: string, silentNodes = 0) {
+  const machineId = uuidv7();
+  const silent = Array.from({ length: silentNodes }, () => nodeOf(uuidv7()));
+  const service = runningService(
+    { id: uuidv7(), name: "db", organizationId },
+    { nodes: [...silent, nodeOf(machineId)] },
+    { primaryNodeId: machineId },
+  );
+  const unit = begin(start);
+  unit.create(managedServiceKind, service);
+  await services.reached(await unit.commit(), 60_000);
+  const told = (fromMs: number, count: number) =>
+    samples.insert(
+      Array.from({ length: count }, (_, n) => ({
+        machineId,
+        timeMs: fromMs + n * 15_000,
+        values: new Map([
+          [1, n],
+          [2, n / 2],
+        ]),
+      })),
+    );
+  return { id: service.metadata.id, machineId, told };
+}
+
+async function addExport(organizationId: string, url: string, change: Partial<MetricsExportSpec> = {}) {
+  const id = uuidv7();
+  const checked = newConfiguration(destination, reader.configuration(url));
+  if (!checked.ok) throw new Error("the configuration is not good");
+  const parted = partConfiguration(destination, checked.configuration);
+  const unit = begin(start);
+  unit.create(metricsExportKind, {
+    metadata: newMetadata(id, start, { name: "test", organizationId }),
+    spec: {
+      serviceId: null,
+      destinationType: "prometheus_remote_write",
+      dataType: "metrics",
+      intervalSeconds: 30,
+      configuration: parted.configuration,
+      sealedSecrets: sealSecrets(id, destination, parted, sealer),
+      isEnabled: true,
+      disabledReason: null,
+      since: start - 1,
+      ...change,
+    },
+    status: {},
+  });
+  await exports.reached(await unit.commit(), 60_000);
+  return id;
+}
+
+/** A receiver that keeps what it took, and a ticker that works on one organization's integrations until the test is over. */
+async function world() {
+  const organizationId = uuidv7();
+  const time = { now: start };
+  const taken: ReadItem[] = [];
+  const take = (arrival: ExportArrival): ExportReply => {
+    taken.push(...(reader.read(arrival) ?? []));
+    return reader.taken(arrival);
+  };
+  const receiver: ExportReceiver = await startExportReceiver(take);
+  const clock = { now: () => time.now, monotonicMs: () => time.now };
+
+  function startTicker(change: Partial<RunStates> = {}) {
+    const own: RunStates = { ...states, ...change };
+    const send = createExportSender({ egress: { users: egress, operators: egress }, vendors });
+    const shipper = createExportShipper({
+      samples: createSampleSource(samples),
+      logs: { next: async () => undefined },
+      states: own,
+      send,
+      vendors,
+      clock,
+      log: silentLog,
+      wait: async () => undefined,
+    });
+    const isOurs = (id: string) => exports.get(id)?.object.metadata.organizationId === organizationId;
+    const ticker = createExportTicker({
+      exports,
+      targetsOf: createExportTargets({ services, exports }),
+      shipper,
+      states: own,
+      ownership: { ...soleOwner, owns: isOurs },
+      begin: () => begin(time.now),
+      sealer,
+      clock,
+      log: silentLog,
+      ready: Promise.resolve(),
+      lookMs: 2,
+    });
+    const stop = () => ticker.stop();
+    onTestFinished(stop);
+    return { stop };
+  }
+  onTestFinished(() => receiver.close());
+
+  const stateOf = async (id: string) => (await states.read([id])).get(id);
+  const keys = () => taken.map(({ name, timeMs, nodeId }) => `${nodeId} ${name} ${timeMs}`);
+  const events = async (id: string) => {
+    const { values } = await store.list(outboxPrefix, { limit: 500 });
+    return values
+      .map(({ value }) => JSON.parse(value) as OutboxEntry)
+      .flatMap((entry) => (entry.entry === "event" && entry.objectId === id ? [entry.type] : []));
+  };
+  return { organizationId, time, taken, take, receiver, startTicker, stateOf, keys, events };
+}
+
+/** What a machine's samples are at the destination. */
+const wanted = (machineId: string, fromMs: number, count: number) =>
+  Array.from({ length: count }, (_, n) =>
+    ["cpu", "memory"].map((name) => `${machineId} ${name} ${fromMs + n * 15_000}`),
+  ).flat();
+
+function expectInOrder(items: readonly ReadItem[]): void {
+  for (const own of Map.groupBy(items, ({ nodeId, name }) => `${nodeId} ${name}`).values()) {
+    const times = own.map(({ timeMs }) => timeMs);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+  }
+}
+
+test("an outage of two hours leaves no hole, is told, and so is its end", async () => {
+  const { organizationId, time, taken, take, receiver, startTicker, stateOf, keys, events } = await world();
+  const service = await addService(organizationId);
+  receiver.reply(() => ({ status: 503 }));
+  const id = await addExport(organizationId, receiver.url);
+  await service.told(start, 480);
+  startTicker();
+  await until(async () => {
+    time.now += 60_000;
+    return (await events(id)).includes("export.failing");
+  });
+  expect(await stateOf(id)).toMatchObject({ lastError: "HTTP 503: the destination fails", samples: 0, isTold: true });
+  receiver.reply(take);
+  await until(async () => {
+    time.now += 300_000;
+    return (await events(id)).includes("export.recovered");
+  });
+  await until(() => {
+    time.now += 30_000;
+    return keys().length >= 960;
+  });
+  expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 480).toSorted());
+  expectInOrder(taken);
+  await until(async () => (await stateOf(id))?.behindSinceMs === null);
+  const { length } = receiver.arrivals;
+  expect(await stateOf(id)).toMatchObject({ samples: 960, consecutiveFailures: 0, isTold: false, lastError: null });
+  // Nothing new: no request, and no write.
+  const before = await stateOf(id);
+  for (let n = 0; n < 20; n += 1) {
+    time.now += 30_000;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  expect(receiver.arrivals.length).toBe(length);
+  expect(await stateOf(id)).toEqual(before);
+});
+
+test.each(["take", "advance", "endTick"] as const)(
+  "an owner that dies in %s is followed by one that loses nothing",
+  async (step) => {
+    const { organizationId, time, taken, receiver, startTicker, stateOf, keys } = await world();
+    const service = await addService(organizationId);
+    const id = await addExport(organizationId, receiver.url);
+    await service.told(start, 100);
+    const died = Promise.withResolvers<void>();
+    // It comes to the step and no further: what it wanted to write there is not written.
+    const first = startTicker({
+      [step]: () => {
+        died.resolve();
+        return Promise.reject(new Error("killed"));
+      },
+    });
+    await until(() => {
+      time.now += 30_000;
+      return Promise.race([
+        died.promise.then(() => true),
+        new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
+      ]);
+    });
+    await first.stop();
+    startTicker();
+    await until(async () => {
+      time.now += 30_000;
+      return ((await stateOf(id))?.samples ?? 0) >= 200;
+    });
+    expect([...new Set(keys())].toSorted()).toEqual(wanted(service.machineId, start, 100).toSorted());
+    expectInOrder(
+      [
+        ...new Map(taken.toReversed().map((item) => [`${item.nodeId} ${item.name} ${item.timeMs}`, item])).values(),
+      ].toReversed(),
+    );
+  },
+);
+
+test("an owner that was paused while another took over moves no cursor back", async () => {
+  const { organizationId, time, receiver, startTicker, stateOf, keys } = await world();
+  const service = await addService(organizationId);
+  const id = await addExport(organizationId, receiver.url);
+  await service.told(start, 20);
+  const paused = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  let late: unknown;
+  const first = startTicker({
+    async advance(...asked) {
+      paused.resolve();
+      await goOn.promise;
+      late = await states.advance(...asked).catch((error: unknown) => error);
+      throw late;
+    },
+  });
+  await until(() => {
+    time.now += 30_000;
+    return Promise.race([
+      paused.promise.then(() => true),
+      new Promise<boolean>((go) => setTimeout(() => go(false), 5)),
+    ]);
+  });
+  startTicker();
+  await service.told(start + 20 * 15_000, 20);
+  await until(async () => {
+    time.now += 30_000;
+    return ((await stateOf(id))?.samples ?? 0) >= 80;
+  });
+  goOn.resolve();
+  await first.stop();
+  expect(String(late)).toContain("Overtaken");
+  expect((await states.take(id)).cursors).toMatchObject([{ position: String(start + 39 * 15_000) }]);
+  expect([...new Set(keys())]).toHaveLength(80);
+});
+
+test("a service's own integration takes the place of the global one, also once it is gone", async () => {
+  const { organizationId, time, receiver, startTicker, keys, stateOf } = await world();
+  const [a, b] = [await addService(organizationId), await addService(organizationId)];
+  await a.told(start, 4);
+  await b.told(start, 4);
+  time.now = start + 60_000;
+  const whole = await addExport(organizationId, receiver.url);
+  const own = await addExport(organizationId, receiver.url, { serviceId: a.id });
+  startTicker();
+  await until(async () => {
+    time.now += 10_000;
+    return keys().length >= 16 && (await stateOf(whole))?.samples === 8 && (await stateOf(own))?.samples === 8;
+  });
+  expect(keys().toSorted()).toEqual([...wanted(a.machineId, start, 4), ...wanted(b.machineId, start, 4)].toSorted());
+  const stored = exports.get(own);
+  if (stored === undefined) throw new Error("it is not there");
+  const unit = begin(time.now);
+  unit.remove(metricsExportKind, stored);
+  await exports.reached(await unit.commit(), 60_000);
+  const later = Math.ceil(time.now / 15_000) * 15_000 + 60_000;
+  time.now = later + 60_000;
+  await a.told(later, 2);
+  const since = () => [...new Set(keys().slice(16))];
+  await until(() => {
+    time.now += 10_000;
+    return since().length >= 4;
+  });
+  expect(since().toSorted()).toEqual(wanted(a.machineId, later, 2).toSorted());
+});
+
+test("machines that tell nothing hold up none that does, however many there are", async () => {
+  const { organizationId, time, receiver, startTicker, keys } = await world();
+  const service = await addService(organizationId, 450);
+  await addExport(organizationId, receiver.url);
+  await service.told(start, 4);
+  startTicker();
+  await until(() => {
+    time.now += 10_000;
+    return keys().length >= 8;
+  });
+  expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 4).toSorted());
+});
+
+test("after seven days of failures it is disabled, and says so", async () => {
+  const { organizationId, time, receiver, startTicker, events } = await world();
+  const service = await addService(organizationId);
+  receiver.reply(() => ({ status: 401 }));
+  const id = await addExport(organizationId, receiver.url);
+  await service.told(start, 2);
+  startTicker();
+  await until(async () => {
+    time.now += dayMs / 10;
+    return exports.get(id)?.object.spec.isEnabled === false;
+  });
+  expect(exports.get(id)?.object.spec.disabledReason).toContain("HTTP 401");
+  expect(await events(id)).toEqual(expect.arrayContaining(["export.failing", "export.disabled"]));
+  const { length } = receiver.arrivals;
+  time.now += dayMs;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(receiver.arrivals.length).toBe(length);
+});

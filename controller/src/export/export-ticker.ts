@@ -1,0 +1,218 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { Ownership, Right } from "#kernel/runtime/ownership.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { openConfiguration } from "./configuration/secrets.ts";
+import type { Destination } from "./destinations/destination.ts";
+import { destinationOf } from "./destinations/destinations.ts";
+import { exportEvent } from "./export-events.ts";
+import { firstDueAt, followUp, nextDueAt } from "./export-plan.ts";
+import { newRunState, Overtaken, type RunState, type RunStates, type Stream } from "./export-run-state.ts";
+import { cursorKey, type ExportRun, type ExportShipper, fullBatch } from "./export-shipper.ts";
+import { createExportSlots, failuresSoon } from "./export-slots.ts";
+import type { ExportTargets } from "./export-targets.ts";
+import { carriesLogs, carriesMetrics, metricsExportKind, type MetricsExportObject } from "./metrics-export.ts";
+
+export interface ExportTickerDeps {
+  readonly exports: Collection<MetricsExportObject>;
+  readonly targetsOf: (integration: MetricsExportObject) => ExportTargets;
+  readonly shipper: ExportShipper;
+  readonly states: RunStates;
+  readonly ownership: Ownership;
+  readonly begin: () => UnitOfWork;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Resolves when everything that targets are read from is in memory. */
+  readonly ready: Promise<unknown>;
+  /** How often due integrations are looked for; a quarter of a second unless given. */
+  readonly lookMs?: number;
+}
+
+export interface ExportTicker {
+  /** Integrations that this controller works on, and how far each is. */
+  readonly working: ReadonlyMap<string, { readonly state: RunState }>;
+  /** Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+}
+
+interface Kept {
+  /** Revision of the integration that the rest is of. */
+  readonly modRevision: bigint;
+  dueAt: number;
+  isRunning: boolean;
+  run: ExportRun | undefined;
+  state: RunState;
+}
+
+const tickMaxMs = 5 * 60_000;
+
+/** Runs the ticks of the integrations that this controller owns, each when it is due. It begins by itself. */
+export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
+  const { exports, states, ownership, clock, log, shipper } = deps;
+  const stopping = new AbortController();
+  const kept = new Map<string, Kept>();
+  const slots = createExportSlots();
+  const running = new Set<Promise<void>>();
+
+  function look(): void {
+    const now = clock.now();
+    for (const stored of exports.values()) {
+      const { metadata, spec } = stored.object;
+      if (!spec.isEnabled || !ownership.owns(metadata.id)) continue;
+      const its = keptOf(stored, now);
+      if (!its.isRunning && its.dueAt <= now) begin(stored, its);
+    }
+    for (const [id, its] of kept) {
+      const isOver = exports.get(id)?.object.spec.isEnabled !== true || !ownership.owns(id);
+      if (isOver && !its.isRunning) kept.delete(id);
+    }
+  }
+
+  function keptOf(stored: Stored<MetricsExportObject>, now: number): Kept {
+    const before = kept.get(stored.object.metadata.id);
+    if (before !== undefined && (before.isRunning || before.modRevision === stored.modRevision)) return before;
+    const fresh: Kept = {
+      modRevision: stored.modRevision,
+      dueAt: before === undefined ? firstDueAt(timingOf(stored.object), now) : now,
+      isRunning: false,
+      run: undefined,
+      state: newRunState,
+    };
+    kept.set(stored.object.metadata.id, fresh);
+    return fresh;
+  }
+
+  function begin(stored: Stored<MetricsExportObject>, its: Kept): void {
+    const { metadata, spec } = stored.object;
+    const streams = streamsOf(spec, destinationOf(spec.destinationType));
+    const release = slots.take(metadata.organizationId, streams.length, its.state.consecutiveFailures >= failuresSoon);
+    if (release === undefined) return;
+    const right = ownership.begin(metadata.id);
+    if (right === undefined) return release();
+    its.isRunning = true;
+    const work = tick(stored, its, streams, right).finally(() => {
+      right.end();
+      release();
+      its.isRunning = false;
+      running.delete(work);
+    });
+    running.add(work);
+  }
+
+  async function tick(stored: Stored<MetricsExportObject>, its: Kept, streams: readonly Stream[], right: Right) {
+    const integration = stored.object;
+    const { id, organizationId } = integration.metadata;
+    const timing = timingOf(integration);
+    let afterMs: number | undefined;
+    try {
+      const signal = AbortSignal.any([right.signal, stopping.signal, AbortSignal.timeout(tickMaxMs)]);
+      const run = (its.run ??= await take(id, its));
+      const destination = destinationOf(integration.spec.destinationType);
+      const configuration = openConfiguration(integration, destination, deps.sealer);
+      const target = { destination, configuration, organizationId };
+      const current = { integration, target, targets: deps.targetsOf(integration), run, signal };
+      await shipper.pass(current);
+      const ends = await Promise.all(streams.map((stream) => shipper.ship(stream, current)));
+      const errors = ends.flatMap(({ error }) => error ?? []);
+      const behind = ends.flatMap(({ behindSinceMs }) => behindSinceMs ?? []);
+      const waits = ends.flatMap((end) => end.afterMs ?? []);
+      afterMs = waits.length === 0 ? undefined : Math.max(...waits);
+      const end = {
+        atMs: clock.now(),
+        error: errors[0]?.slice(0, errorMax) ?? null,
+        behindSinceMs: behind.length === 0 ? null : Math.min(...behind),
+        hasSent: ends.some(({ hasSent }) => hasSent),
+      };
+      if (isNews(its.state, end)) its.state = await states.endTick(id, run.epoch, end);
+      await follow(stored, its.state, run, right);
+    } catch (error) {
+      its.run = undefined;
+      // The next owner, or the next tick, goes on from the cursors.
+      if (!stopping.signal.aborted && !right.signal.aborted && !(error instanceof Overtaken)) told(id, error);
+    }
+    its.dueAt = nextDueAt(timing, its.state, clock.now(), afterMs);
+  }
+
+  async function take(id: string, its: Kept): Promise<ExportRun> {
+    const { state, cursors } = await states.take(id);
+    its.state = state;
+    const byKey = new Map(cursors.map((cursor) => [cursorKey(cursor), cursor] as const));
+    return { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
+  }
+
+  /** What an owner has to be told, or done. The announcement comes first: twice is better than never. */
+  async function follow(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: Right) {
+    const next = followUp(state, clock.now());
+    if (next === "nothing") return;
+    const integration = stored.object;
+    const { id } = integration.metadata;
+    const unit = deps.begin();
+    if (right.claim !== undefined) unit.onlyWhile(right.claim);
+    if (next === "disable") {
+      const { metadata, spec } = integration;
+      const reason = `It failed for seven days: ${state.lastError ?? ""}`;
+      unit.update(metricsExportKind, stored, {
+        ...integration,
+        metadata: nextMetadata(metadata, clock.now()),
+        spec: { ...spec, isEnabled: false, disabledReason: reason },
+      });
+      unit.event(exportEvent("export.disabled", integration, state));
+    } else if (next === "tellFailing") unit.event(exportEvent("export.failing", integration, state));
+    else unit.event(exportEvent("export.recovered", integration));
+    await unit.commit(right.signal);
+    if (next !== "disable") await states.tell(id, run.epoch, next === "tellFailing");
+  }
+
+  function told(id: string, error: unknown): void {
+    // The history is away: nothing is sent, and nothing lost. Another writer was first: the next tick sees its change.
+    if (error instanceof Conflict || (error instanceof HoldfastError && error.key === "STORE_UNAVAILABLE"))
+      log.debug("export waits", { export: id, error: String(error) });
+    else log.error("export tick failed", { export: id, error });
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      look();
+      await delay(deps.lookMs ?? 250, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+  const looping = deps.ready.then(loop);
+
+  return {
+    working: kept,
+    async stop() {
+      stopping.abort(new Error("the controller stops"));
+      await looping;
+      await Promise.all(running);
+    },
+  };
+}
+
+const errorMax = 300;
+
+function timingOf({ metadata, spec }: MetricsExportObject) {
+  return { id: metadata.id, intervalMs: spec.intervalSeconds * 1_000, changedAt: metadata.updatedAt };
+}
+
+/** What the integration asks for and its destination takes. */
+function streamsOf(spec: MetricsExportObject["spec"], destination: Destination): readonly Stream[] {
+  const metrics = carriesMetrics(spec) && destination.metrics !== undefined;
+  const logs = carriesLogs(spec) && destination.logs !== undefined;
+  return [...(metrics ? (["metrics"] as const) : []), ...(logs ? (["logs"] as const) : [])];
+}
+
+/** A tick that sent nothing and found nothing amiss leaves everything as it was. */
+function isNews(
+  state: RunState,
+  end: { error: string | null; behindSinceMs: number | null; hasSent: boolean },
+): boolean {
+  return (
+    end.hasSent || end.error !== state.lastError || end.error !== null || end.behindSinceMs !== state.behindSinceMs
+  );
+}

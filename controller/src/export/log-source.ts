@@ -1,0 +1,80 @@
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import type { ExportedLevel, LogItem } from "./export-item.ts";
+import type { MachineTarget } from "./export-targets.ts";
+
+/** The next entries of one machine's engine log. */
+export interface LogBatch {
+  readonly items: readonly LogItem[];
+  readonly position: string;
+  readonly hasMore: boolean;
+  /** Segments that were rotated away before they were read. */
+  readonly goneSegments: number;
+}
+
+export interface LogSource {
+  /** Whole entries behind the position; undefined while the machine does not answer. */
+  next(target: MachineTarget, position: string, most: number, signal: AbortSignal): Promise<LogBatch | undefined>;
+}
+
+const readTimeoutMs = 10_000;
+/** A position in no segment: entries from a time on. */
+const fromTime = "@";
+
+/** The position at which entries of a time begin, milliseconds since 1970. */
+export function positionFrom(timeMs: number): string {
+  return `${fromTime}${Math.trunc(timeMs)}`;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const levels: Readonly<Record<string, ExportedLevel>> = {
+  debug: "debug",
+  info: "info",
+  warning: "warn",
+  error: "error",
+};
+
+/** Reads in the lane of bulk work: readers of logs never wait for exports. */
+export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
+  return {
+    async next({ machineId, service, origin, role }, position, most, signal) {
+      const isTime = position.startsWith(fromTime);
+      const value = {
+        $typeName: "holdfast.agent.v1.ReadLogs" as const,
+        level: "",
+        cursor: isTime ? "" : position,
+        limit: most,
+        wholeEntries: true,
+        ...(isTime && { since: timestampFromMs(Number(position.slice(fromTime.length))) }),
+      };
+      const request = {
+        ownerId: service.metadata.id,
+        generation: service.spec.instanceGeneration,
+        term: service.status.term,
+        lane: "bulk",
+        input: { case: "readLogs", value },
+        deadlineMs: readTimeoutMs,
+      } as const;
+      try {
+        const { output } = await fleet.run(machineId, request, readTimeoutMs, signal);
+        if (output.case !== "readLogs") return undefined;
+        const { lines, nextCursor, hasMore, lostSegments } = output.value;
+        const items = lines.map(({ time, component, level, message }) => ({
+          origin,
+          level: levels[level] ?? "info",
+          message,
+          component,
+          role,
+          timeMs: time === undefined ? 0 : timestampMs(time),
+        }));
+        return { items, position: nextCursor, hasMore, goneSegments: lostSegments };
+      } catch (error) {
+        // It is stopped, or away for now: its log waits there.
+        if (error instanceof HoldfastError && (error.key === "MACHINE_UNREACHABLE" || error.key === "RATE_LIMITED"))
+          return undefined;
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,315 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import {
+  MetricsExportSchema,
+  MetricsExportService,
+  type UpdateMetricsExportRequest,
+} from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
+import { auditOf, commitAndSee, mayTouch, organizationOf, requireScope, requireUnlimited } from "#access/caller.ts";
+import type { Organization } from "#access/organization/organization.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { changedConfiguration, newConfiguration } from "./configuration/changed-configuration.ts";
+import type { CheckedConfiguration } from "./configuration/check-configuration.ts";
+import { checkTargets } from "./configuration/check-targets.ts";
+import { openConfiguration, partConfiguration, sealSecrets } from "./configuration/secrets.ts";
+import type { VendorUrls } from "./destinations/destination.ts";
+import { destinationOf } from "./destinations/destinations.ts";
+import type { ProbeDestination } from "./export-probe.ts";
+import {
+  configurationFaults,
+  configurationOf,
+  intervalFaults,
+  refuse,
+  requireFit,
+  usualIntervalSeconds,
+} from "./export-request.ts";
+import { newRunState, type RunState, type RunStates } from "./export-run-state.ts";
+import {
+  carriesLogs,
+  type Configuration,
+  metricsExportKind,
+  type MetricsExportObject,
+  type MetricsExportSpec,
+  placeName,
+} from "./metrics-export.ts";
+import { dataTypeName, destinationTypeName, metricsExportMessage } from "./metrics-export-message.ts";
+
+export interface MetricsExportApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly exports: Collection<MetricsExportObject>;
+  readonly organizations: Pick<Collection<Organization>, "reached">;
+  readonly quotas: Pick<Quotas, "claim">;
+  readonly access: Pick<ServiceAccess, "require">;
+  readonly states: Pick<RunStates, "read" | "clear">;
+  readonly egress: Pick<EgressClient, "check">;
+  readonly vendors: VendorUrls;
+  readonly probe: ProbeDestination;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+type Answer = MessageInitShape<typeof MetricsExportSchema>;
+
+const usualLimit = 50;
+/** Of each integration, on each controller. */
+const testRate = { burst: 10, perSecond: 10 / 60 };
+
+/** The RPCs of exports. What they push is the ticker's. */
+export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedService {
+  const { exports, clock, sealer, states } = deps;
+  const tests = createTokenBuckets(testRate, () => clock.monotonicMs());
+  const kind = metricsExportKind;
+
+  function isTheirs({ metadata, spec }: MetricsExportObject, call: Call): boolean {
+    if (metadata.organizationId !== organizationOf(call)) return false;
+    return (
+      mayTouch(call, kind.name, metadata.id) ||
+      (spec.serviceId !== null && mayTouch(call, "managed-service", spec.serviceId))
+    );
+  }
+
+  function require(id: string, call: Call): Stored<MetricsExportObject> {
+    const found = exports.get(id);
+    if (found === undefined || !isTheirs(found.object, call))
+      throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such integration in the organization.");
+    return found;
+  }
+
+  const shown = (integration: MetricsExportObject, state: RunState = newRunState) =>
+    metricsExportMessage(integration, state, { sealer, nowMs: clock.now() });
+  const stateOf = async (id: string) => (await states.read([id])).get(id);
+
+  /** Nobody exports what they may not read, and only who runs the organization exports from all of it. */
+  function requireRights({ serviceId, ...spec }: Pick<MetricsExportSpec, "serviceId" | "dataType">, call: Call): void {
+    if (carriesLogs(spec)) requireScope(call, "services:data");
+    if (serviceId === null) requireScope(call, "org:write");
+  }
+
+  async function commit(unit: UnitOfWork, call: Call, spec: MetricsExportSpec): Promise<void> {
+    try {
+      await commitAndSee(call, unit, [deps.organizations, exports]);
+    } catch (error) {
+      if (!(error instanceof HoldfastError) || error.key !== "NAME_TAKEN") throw error;
+      const whose = spec.serviceId === null ? "The organization has a global" : "The service has an";
+      throw new HoldfastError("DESTINATION_EXISTS", `${whose} integration of type ${spec.destinationType}.`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Changes an integration and answers it. `read` asks for its state first: a change that cannot be answered is not made. */
+  function change(
+    id: string,
+    call: Call,
+    verb: string,
+    next: (before: MetricsExportObject) => MetricsExportSpec | Promise<MetricsExportSpec>,
+    name?: string,
+  ): Promise<Answer> {
+    return retryConflict(call.signal, async () => {
+      const before = require(id, call);
+      requireRights(before.object.spec, call);
+      const spec = await next(before.object);
+      const state = await stateOf(id);
+      const metadata = { ...nextMetadata(before.object.metadata, clock.now()), ...(name !== undefined && { name }) };
+      const after: MetricsExportObject = { metadata, spec, status: {} };
+      const answer = create(MetricsExportSchema, shown(after, state));
+      const unit = deps.begin();
+      unit.update(kind, before, after);
+      const { organizationId } = metadata;
+      const [from, to] = [placeName(before.object.spec), placeName(spec)];
+      if (from !== to) {
+        unit.claimName(kind, organizationId, to, id);
+        unit.releaseName(kind, organizationId, from);
+      }
+      unit.audit(auditOf(call, `metrics-export.${verb}`, kind.name, id));
+      unit.answer(call, answer);
+      await commit(unit, call, spec);
+      return answer;
+    });
+  }
+
+  const handlers: Handlers<typeof MetricsExportService> = {
+    async createMetricsExport(request, call) {
+      requireUnlimited(call);
+      const destinationType = destinationTypeName(request.destinationType);
+      const destination = destinationOf(destinationType);
+      const checked = newConfiguration(destination, configurationOf(request.configuration));
+      const whole = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
+      const organizationId = organizationOf(call);
+      const serviceId = request.serviceId ?? null;
+      const dataType = dataTypeName(request.dataType);
+      if (serviceId !== null) deps.access.require(serviceId, call);
+      requireRights({ serviceId, dataType }, call);
+      requireFit({ dataType }, destination);
+      await checkTargets(destination, whole, deps, call.signal);
+      return retryConflict(call.signal, async () => {
+        const id = deps.newId();
+        const parted = partConfiguration(destination, whole);
+        const now = clock.now();
+        const spec: MetricsExportSpec = {
+          serviceId,
+          destinationType,
+          dataType,
+          intervalSeconds: request.exportIntervalSeconds ?? usualIntervalSeconds,
+          configuration: parted.configuration,
+          sealedSecrets: sealSecrets(id, destination, parted, sealer),
+          isEnabled: true,
+          disabledReason: null,
+          since: now,
+        };
+        const metadata = newMetadata(id, now, { name: request.name, organizationId });
+        const integration: MetricsExportObject = { metadata, spec, status: {} };
+        const answer = create(MetricsExportSchema, shown(integration));
+        const unit = deps.begin();
+        unit.create(kind, integration);
+        unit.claimName(kind, organizationId, placeName(spec), id);
+        await deps.quotas.claim(unit, organizationId, { exports: 1 });
+        unit.audit(auditOf(call, "metrics-export.create", kind.name, id));
+        unit.answer(call, answer);
+        await commit(unit, call, spec);
+        return answer;
+      });
+    },
+
+    async listMetricsExports(request, call) {
+      const { limit = usualLimit, offset = 0, serviceId, isEnabled } = request;
+      const type = request.destinationType === undefined ? undefined : destinationTypeName(request.destinationType);
+      const page = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId: organizationOf(call) };
+      const { items } = exports.page(
+        (each) =>
+          isTheirs(each, call) &&
+          (serviceId === undefined || each.spec.serviceId === serviceId) &&
+          (type === undefined || each.spec.destinationType === type) &&
+          (isEnabled === undefined || each.spec.isEnabled === isEnabled),
+        page,
+        { maxScanned: Number.POSITIVE_INFINITY },
+      );
+      const wanted = items.slice(offset, offset + limit).map(({ object }) => object);
+      const its = await states.read(wanted.map(({ metadata }) => metadata.id));
+      const integrations = wanted.map((each) => shown(each, its.get(each.metadata.id)));
+      return { integrations, total: items.length, limit, offset };
+    },
+
+    async getMetricsExport({ id }, call) {
+      const { object } = require(id, call);
+      return shown(object, await stateOf(id));
+    },
+
+    updateMetricsExport(request, call) {
+      const given = new Set(request.updateMask?.paths.map((path) => path.split(".")[0] ?? ""));
+      refuse(maskFaults(request, given));
+      return change(request.id, call, "update", (before) => updated(before, request, given, call), request.name);
+    },
+
+    deleteMetricsExport: ({ id }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(id, call);
+        const { metadata, spec } = before.object;
+        if (spec.serviceId === null) requireScope(call, "org:write");
+        const unit = deps.begin();
+        unit.remove(kind, before);
+        unit.releaseName(kind, metadata.organizationId, placeName(spec));
+        unit.audit(auditOf(call, "metrics-export.delete", kind.name, id));
+        await commitAndSee(call, unit, [exports]);
+        return {};
+      }),
+
+    disableMetricsExport: ({ id }, call) =>
+      change(id, call, "disable", ({ spec }) => ({ ...spec, isEnabled: false, disabledReason: null })),
+
+    enableMetricsExport: ({ id }, call) =>
+      change(id, call, "enable", async ({ spec }) => {
+        await states.clear(id);
+        return { ...spec, isEnabled: true, disabledReason: null };
+      }),
+
+    async testMetricsExport({ id }, call) {
+      const { object } = require(id, call);
+      const { waitS } = tests.take(id, 1);
+      if (waitS > 0)
+        throw new HoldfastError("RATE_LIMITED", "An integration is tested ten times a minute at most.", {
+          retryAfterS: Math.ceil(waitS),
+        });
+      const destination = destinationOf(object.spec.destinationType);
+      const configuration = openConfiguration(object, destination, sealer);
+      const target = { destination, configuration, organizationId: object.metadata.organizationId };
+      const error = await deps.probe(target, call.signal);
+      const unit = deps.begin();
+      unit.audit(auditOf(call, "metrics-export.test", kind.name, id));
+      await unit.commit(call.signal);
+      return { success: error === undefined, ...(error !== undefined && { error }) };
+    },
+  };
+
+  /** The spec with what is given. Throws what a creation would. */
+  async function updated(
+    { metadata, spec }: MetricsExportObject,
+    request: UpdateMetricsExportRequest,
+    given: ReadonlySet<string>,
+    call: Call,
+  ): Promise<MetricsExportSpec> {
+    const destinationType =
+      request.destinationType === undefined ? spec.destinationType : destinationTypeName(request.destinationType);
+    const destination = destinationOf(destinationType);
+    const asked = configurationOf(request.configuration);
+    const kept = openConfiguration({ metadata, spec, status: {} }, destinationOf(spec.destinationType), sealer);
+    const checked =
+      destinationType === spec.destinationType
+        ? changedConfiguration(destination, kept, asked)
+        : newConfiguration(destination, asked);
+    const whole = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
+    const serviceId = given.has("service_id") ? (request.serviceId ?? null) : spec.serviceId;
+    const dataType = request.dataType === undefined ? spec.dataType : dataTypeName(request.dataType);
+    if (serviceId !== null && serviceId !== spec.serviceId) deps.access.require(serviceId, call);
+    requireRights({ serviceId, dataType }, call);
+    requireFit({ dataType }, destination);
+    if (given.has("configuration")) await checkTargets(destination, whole, deps, call.signal);
+    const parted = partConfiguration(destination, whole);
+    const isElsewhere = destinationType !== spec.destinationType || serviceId !== spec.serviceId;
+    return {
+      ...spec,
+      serviceId,
+      destinationType,
+      dataType,
+      intervalSeconds: request.exportIntervalSeconds ?? spec.intervalSeconds,
+      configuration: parted.configuration,
+      sealedSecrets: sealSecrets(metadata.id, destination, parted, sealer),
+      since: isElsewhere ? clock.now() : spec.since,
+    };
+  }
+
+  return serve(MetricsExportService, handlers);
+}
+
+function requireConfiguration(checked: CheckedConfiguration, others: ReturnType<typeof intervalFaults>): Configuration {
+  refuse([...others, ...(checked.ok ? [] : configurationFaults(checked.faults))]);
+  return checked.ok ? checked.configuration : {};
+}
+
+/** What a change cannot have, and what cannot be cleared. */
+function maskFaults(request: UpdateMetricsExportRequest, given: ReadonlySet<string>) {
+  const values: Readonly<Record<string, unknown>> = {
+    name: request.name,
+    destination_type: request.destinationType,
+    data_type: request.dataType,
+    export_interval_seconds: request.exportIntervalSeconds,
+    configuration: request.configuration,
+  };
+  const cleared = Object.keys(values).filter((field) => given.has(field) && values[field] === undefined);
+  const detail = "cannot be changed here: POST .../enable and POST .../disable do that";
+  return [
+    ...cleared.map((field) => ({ field, code: "not_clearable", detail: "must not be null" })),
+    ...(given.has("is_enabled") ? [{ field: "is_enabled", code: "not_changeable", detail }] : []),
+  ];
+}

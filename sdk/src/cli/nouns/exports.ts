@@ -1,0 +1,212 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { Option } from "commander";
+import type { DestinationType, ExportDataType, MetricsExport } from "../../answers.ts";
+import type { CliCommand } from "../command.ts";
+import type { Context } from "../context.ts";
+import { UsageError } from "../exit-code.ts";
+import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
+
+const columns = [
+  "id",
+  "name",
+  "destination_type",
+  "service_id",
+  "is_enabled",
+  "consecutive_failures",
+  "last_export_at",
+  "last_export_error",
+];
+const types: readonly DestinationType[] = [
+  "apm_platform",
+  "prometheus_remote_write",
+  "otlp",
+  "search_cluster",
+  "log_aggregator",
+  "log_saas",
+  "cloud_monitoring",
+];
+const dataTypes: readonly ExportDataType[] = ["metrics", "logs", "both"];
+/** Types of which logs are all that they take, and metrics. */
+const onlyData: Partial<Record<DestinationType, ExportDataType>> = {
+  log_aggregator: "logs",
+  log_saas: "logs",
+  prometheus_remote_write: "metrics",
+};
+/** Keys that are never given as arguments, where other users of the host would see them. */
+const secretKeys: ReadonlySet<string> = new Set([
+  "api_key",
+  "password",
+  "bearer_token",
+  "source_token",
+  "secret_access_key",
+  "headers",
+]);
+const watchMs = 5_000;
+
+interface ConfigurationFlags {
+  readonly set?: Readonly<Record<string, string>>;
+  readonly ask?: readonly string[];
+  readonly fromFile?: Readonly<Record<string, string>>;
+}
+
+interface ChangeFlags extends ConfigurationFlags {
+  readonly name?: string;
+  readonly export?: ExportDataType;
+  readonly interval?: number;
+}
+
+interface CreateFlags extends ChangeFlags {
+  readonly to: DestinationType;
+  readonly service?: string;
+}
+
+export function addExports(exports: CliCommand): void {
+  withConfiguration(exports.command("create"))
+    .description("push metrics and logs of a service, or of all of them, to a destination")
+    .addOption(new Option("--to <type>", "where to").choices(types).makeOptionMandatory())
+    .option("--service <service>", "of this service; of all of the organization when absent")
+    .option("--name <name>", "a name; that of the type when absent")
+    .addOption(new Option("--export <data>", "what is pushed").choices(dataTypes))
+    .option("--interval <seconds>", "how often, 30 to 3600", wholeNumber)
+    .example(
+      "exports create --to prometheus_remote_write --set url=https://prometheus.example/api/v1/write --service orders",
+    )
+    .example("exports create --to otlp --set endpoint=https://otlp.example --ask headers.x-api-key --export both")
+    .example("exports create --to log_saas --from-file source_token=token.txt")
+    .does(async (context, flags: CreateFlags) => {
+      const { client, output, serviceId } = context;
+      const made = await client.exports.create({
+        name: flags.name ?? flags.to,
+        destination_type: flags.to,
+        data_type: flags.export ?? onlyData[flags.to] ?? "metrics",
+        configuration: await configurationOf(flags, context),
+        ...given({ export_interval_seconds: flags.interval }),
+        ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
+      });
+      output.show(made);
+    });
+
+  exports
+    .command("list")
+    .description("all integrations, and how each does")
+    .option("--service <service>", "those of this service")
+    .addOption(new Option("--to <type>", "those of this type").choices(types))
+    .example("exports list")
+    .does(async ({ client, output, serviceId }, flags: { service?: string; to?: DestinationType }) => {
+      const filter = {
+        ...given({ destination_type: flags.to }),
+        ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
+      };
+      output.list(await take(client.exports.list(filter)), columns);
+    });
+
+  exports
+    .command("get <integration>")
+    .description("one integration, its secrets masked")
+    .example("exports get 019a...")
+    .does(async ({ client, output }, id: string) => output.show(await client.exports.get(id)));
+
+  withConfiguration(exports.command("update <integration>"))
+    .description("change it; where it leads elsewhere, its secrets have to be given anew")
+    .option("--name <name>", "another name")
+    .addOption(new Option("--export <data>", "what is pushed").choices(dataTypes))
+    .option("--interval <seconds>", "how often, 30 to 3600", wholeNumber)
+    .example("exports update 019a... --interval 30")
+    .does(async (context, id: string, flags: ChangeFlags) => {
+      const configuration = await configurationOf(flags, context);
+      const change = given({
+        name: flags.name,
+        data_type: flags.export,
+        export_interval_seconds: flags.interval,
+        configuration: Object.keys(configuration).length === 0 ? undefined : configuration,
+      });
+      context.output.show(await context.client.exports.update(id, change));
+    });
+
+  for (const [verb, about] of [
+    ["enable", "go on where it stopped, its failures forgotten"],
+    ["disable", "pause it; what it has not sent is kept for 24 hours"],
+  ] as const)
+    exports
+      .command(`${verb} <integration>`)
+      .description(about)
+      .example(`exports ${verb} 019a...`)
+      .does(async ({ client, output }, id: string) => output.show(await client.exports[verb](id)));
+
+  exports
+    .command("test <integration>")
+    .description("ask the destination whether it would take something, without data")
+    .example("exports test 019a...")
+    .does(async ({ client, output }, id: string) => output.show(await client.exports.test(id)));
+
+  exports
+    .command("delete <integration>")
+    .description("end it; what was not sent by then is not sent any more")
+    .option("--yes", "do not ask")
+    .example("exports delete 019a...")
+    .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
+      await confirm(`Delete the integration ${id}?`, yes);
+      await client.exports.delete(id);
+      output.say(`${id} is deleted`);
+    });
+
+  exports
+    .command("watch <integration>")
+    .description("a line whenever it did something, until Ctrl-C")
+    .example("exports watch 019a...")
+    .does(async ({ client, output, signal }, id: string) => {
+      for (let before = ""; ; ) {
+        const now = await client.exports.get(id, { signal });
+        const line = lineOf(now);
+        if (line !== before) output.entry(now, line);
+        before = line;
+        await delay(watchMs, undefined, { signal });
+      }
+    });
+}
+
+function withConfiguration(command: CliCommand): CliCommand {
+  return command
+    .option("--set <key=value>", "a key of its configuration (repeat), of a map as tags.team=core", pair)
+    .option("--ask <key>", "a key whose value is asked for (repeat)", several)
+    .option("--from-file <key=file>", "a key whose value is in a file (repeat)", pair);
+}
+
+async function configurationOf(
+  { set = {}, ask = [], fromFile = {} }: ConfigurationFlags,
+  { terminal }: Pick<Context, "terminal">,
+): Promise<Record<string, unknown>> {
+  const configuration: Record<string, unknown> = {};
+  for (const [key, text] of Object.entries(set)) {
+    if (secretKeys.has(key.split(".")[0] ?? ""))
+      throw new UsageError(`${key} is a secret: use --ask ${key}, which asks for it, or --from-file ${key}=FILE`);
+    put(configuration, key, valueOf(text));
+  }
+  for (const [key, file] of Object.entries(fromFile)) put(configuration, key, (await readFile(file, "utf8")).trim());
+  for (const key of ask) put(configuration, key, await terminal.askSecret(key));
+  return configuration;
+}
+
+/** `tags.team` is the member `team` of the map `tags`. */
+function put(configuration: Record<string, unknown>, key: string, value: unknown): void {
+  const dot = key.indexOf(".");
+  if (dot < 0) {
+    configuration[key] = value;
+    return;
+  }
+  const map = (configuration[key.slice(0, dot)] ?? {}) as Readonly<Record<string, unknown>>;
+  configuration[key.slice(0, dot)] = { ...map, [key.slice(dot + 1)]: String(value) };
+}
+
+function valueOf(text: string): string | number | boolean | null {
+  if (text === "true" || text === "false") return text === "true";
+  if (text === "") return null;
+  return /^\d{1,9}$/.test(text) ? Number(text) : text;
+}
+
+function lineOf({ is_enabled: on, exported, last_export_at: at, last_export_error: error, ...rest }: MetricsExport) {
+  const state = on ? (error ?? "ok") : (rest.disabled_reason ?? "disabled");
+  const figures = `${exported.samples} samples, ${exported.log_entries} log entries, ${rest.backlog_seconds} s behind`;
+  return `${at ?? "never"}  ${figures}  ${state}`;
+}

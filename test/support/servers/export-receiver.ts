@@ -1,0 +1,64 @@
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gunzipSync } from "node:zlib";
+
+/** A request as a destination gets it, its body as it was before compression by gzip. */
+export interface ExportArrival {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** What a destination does with a request: an answer, or the connection cut in the middle of one. */
+export type ExportReply =
+  | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
+  | "cut";
+
+export interface ExportReceiver {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** All that came, whatever was answered. */
+  readonly arrivals: readonly ExportArrival[];
+  /** Replaces what is answered from now on. */
+  reply(next: (arrival: ExportArrival) => ExportReply): void;
+  close(): Promise<void>;
+}
+
+/** A real HTTP server that answers by script; on a given port, where one was before. */
+export async function startExportReceiver(
+  first: (arrival: ExportArrival) => ExportReply,
+  at = 0,
+): Promise<ExportReceiver> {
+  let reply = first;
+  const arrivals: ExportArrival[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => void chunks.push(chunk));
+    request.on("end", () => {
+      const { method = "", url = "", headers } = request;
+      const sent = Buffer.concat(chunks);
+      const body = headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
+      const arrival = { method, path: url, headers, body };
+      arrivals.push(arrival);
+      const answer = reply(arrival);
+      if (answer === "cut") return void request.socket.destroy();
+      response.writeHead(answer.status, answer.headers ?? {}).end(answer.body ?? "");
+    });
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(at, "127.0.0.1", resolve);
+  await promise;
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    arrivals,
+    reply: (next) => {
+      reply = next;
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((closed) => server.close(() => closed()));
+    },
+  };
+}

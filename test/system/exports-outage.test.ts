@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus } from "../support/platform/services.ts";
+import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface ExportJson {
+  readonly id: string;
+  readonly consecutive_failures: number;
+  readonly last_export_error: string | null;
+}
+
+const path = "/api/v1/metrics-exports";
+
+describe("an export to a Prometheus that goes away", () => {
+  let platform: Platform;
+  let prometheus: Prometheus | string;
+  let serviceId: string;
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+    prometheus = await startPrometheus();
+    serviceId = (await createServices(platform).createRunning("first")).service.id;
+  });
+  afterAll(async () => {
+    if (typeof prometheus === "object") await prometheus.remove();
+    await platform?.remove();
+  });
+
+  it("has no hole afterwards, also when the controller was killed meanwhile", async (context) => {
+    if (typeof prometheus === "string") return context.skip(prometheus);
+    const real = prometheus;
+    const made = await platform.rest.post<ExportJson>(path, {
+      service_id: serviceId,
+      name: "grafana",
+      destination_type: "prometheus_remote_write",
+      data_type: "metrics",
+      export_interval_seconds: 30,
+      configuration: { url: `${real.url}/api/v1/write` },
+    });
+    const { id } = expectStatus(made, 201).json;
+    const query = `platform_cpu{service_id="${serviceId}"}`;
+    await waitUntil("the series is there", () => real.newest(query));
+    await real.stop();
+    const failing = await waitUntil("the outage is told", async () => {
+      const { json } = expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200);
+      return json.consecutive_failures > 1 ? json : undefined;
+    });
+    expect(failing.last_export_error).toBe("The connection was refused.");
+    for (const pid of platform.processes().controllers) killAtOnce(pid);
+    await real.start();
+    const before = (await real.times(query)).length;
+    const times = await waitUntil("it goes on", async () => {
+      const now = await real.times(query);
+      return now.length > before + 2 ? now : undefined;
+    });
+    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+    expect(Math.max(...gaps)).toBeLessThan(25_000);
+  });
+});
