@@ -83,6 +83,7 @@ test("an installation starts, tells where it is, stops, and is the same at the n
   expect(Object.keys(JSON.parse(admin))).toEqual([
     "base_url",
     "grpc_url",
+    "inference_url",
     "username",
     "password",
     "api_key_id",

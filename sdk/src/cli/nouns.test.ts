@@ -33,8 +33,14 @@ describe("every command", () => {
         options.some((option) => (option.required || option.optional) && secret.test(option.flags)) ||
         registeredArguments.some((argument) => secret.test(argument.name())),
     );
-    // The one takes the token's id, the other how many there may be.
-    expect(taking.map(pathOf)).toEqual(["holdfast tokens delete", "holdfast admin orgs quota"]);
+    // The first takes the token's id, the others how many tokens there may be.
+    expect(taking.map(pathOf).toSorted()).toEqual([
+      "holdfast admin orgs quota",
+      "holdfast inference keys create",
+      "holdfast inference keys update",
+      "holdfast inference try",
+      "holdfast tokens delete",
+    ]);
   });
 
   test("asks before it destroys, and can be told not to", () => {

@@ -126,6 +126,8 @@ test("several controllers that started together migrated once", async () => {
     "0005-samples-of-five-minutes.sql",
     "0006-mail-digests.sql",
     "0007-audit-detail.sql",
+    "0008-exports.sql",
+    "0009-inference-usage.sql",
   ]);
 });
 

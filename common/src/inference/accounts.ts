@@ -1,0 +1,48 @@
+/**
+ * What is limited: the cost of an organization in a month, the tokens of a key in a month, the requests of a key in any 60 s.
+ * Amounts are microcents, tokens and requests, always whole.
+ */
+export type AccountKind = "cost" | "tokens" | "rpm";
+
+/** An account, as its id names it. */
+export interface AccountName {
+  readonly kind: AccountKind;
+  /** The organization of `cost`, the key of the others. */
+  readonly subject: string;
+  /** Month in UTC, such as "2026-11"; empty for `rpm`, which has none. */
+  readonly period: string;
+}
+
+export const rpmWindowMs = 60_000;
+export const microcentsPerCent = 1_000_000;
+
+export function costAccount(organizationId: string, period: string): string {
+  return `cost.${organizationId}.${period}`;
+}
+
+export function tokensAccount(keyId: string, period: string): string {
+  return `tokens.${keyId}.${period}`;
+}
+
+export function rpmAccount(keyId: string): string {
+  return `rpm.${keyId}`;
+}
+
+/** Undefined for what is no id of an account. */
+export function parseAccount(id: string): AccountName | undefined {
+  const match = /^(?:(cost|tokens)\.([A-Za-z0-9_-]{1,64})\.(\d{4}-\d{2})|(rpm)\.([A-Za-z0-9_-]{1,64}))$/.exec(id);
+  if (match === null) return undefined;
+  const [, monthly, subject = "", period = "", rpm, key = ""] = match;
+  if (rpm !== undefined) return { kind: "rpm", subject: key, period: "" };
+  return { kind: monthly as AccountKind, subject, period };
+}
+
+/** The month of a time, in UTC: "2026-11". */
+export function periodOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 7);
+}
+
+/** Milliseconds since 1970 at which the month begins. */
+export function periodStart(period: string): number {
+  return Date.parse(`${period}-01T00:00:00Z`);
+}

@@ -1,0 +1,165 @@
+/** A model with its prices in cents (EUR) per million tokens, which are microcents per token. */
+export interface ModelPrice {
+  readonly name: string;
+  readonly input: number;
+  readonly output: number;
+  /** What a call may answer with where it sets no limit itself. */
+  readonly maxOutputTokens: number;
+}
+
+/** Whether calls to a provider stay in the EU: always, never, or only where an operator attests its URL. */
+export type EuRoute = "yes" | "no" | "attested";
+
+/** A provider of models: how it is called, what it can do, what it costs. */
+export interface CatalogProvider {
+  /** Prefix of its models. */
+  readonly name: string;
+  readonly capabilities: { readonly chat: boolean; readonly embeddings: boolean };
+  readonly eu: EuRoute;
+  /** Absolute https URL of the API, such as "https://api.example.com/v1"; absent: organizations give theirs. */
+  readonly url?: string;
+  /** Organizations must give a URL, because each has a resource of its own there. */
+  readonly needsUrl?: boolean;
+  /** The header that carries the key: "authorization" as a bearer token (usual), or another one as it is. */
+  readonly authHeader?: string;
+  readonly models: readonly ModelPrice[];
+}
+
+export interface Catalog {
+  readonly providers: readonly CatalogProvider[];
+  /** Of models that are nowhere else. */
+  readonly defaultPrice: Omit<ModelPrice, "name">;
+}
+
+export const platformManaged = "platform_managed";
+
+const both = { chat: true, embeddings: true };
+
+/** The providers of the specification. Their URLs and models are what operators add (`HOLDFAST_INFERENCE_CATALOG`). */
+// biome-ignore format: a table, aligned so that it reads as one
+const shipped: readonly CatalogProvider[] = [
+  { name: "provider_a", capabilities: both,                             eu: "no",       models: [] },
+  { name: "provider_b", capabilities: { chat: true, embeddings: false }, eu: "no",       models: [] },
+  { name: "provider_c", capabilities: both,                             eu: "yes",      models: [] },
+  { name: "provider_d", capabilities: both,                             eu: "attested", models: [], needsUrl: true },
+  { name: "provider_e", capabilities: both,                             eu: "no",       models: [] },
+];
+
+/** Dear on purpose: nothing is free because nobody knew its price. */
+const usualPrice = { input: 1_500, output: 6_000, maxOutputTokens: 4_096 };
+
+export const shippedCatalog: Catalog = { providers: shipped, defaultPrice: usualPrice };
+
+/**
+ * The shipped catalog with what an operator's JSON adds or replaces:
+ *
+ *     {"default_price": {"input": 1500, "output": 6000, "max_output_tokens": 4096},
+ *      "providers": [{"name": "provider_c", "url": "https://...", "eu": "yes", "capabilities": {"chat": true, "embeddings": true},
+ *                     "models": [{"name": "large", "input": 200, "output": 600, "max_output_tokens": 8192}]}]}
+ *
+ * Throws an Error that names the first fault.
+ */
+export function readCatalog(text: string): Catalog {
+  const file = record(JSON.parse(text), "the catalog");
+  const added = list(file["providers"] ?? [], "providers").map((each, index) =>
+    providerOf(each, `providers[${index}]`),
+  );
+  const names = new Set(added.map(({ name }) => name));
+  if (names.size !== added.length) throw new Error("providers: two have one name");
+  return {
+    providers: [...shipped.filter(({ name }) => !names.has(name)), ...added],
+    defaultPrice: file["default_price"] === undefined ? usualPrice : priceOf(file["default_price"], "default_price"),
+  };
+}
+
+export function providerNamed({ providers }: Catalog, name: string): CatalogProvider | undefined {
+  return providers.find((provider) => provider.name === name);
+}
+
+/** The price of a model; one that has none costs as much as its provider's dearest, else the default. */
+export function priceOfModel(
+  { defaultPrice }: Catalog,
+  { models }: CatalogProvider,
+  name: string,
+): Omit<ModelPrice, "name"> {
+  const known = models.find((model) => model.name === name);
+  if (known !== undefined) return known;
+  const dearest = (which: "input" | "output" | "maxOutputTokens") =>
+    models.length === 0 ? defaultPrice[which] : Math.max(...models.map((model) => model[which]));
+  return { input: dearest("input"), output: dearest("output"), maxOutputTokens: dearest("maxOutputTokens") };
+}
+
+/** What tokens cost, in whole microcents, rounded up. */
+export function costOf(
+  { input, output }: Pick<ModelPrice, "input" | "output">,
+  { promptTokens, completionTokens }: { readonly promptTokens: number; readonly completionTokens: number },
+): number {
+  return Math.ceil(promptTokens * input + completionTokens * output - 1e-6);
+}
+
+/** Does a call there stay in the EU? A URL that was configured counts only when it was attested: nothing is inferred. */
+export function hasEuRoute(
+  { eu, url }: CatalogProvider,
+  { baseUrl, euEndpoint }: { readonly baseUrl: string; readonly euEndpoint: boolean },
+): boolean {
+  if (eu === "no") return false;
+  if (baseUrl !== "") return euEndpoint;
+  return eu === "yes" && url !== undefined;
+}
+
+function providerOf(value: unknown, at: string): CatalogProvider {
+  const each = record(value, at);
+  const name = text(each["name"], `${at}.name`);
+  if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name) || name === platformManaged)
+    throw new Error(`${at}.name: ${name} cannot be a prefix`);
+  const eu = text(each["eu"], `${at}.eu`);
+  if (eu !== "yes" && eu !== "no" && eu !== "attested") throw new Error(`${at}.eu: is none of yes, no, attested`);
+  const capabilities = record(each["capabilities"], `${at}.capabilities`);
+  const url = each["url"] === undefined ? undefined : text(each["url"], `${at}.url`);
+  if (url !== undefined && !/^https:\/\/[^/]/.test(url)) throw new Error(`${at}.url: must begin with https://`);
+  const authHeader = each["auth_header"] === undefined ? undefined : text(each["auth_header"], `${at}.auth_header`);
+  if (authHeader !== undefined && !/^[a-z][a-z0-9-]{0,63}$/.test(authHeader))
+    throw new Error(`${at}.auth_header: must be the name of a header in lower case`);
+  return {
+    name,
+    capabilities: { chat: capabilities["chat"] === true, embeddings: capabilities["embeddings"] === true },
+    eu,
+    ...(url !== undefined && { url }),
+    ...(each["needs_url"] === true && { needsUrl: true }),
+    ...(authHeader !== undefined && { authHeader }),
+    models: list(each["models"] ?? [], `${at}.models`).map((model, index) => {
+      const where = `${at}.models[${index}]`;
+      return { name: text(record(model, where)["name"], `${where}.name`), ...priceOf(model, where) };
+    }),
+  };
+}
+
+function priceOf(value: unknown, at: string): Omit<ModelPrice, "name"> {
+  const { input, output, max_output_tokens: maxOutputTokens } = record(value, at);
+  const price = (each: unknown, name: string) => {
+    if (typeof each === "number" && each >= 0 && each <= 1e9) return each;
+    throw new Error(`${at}.${name}: must be cents per million tokens`);
+  };
+  if (!Number.isInteger(maxOutputTokens) || (maxOutputTokens as number) < 0 || (maxOutputTokens as number) > 1e9)
+    throw new Error(`${at}.max_output_tokens: must be a whole number`);
+  return {
+    input: price(input, "input"),
+    output: price(output, "output"),
+    maxOutputTokens: maxOutputTokens as number,
+  };
+}
+
+function record(value: unknown, at: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${at}: must be an object`);
+  return value as Record<string, unknown>;
+}
+
+function list(value: unknown, at: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error(`${at}: must be a list`);
+  return value;
+}
+
+function text(value: unknown, at: string): string {
+  if (typeof value !== "string" || value === "") throw new Error(`${at}: must be a text`);
+  return value;
+}

@@ -1,0 +1,44 @@
+import { microcentsPerCent, parseAccount } from "@holdfast/common/inference/accounts.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { InferenceLimits } from "../settings/inference-settings.ts";
+import { inferenceSettingsKind } from "../settings/inference-settings.ts";
+import { opensCircuit } from "./hold-plan.ts";
+import type { AccountStatus } from "./inference-account.ts";
+
+/** The account of an organization's cost after a change, with the events of what the change brought about. */
+export function judgeCost(
+  unit: UnitOfWork,
+  id: string,
+  organizationId: string,
+  status: AccountStatus,
+  its: {
+    readonly limits: InferenceLimits;
+    readonly refused?: { readonly least: number; readonly reserved: number };
+    readonly now: number;
+  },
+): AccountStatus {
+  const { limits, refused, now } = its;
+  const limit = limits.monthlyCostLimitCents * microcentsPerCent;
+  const event = (type: string) =>
+    unit.event({
+      type,
+      organizationId,
+      objectKind: inferenceSettingsKind.name,
+      objectId: organizationId,
+      data: {
+        period: parseAccount(id)?.period ?? "",
+        spent_cents: status.settled / microcentsPerCent,
+        monthly_cost_limit_cents: limits.monthlyCostLimitCents,
+      },
+    });
+  let after = status;
+  if (after.warnedAt === null && after.settled >= (limit * limits.alertPct) / 100 && after.settled > 0) {
+    event("inference.budget_warning");
+    after = { ...after, warnedAt: now };
+  }
+  if (opensCircuit(after, limit, refused)) {
+    event("inference.circuit_opened");
+    after = { ...after, circuitOpenedAt: now };
+  }
+  return after;
+}

@@ -1,0 +1,59 @@
+import { create } from "@bufbuild/protobuf";
+import { microcentsPerCent, periodOf, costAccount } from "@holdfast/common/inference/accounts.ts";
+import {
+  type Key,
+  KeySchema,
+  type OrganizationSettings,
+  OrganizationSettingsSchema,
+} from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { AccountStatus } from "../account/inference-account.ts";
+import type { InferenceKey } from "../key/inference-key.ts";
+import { type InferenceSettings, openProviderKey } from "../settings/inference-settings.ts";
+
+interface SettingsDeps {
+  readonly sealer: Sealer;
+  readonly statusOf: (account: string) => AccountStatus;
+  readonly now: number;
+}
+
+/** An organization as processes of the proxy are told of it; undefined where it has no settings. */
+export function organizationMessage(
+  organizationId: string,
+  settings: InferenceSettings | undefined,
+  { sealer, statusOf, now }: SettingsDeps,
+): OrganizationSettings {
+  const limits = settings?.spec.limits;
+  if (settings === undefined || limits === null || limits === undefined)
+    return create(OrganizationSettingsSchema, { organizationId, removed: true });
+  const period = periodOf(now);
+  return create(OrganizationSettingsSchema, {
+    organizationId,
+    monthlyLimitMicrocents: BigInt(limits.monthlyCostLimitCents) * BigInt(microcentsPerCent),
+    euOnly: limits.euOnly,
+    circuitOpenPeriod: statusOf(costAccount(organizationId, period)).circuitOpenedAt === null ? "" : period,
+    providers: Object.entries(settings.spec.providers).map(([name, its]) => ({
+      name,
+      enabled: its.enabled,
+      apiKey: openProviderKey(sealer, organizationId, name, its.sealedKey),
+      baseUrl: its.baseUrl,
+      euEndpoint: its.euEndpoint,
+      caCertificate: its.caCertificate,
+    })),
+  });
+}
+
+/** A key as processes of the proxy are told of it. */
+export function keyMessage(id: string, key: InferenceKey | undefined): Key {
+  if (key === undefined) return create(KeySchema, { id, removed: true });
+  const { secretHash, monthlyTokenLimit, rateLimitRpm, expiresAt, suspended } = key.spec;
+  return create(KeySchema, {
+    id,
+    organizationId: key.metadata.organizationId,
+    secretHash: Buffer.from(secretHash, "hex"),
+    ...(monthlyTokenLimit !== null && { monthlyTokenLimit: BigInt(monthlyTokenLimit) }),
+    ...(rateLimitRpm !== null && { rateLimitRpm }),
+    expiresAtMs: BigInt(expiresAt ?? 0),
+    suspended,
+  });
+}

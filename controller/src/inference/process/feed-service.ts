@@ -1,0 +1,370 @@
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { parseAccount } from "@holdfast/common/inference/accounts.ts";
+import { grpcService } from "@holdfast/mtls/grpc-service.ts";
+import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
+import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
+import {
+  type FeedFrame,
+  FeedFrameSchema,
+  InferenceFeedService,
+  type ProcessFrame,
+  type Settlements,
+} from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
+import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import type { Membership } from "#kernel/runtime/membership.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { InferenceAccount } from "../account/inference-account.ts";
+import type { Ledger } from "../account/ledger.ts";
+import type { InferenceKey } from "../key/inference-key.ts";
+import type { InferenceSettings } from "../settings/inference-settings.ts";
+import type { UsageStore } from "../usage/usage-store.ts";
+import { keyMessage, organizationMessage } from "./configuration.ts";
+import type { InferenceProcess } from "./inference-process.ts";
+import { openProcessSession, type ProcessSession } from "./process-session.ts";
+
+/** What egress of the processes refuses. */
+export interface Refusals {
+  readonly listeners: readonly string[];
+  readonly networks: readonly string[];
+}
+
+interface FeedDeps {
+  readonly begin: () => UnitOfWork;
+  readonly installationId: string;
+  readonly controllerId: string;
+  readonly settings: Collection<InferenceSettings>;
+  readonly keys: Collection<InferenceKey>;
+  readonly accounts: Collection<InferenceAccount>;
+  readonly processes: Collection<InferenceProcess>;
+  readonly ledger: Ledger;
+  readonly usage: Pick<UsageStore, "add">;
+  readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly sealer: Sealer;
+  /** Ids of the processes that follow this controller, kept by the service. */
+  readonly here: Set<string>;
+  readonly refusals: () => Refusals;
+  /** JSON of the catalog. */
+  readonly catalog: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** InferenceFeedService for processes of the proxy, and what they are known to serve. */
+export interface ServedFeed {
+  readonly definition: ReturnType<typeof grpcService<typeof InferenceFeedService>>;
+  readonly implementation: { follow(call: FollowCall): void };
+  /** Resolves when each process that follows this controller serves what its memory has now, and after a second at most. */
+  untilServed(): Promise<void>;
+  readonly followers: number;
+}
+
+type FollowCall = ServerDuplexStream<ProcessFrame, FeedFrame>;
+
+/** What a process that follows is to be told. */
+interface Follower {
+  readonly processId: string;
+  readonly organizations: Set<string>;
+  readonly keys: Set<string>;
+  readonly recalled: Set<string>;
+  wake: PromiseWithResolvers<void>;
+  /** Number of the last batch that was begun, of the one that is served, and of one that is wanted whatever it has. */
+  sent: bigint;
+  served: bigint;
+  wanted: bigint;
+}
+
+const batchEntries = 200;
+const servedWithinMs = 1_000;
+const retryMs = 1_000;
+
+export function createFeedService(deps: FeedDeps): ServedFeed {
+  const { settings, keys, accounts, ledger, membership, sealer, clock, log } = deps;
+  const followers = new Set<Follower>();
+  const servedListeners = new Set<() => void>();
+
+  const tellAll = (what: (follower: Follower) => void) => {
+    for (const follower of followers) {
+      what(follower);
+      follower.wake.resolve();
+    }
+  };
+  settings.subscribe((id) => tellAll(({ organizations }) => organizations.add(id)));
+  keys.subscribe((id) => tellAll((follower) => follower.keys.add(id)));
+  accounts.subscribe((id, before) => {
+    const after = accounts.get(id)?.object;
+    const organizationId = (after ?? before)?.metadata.organizationId ?? "";
+    if (after?.status.circuitOpenedAt !== before?.status.circuitOpenedAt && parseAccount(id)?.kind === "cost")
+      tellAll(({ organizations }) => organizations.add(organizationId));
+    const { recall } = after?.status ?? {};
+    if (recall && recall.id !== before?.status.recall?.id) tellAll(({ recalled }) => recalled.add(id));
+  });
+
+  async function follow(call: FollowCall): Promise<void> {
+    requirePeer(call, deps.installationId, "inference");
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, deps.signal]);
+    const end = () => over.abort(new Error("the stream ended"));
+    call.on("cancelled", end).on("end", end);
+    const frames: ProcessFrame[] = [];
+    let arrived = Promise.withResolvers<void>();
+    call.on("data", (frame: ProcessFrame) => {
+      frames.push(frame);
+      arrived.resolve();
+    });
+    signal.addEventListener("abort", () => arrived.resolve(), { once: true });
+    await arrived.promise;
+    const hello = frames.shift()?.frame;
+    if (hello?.case !== "hello" || !/^[A-Za-z0-9-]{1,64}$/.test(hello.value.processId))
+      throw new RpcFailure(Code.INVALID_ARGUMENT, "the first frame says hello with the id of the process");
+    const { processId } = hello.value;
+    await Promise.all([settings.ready, keys.ready, accounts.ready, deps.processes.ready]);
+    deps.here.add(processId);
+    const session = await openProcessSession(processId, deps, signal);
+    log.info("inference process follows", { process: processId });
+    const follower: Follower = {
+      processId,
+      organizations: new Set(settings.ids()),
+      keys: new Set(keys.ids()),
+      recalled: new Set(),
+      wake: Promise.withResolvers(),
+      sent: 0n,
+      served: 0n,
+      wanted: 0n,
+    };
+    followers.add(follower);
+    signal.addEventListener("abort", () => follower.wake.resolve(), { once: true });
+    try {
+      await write(call, { frame: { case: "welcome", value: welcomeOf(session) } }, signal);
+      const hearing = hear(call, session, follower, frames, signal, () => {
+        arrived = Promise.withResolvers();
+        return arrived.promise;
+      });
+      hearing.catch((error: unknown) => over.abort(error));
+      let isFirst = true;
+      while (!signal.aborted) {
+        await tell(call, session, follower, isFirst, signal);
+        isFirst = false;
+        await follower.wake.promise;
+        follower.wake = Promise.withResolvers();
+      }
+    } finally {
+      followers.delete(follower);
+      if (![...followers].some((other) => other.processId === processId)) deps.here.delete(processId);
+      for (const listener of servedListeners) listener();
+      await session.end();
+      log.info("inference process gone", { process: processId });
+    }
+    call.end();
+  }
+
+  /** Sends what changed: settings and keys, and recalls. */
+  async function tell(
+    call: FollowCall,
+    session: ProcessSession,
+    follower: Follower,
+    isFirst: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const organizations = takeAll(follower.organizations);
+    const its = takeAll(follower.keys);
+    const size = Math.max(organizations.length, its.length);
+    const batches = Math.max(Math.ceil(size / batchEntries), isFirst || follower.wanted > follower.sent ? 1 : 0);
+    if (batches > 0) follower.sent += 1n;
+    const told = { sealer, statusOf: ledger.statusOf, now: clock.now() };
+    for (let batch = 0; batch < batches; batch += 1) {
+      const at = batch * batchEntries;
+      const value = {
+        revision: follower.sent,
+        reset: isFirst && batch === 0,
+        synced: batch === batches - 1,
+        controllers: batch === 0 ? addressesOf(membership) : [],
+        ...(isFirst && batch === 0 && { refusals: messageOf(deps.refusals()), catalog: deps.catalog() }),
+        organizations: organizations
+          .slice(at, at + batchEntries)
+          .map((id) => organizationMessage(id, settings.get(id)?.object, told)),
+        keys: its.slice(at, at + batchEntries).map((id) => keyMessage(id, keys.get(id)?.object)),
+      };
+      await write(call, { frame: { case: "configuration", value } }, signal);
+    }
+    for (const id of takeAll(follower.recalled)) {
+      const recall = accounts.get(id)?.object.status.recall;
+      if (!recall?.from.includes(session.processId) || recall.answered[session.processId] !== undefined) continue;
+      const value = { id: recall.id, account: id, need: BigInt(recall.need), exactly: recall.by === "" };
+      await write(call, { frame: { case: "recall", value } }, signal);
+    }
+  }
+
+  /** Does what the process asks for, in the order in which it asks; holds may wait for other processes meanwhile. */
+  async function hear(
+    call: FollowCall,
+    session: ProcessSession,
+    follower: Follower,
+    frames: ProcessFrame[],
+    signal: AbortSignal,
+    more: () => Promise<void>,
+  ): Promise<void> {
+    const holding = new Set<Promise<void>>();
+    for (;;) {
+      const arrival = more();
+      const next = frames.shift()?.frame;
+      if (signal.aborted) return;
+      if (next === undefined) {
+        await arrival;
+        continue;
+      }
+      switch (next.case) {
+        case "served":
+          follower.served = next.value.revision;
+          for (const listener of servedListeners) listener();
+          break;
+        case "holdRequest": {
+          const { id, account, organizationId, need, least, reserved } = next.value;
+          const ask = {
+            account,
+            organizationId,
+            need: Number(need),
+            least: Number(least),
+            reserved: Number(reserved),
+          };
+          const held = ledger.hold(session, ask, signal).then(async ({ amount, left }) => {
+            const value = { requestId: id, account, amount: BigInt(amount), left: BigInt(left) };
+            await write(call, { frame: { case: "grant", value } }, signal);
+          });
+          holding.add(held);
+          held
+            .catch((error: unknown) => {
+              if (!signal.aborted) call.emit("error", RpcFailure.from(error).status);
+            })
+            .finally(() => holding.delete(held));
+          break;
+        }
+        case "release": {
+          const { account, amount, reserved, recallId } = next.value;
+          await ledger.release(
+            session,
+            account,
+            { amount: Number(amount), reserved: Number(reserved), recallId },
+            signal,
+          );
+          break;
+        }
+        case "settlements":
+          // The history may be away for long; configuration and holds go on meanwhile.
+          void land(call, session, next.value, signal);
+          break;
+        default:
+          throw new RpcFailure(Code.INVALID_ARGUMENT, "a frame of the process is of no known kind");
+      }
+    }
+  }
+
+  /** Takes a batch, however long that takes. The process sends no other before. */
+  async function land(
+    call: FollowCall,
+    session: ProcessSession,
+    batch: Settlements,
+    signal: AbortSignal,
+  ): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await session.settle(Number(batch.batch), chargesOf(batch), rowsOf(batch), signal);
+        return await write(call, { frame: { case: "landed", value: { batch: batch.batch } } }, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn("settlements not taken", {
+          process: session.processId,
+          batch: Number(batch.batch),
+          error: String(error),
+        });
+        await delay(retryMs, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  return {
+    definition: grpcService(InferenceFeedService),
+    implementation: {
+      follow(call) {
+        call.on("error", () => undefined);
+        follow(call).catch((error: unknown) => {
+          if (call.cancelled) return;
+          logRefusal(log, "Follow", call, error);
+          call.emit("error", RpcFailure.from(error).status);
+        });
+      },
+    },
+    async untilServed() {
+      const late = Promise.withResolvers<void>();
+      const timer = setTimeout(late.resolve, servedWithinMs);
+      const targets = new Map<Follower, bigint>();
+      tellAll((follower) => {
+        follower.wanted = follower.sent + 1n;
+        targets.set(follower, follower.wanted);
+      });
+      const look = () => {
+        if ([...targets].every(([follower, batch]) => follower.served >= batch || !followers.has(follower)))
+          late.resolve();
+      };
+      servedListeners.add(look);
+      look();
+      await late.promise;
+      clearTimeout(timer);
+      servedListeners.delete(look);
+    },
+    get followers() {
+      return followers.size;
+    },
+  };
+}
+
+async function write(
+  call: FollowCall,
+  frame: Parameters<typeof create<typeof FeedFrameSchema>>[1],
+  signal: AbortSignal,
+) {
+  if (!call.write(create(FeedFrameSchema, frame))) await once(call, "drain", { signal });
+}
+
+function welcomeOf(session: ProcessSession) {
+  return {
+    landedBatch: BigInt(session.landedBatch),
+    holds: session.holds().map(({ account, amount }) => ({ account, amount: BigInt(amount) })),
+  };
+}
+
+function messageOf({ listeners, networks }: Refusals) {
+  return { listeners: [...listeners], networks: [...networks] };
+}
+
+function takeAll(set: Set<string>): string[] {
+  const all = [...set];
+  set.clear();
+  return all;
+}
+
+function chargesOf({ charges }: Settlements) {
+  return charges.map(({ account, organizationId, amount }) => ({ account, organizationId, amount: Number(amount) }));
+}
+
+function rowsOf({ rows }: Settlements) {
+  return rows.map((row) => ({
+    hourMs: Number(row.hourMs),
+    organizationId: row.organizationId,
+    keyId: row.keyId,
+    model: row.model,
+    provider: row.provider,
+    requests: Number(row.requests),
+    promptTokens: Number(row.promptTokens),
+    completionTokens: Number(row.completionTokens),
+    costMicrocents: Number(row.costMicrocents),
+    estimatedRequests: Number(row.estimatedRequests),
+  }));
+}

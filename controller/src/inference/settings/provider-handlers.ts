@@ -1,0 +1,163 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { providerNamed } from "@holdfast/common/inference/catalog.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { parseTarget } from "@holdfast/egress/target.ts";
+import type { InferenceService, PutInferenceProviderRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
+import { X509Certificate } from "node:crypto";
+import { auditOf, commitAndSee } from "#access/caller.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
+import { providerMessage } from "../inference-message.ts";
+import {
+  type ConfiguredProvider,
+  type InferenceSettings,
+  inferenceSettingsKind,
+  providersMax,
+  sealProviderKey,
+} from "./inference-settings.ts";
+import { newSettings } from "./settings-handlers.ts";
+
+type ProviderHandlers = Pick<
+  Handlers<typeof InferenceService>,
+  "putInferenceProvider" | "listInferenceProviders" | "deleteInferenceProvider"
+>;
+
+/** The RPCs of an organization's providers. */
+export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers {
+  const { settings, catalog, sealer, clock, feed } = deps;
+
+  const commit = async (
+    before: Stored<InferenceSettings> | undefined,
+    after: InferenceSettings,
+    call: Call,
+    answer?: Parameters<ReturnType<typeof deps.begin>["answer"]>[1],
+  ) => {
+    const unit = deps.begin();
+    if (before === undefined) unit.create(inferenceSettingsKind, after);
+    else unit.update(inferenceSettingsKind, before, after);
+    const action = answer === undefined ? "inference-provider.delete" : "inference-provider.put";
+    unit.audit(auditOf(call, action, inferenceSettingsKind.name, after.metadata.id));
+    if (answer !== undefined) unit.answer(call, answer);
+    await commitAndSee(call, unit, [settings]);
+    await feed.untilServed();
+  };
+
+  return {
+    async putInferenceProvider(request, call) {
+      const organizationId = ownOrganization(request.orgId, call);
+      const { provider } = request;
+      const known = providerNamed(catalog, provider);
+      if (known === undefined)
+        throw invalid({ field: "provider", code: "unknown_provider", detail: "is not in the catalog of providers" });
+      const baseUrl = request.baseUrl && (await checkedBaseUrl(request.baseUrl, deps.egress, call.signal));
+      const caCertificate = request.caCertificate && checkedAuthorities(request.caCertificate);
+      return retryConflict(call.signal, async () => {
+        const before = settings.get(organizationId);
+        const object = before?.object ?? newSettings(organizationId, clock.now());
+        const { providers } = object.spec;
+        const earlier = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+        if (earlier === undefined && Object.keys(providers).length >= providersMax)
+          throw new HoldfastError(
+            "QUOTA_EXCEEDED",
+            `The organization has ${providersMax} providers; one more is too many.`,
+          );
+        const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (key) =>
+          sealProviderKey(sealer, organizationId, provider, key),
+        );
+        if (known.needsUrl === true && its.baseUrl === "")
+          throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });
+        const answer = providerMessage(provider, its, catalog);
+        const after: InferenceSettings = {
+          ...object,
+          metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
+          spec: { ...object.spec, providers: { ...providers, [provider]: its } },
+        };
+        await commit(before, after, call, answer);
+        return answer;
+      });
+    },
+
+    async listInferenceProviders({ orgId }, call) {
+      const organizationId = ownOrganization(orgId, call);
+      const providers = Object.entries(settings.get(organizationId)?.object.spec.providers ?? {});
+      return { providers: providers.map(([name, its]) => providerMessage(name, its, catalog)) };
+    },
+
+    deleteInferenceProvider: ({ orgId, provider }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = settings.get(ownOrganization(orgId, call));
+        const providers = before?.object.spec.providers ?? {};
+        if (before === undefined || !Object.hasOwn(providers, provider))
+          throw new HoldfastError("OBJECT_NOT_FOUND", "The organization has not configured this provider.");
+        const { [provider]: _, ...others } = providers;
+        const { object } = before;
+        await commit(
+          before,
+          {
+            ...object,
+            metadata: nextMetadata(object.metadata, clock.now()),
+            spec: { ...object.spec, providers: others },
+          },
+          call,
+        );
+        return create(EmptySchema);
+      }),
+  };
+}
+
+/** Pure: what is given replaces what was there. */
+function changed(
+  { apiKey, enabled, euEndpoint }: PutInferenceProviderRequest,
+  earlier: ConfiguredProvider | undefined,
+  given: { readonly baseUrl: string | undefined; readonly caCertificate: string | undefined; readonly now: number },
+  seal: (key: string) => string,
+): ConfiguredProvider {
+  const sealedKey = apiKey === undefined ? earlier?.sealedKey : seal(apiKey);
+  if (sealedKey === undefined)
+    throw invalid({ field: "api_key", code: "required", detail: "must be given for a provider that has none yet" });
+  const baseUrl = given.baseUrl ?? earlier?.baseUrl ?? "";
+  // An attestation is about one URL: another one needs its own.
+  const moved = earlier !== undefined && baseUrl !== earlier.baseUrl;
+  return {
+    sealedKey,
+    enabled: enabled ?? earlier?.enabled ?? true,
+    baseUrl,
+    euEndpoint: euEndpoint ?? (moved ? false : (earlier?.euEndpoint ?? false)),
+    caCertificate: given.caCertificate ?? earlier?.caCertificate ?? "",
+    updatedAt: given.now,
+  };
+}
+
+/** Without a slash at its end. Throws INVALID_REQUEST `invalid_url`, or BASE_URL_NOT_ALLOWED. */
+async function checkedBaseUrl(text: string, egress: Pick<EgressClient, "check">, signal: AbortSignal): Promise<string> {
+  const fault = (detail: string) => invalid({ field: "base_url", code: "invalid_url", detail });
+  if (!/^https:\/\//i.test(text)) throw fault("must be an absolute https URL");
+  const parsed = parseTarget(text);
+  if (!parsed.ok && parsed.fault === "invalid") throw fault(parsed.detail);
+  if (!parsed.ok) throw new HoldfastError("BASE_URL_NOT_ALLOWED", `The URL cannot be called: ${parsed.detail}.`);
+  const { url } = parsed.target;
+  if (url.search !== "" || text.includes("#")) throw fault("must have no query and no fragment");
+  try {
+    await egress.check(parsed.target, signal);
+  } catch (cause) {
+    if (!(cause instanceof EgressFailure)) throw cause;
+    throw new HoldfastError("BASE_URL_NOT_ALLOWED", "The URL leads to an address that is not public.", { cause });
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function checkedAuthorities(pem: string): string {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    if (blocks.length === 0) throw new Error("no certificate");
+    for (const block of blocks) new X509Certificate(block);
+  } catch {
+    throw invalid({ field: "ca_certificate", code: "invalid_pem", detail: "must be certificates in PEM" });
+  }
+  return `${blocks.join("\n")}\n`;
+}

@@ -1,0 +1,118 @@
+import type { Handlers } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { costAccount, microcentsPerCent, periodOf } from "@holdfast/common/inference/accounts.ts";
+import type { InferenceService, PutInferenceSettingsRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
+import { auditOf, commitAndSee } from "#access/caller.ts";
+import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { inferenceAccountKind } from "../account/inference-account.ts";
+import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
+import { settingsMessage } from "../inference-message.ts";
+import { type InferenceLimits, type InferenceSettings, inferenceSettingsKind } from "./inference-settings.ts";
+
+const usualAlertPct = 80;
+
+type SettingsHandlers = Pick<Handlers<typeof InferenceService>, "putInferenceSettings" | "getInferenceSettings">;
+
+/** The RPCs of an organization's limits. */
+export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers {
+  const { settings, accounts, ledger, clock, feed } = deps;
+  const message = (organizationId: string, limits: InferenceLimits) =>
+    settingsMessage(organizationId, limits, { statusOf: ledger.statusOf, now: clock.now() });
+
+  return {
+    async putInferenceSettings(request, call) {
+      const organizationId = ownOrganization(request.orgId, call);
+      const account = costAccount(organizationId, periodOf(clock.now()));
+      const limits = await retryConflict(call.signal, async () => {
+        const before = settings.get(organizationId);
+        const object = before?.object ?? newSettings(organizationId, clock.now());
+        const after = limitsAfter(object.spec.limits, request);
+        const unit = deps.begin();
+        const changed: InferenceSettings = {
+          ...object,
+          metadata: before === undefined ? object.metadata : nextMetadata(object.metadata, clock.now()),
+          spec: { ...object.spec, limits: after },
+        };
+        if (before === undefined) unit.create(inferenceSettingsKind, changed);
+        else unit.update(inferenceSettingsKind, before, changed);
+        if (request.resetCircuit === true) {
+          const cost = await accounts.fresh(account, call.signal);
+          const { settled = 0, circuitOpenedAt = null } = cost?.object.status ?? {};
+          if (settled >= after.monthlyCostLimitCents * microcentsPerCent)
+            throw new HoldfastError(
+              "LIMIT_STILL_EXCEEDED",
+              `The month has cost ${settled / microcentsPerCent} of ${after.monthlyCostLimitCents} cents; raise the limit above that.`,
+            );
+          if (cost !== undefined && circuitOpenedAt !== null) {
+            const status = { ...cost.object.status, circuitOpenedAt: null };
+            unit.update(inferenceAccountKind, cost, { ...cost.object, status });
+            unit.event({
+              type: "inference.circuit_closed",
+              organizationId,
+              objectKind: inferenceSettingsKind.name,
+              objectId: organizationId,
+              data: {
+                period: periodOf(clock.now()),
+                spent_cents: settled / microcentsPerCent,
+                monthly_cost_limit_cents: after.monthlyCostLimitCents,
+              },
+            });
+          }
+        }
+        unit.audit(auditOf(call, "inference-settings.put", inferenceSettingsKind.name, organizationId));
+        unit.answer(call, message(organizationId, after));
+        await commitAndSee(call, unit, [settings, accounts]);
+        return after;
+      });
+      await ledger.trim(account, call.signal);
+      await feed.untilServed();
+      return message(organizationId, limits);
+    },
+
+    async getInferenceSettings({ orgId }, call) {
+      const organizationId = ownOrganization(orgId, call);
+      const limits = settings.get(organizationId)?.object.spec.limits;
+      if (limits === null || limits === undefined)
+        throw new HoldfastError("OBJECT_NOT_FOUND", "The organization has no settings for inference yet.");
+      return message(organizationId, limits);
+    },
+  };
+}
+
+export function newSettings(organizationId: string, now: number): InferenceSettings {
+  return {
+    metadata: newMetadata(organizationId, now, { organizationId }),
+    spec: { limits: null, providers: {} },
+    status: {},
+  };
+}
+
+/** Pure: what is given replaces what was there. */
+function limitsAfter(
+  before: InferenceLimits | null,
+  given: Pick<PutInferenceSettingsRequest, "monthlyCostLimitCents" | "euOnly" | "alertPct">,
+): InferenceLimits {
+  const limit =
+    given.monthlyCostLimitCents === undefined ? before?.monthlyCostLimitCents : Number(given.monthlyCostLimitCents);
+  if (limit === undefined)
+    throw new HoldfastError(
+      "MONTHLY_COST_LIMIT_REQUIRED",
+      "The first settings of an organization need monthly_cost_limit_cents.",
+      {
+        errors: [
+          {
+            field: "monthly_cost_limit_cents",
+            pointer: "/monthly_cost_limit_cents",
+            code: "required",
+            detail: "must be given at first",
+          },
+        ],
+      },
+    );
+  return {
+    monthlyCostLimitCents: limit,
+    euOnly: given.euOnly ?? before?.euOnly ?? false,
+    alertPct: given.alertPct ?? before?.alertPct ?? usualAlertPct,
+  };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { checkCall } from "./check-call.ts";
+import { estimateCall } from "./estimate.ts";
+import { doubledKey } from "./top-level-keys.ts";
+
+const messages = [{ role: "user", content: "hello" }];
+const chat = (more: object) => JSON.stringify({ model: "provider_a/large", messages, ...more });
+
+describe("a call", () => {
+  test("is read with its model apart from the prefix", () => {
+    expect(checkCall("chat", chat({ stream: true, max_tokens: 5, n: 2 }))).toMatchObject({
+      provider: "provider_a",
+      model: "large",
+      stream: true,
+      maxTokens: 5,
+      count: 2,
+    });
+    expect(checkCall("embeddings", '{"model":"p/a/b","input":["x"]}')).toMatchObject({ provider: "p", model: "a/b" });
+  });
+
+  test.each([
+    ["no JSON", "{", undefined],
+    ["no object", "[]", undefined],
+    ["no model", JSON.stringify({ messages }), "model"],
+    ["no prefix", chat({ model: "large" }), "model"],
+    ["an empty prefix", chat({ model: "/large" }), "model"],
+    ["an empty name", chat({ model: "provider_a/" }), "model"],
+    ["a model that is no plain text", chat({ model: "provider_a/lar\nge" }), "model"],
+    ["no messages", chat({ messages: [] }), "messages"],
+    ["a message that is none", chat({ messages: ["hello"] }), "messages[0]"],
+    ["content of another kind", chat({ messages: [{ role: "user", content: 7 }] }), "messages[0].content"],
+    ["a stream that is no truth", chat({ stream: "yes" }), "stream"],
+    ["half an answer", chat({ n: 0.5 }), "n"],
+    ["less than no tokens", chat({ max_completion_tokens: -1 }), "max_completion_tokens"],
+    ["a key of its own", chat({ api_key: "mine" }), "api_key"],
+    ["a place of its own", chat({ base_url: "https://elsewhere.example" }), "base_url"],
+    ["a model twice", `{"model":"a/b","messages":[{"role":"user"}],"mod\\u0065l":"c/d"}`, "model"],
+  ])("with %s is refused, and told why", (_, text, param) => {
+    expect(checkCall("chat", text)).toMatchObject({ status: 400, code: "invalid_model", ...(param && { param }) });
+  });
+
+  test("may use what its body and its own limit say", () => {
+    const call = checkCall("chat", chat({ max_tokens: 10, n: 3 }));
+    if ("code" in call) throw new Error(call.message);
+    // user, hello and the names of both members have 20 bytes.
+    expect(estimateCall(call, 4_096)).toEqual({ promptTokens: 7 + 4, completionTokens: 30 });
+  });
+
+  test("with an image counts it as such", () => {
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(90_000)}` } };
+    const call = checkCall("chat", chat({ messages: [{ role: "user", content: [image] }] }));
+    if ("code" in call) throw new Error(call.message);
+    expect(estimateCall(call, 100).promptTokens).toBeLessThan(2_100);
+    expect(estimateCall(call, 100).promptTokens).toBeGreaterThan(2_000);
+  });
+});
+
+test.each([
+  ['{"a":1,"b":{"a":2},"c":[{"a":3}]}', undefined],
+  ['{"a":1,"b":2,"a":3}', "a"],
+  ['{"a":"\\"a\\":","b":"{","a":3}', "a"],
+  ['{"a,":1,"a":["a"],"b":"a"}', undefined],
+])("the doubled key of %s is %s", (json, key) => {
+  expect(doubledKey(json)).toBe(key);
+});

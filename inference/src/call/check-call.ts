@@ -1,0 +1,115 @@
+import { type ApiError, apiError } from "../http/api-error.ts";
+import { doubledKey } from "./top-level-keys.ts";
+
+export type CallKind = "chat" | "embeddings";
+
+/** A body whose shape is known as far as limits and routes depend on it. */
+export interface CheckedCall {
+  readonly kind: CallKind;
+  /** All members as they came. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Prefix of the model. */
+  readonly provider: string;
+  /** Without the prefix. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** What the client wants to be told of usage in a stream is told anyway. */
+  readonly maxTokens: number | undefined;
+  /** Answers that are asked for. */
+  readonly count: number;
+}
+
+/** Members that would steer where an upstream goes, or as whom. */
+const steering = ["api_base", "base_url", "api_key", "extra_headers"];
+const choicesMax = 128;
+const tokensMax = 10_000_000;
+
+/** Reads the body of a call. Any fault is one of the call's, told by the member that it is about. */
+export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError {
+  const fault = (param: string | undefined, message: string) =>
+    apiError("invalid_model", message, param === undefined ? {} : { param });
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return fault(undefined, "The body is not JSON.");
+  }
+  if (!isRecord(body)) return fault(undefined, "The body must be a JSON object.");
+  const doubled = doubledKey(text);
+  if (doubled !== undefined) return fault(shown(doubled), "The body has this member twice.");
+  const steered = steering.find((name) => Object.hasOwn(body, name));
+  if (steered !== undefined)
+    return fault(steered, `${steered} cannot be set by a call; providers are configured in the organization.`);
+  const { model, stream = false, n } = body;
+  if (typeof model !== "string") return fault("model", "model must be a text such as provider_a/name.");
+  const slash = model.indexOf("/");
+  if (slash < 1 || slash === model.length - 1 || model.length > 256 || /[^\x21-\x7e]/.test(model))
+    return fault("model", "model must begin with the prefix of a provider, such as provider_a/name.");
+  const bad = kind === "chat" ? chatFault(body) : embeddingsFault(body);
+  if (bad !== undefined) return fault(bad.param, bad.message);
+  if (stream !== null && typeof stream !== "boolean") return fault("stream", "stream must be true or false.");
+  if (n !== undefined && n !== null && !isCount(n, choicesMax))
+    return fault("n", `n must be a whole number from 1 to ${choicesMax}.`);
+  let maxTokens: number | undefined;
+  for (const name of ["max_tokens", "max_completion_tokens"]) {
+    const value = body[name];
+    if (value === undefined || value === null) continue;
+    if (!isCount(value, tokensMax)) return fault(name, `${name} must be a whole number from 1 on.`);
+    maxTokens = Math.max(maxTokens ?? 0, value);
+  }
+  return {
+    kind,
+    body,
+    provider: model.slice(0, slash),
+    model: model.slice(slash + 1),
+    stream: kind === "chat" && stream === true,
+    maxTokens,
+    count: typeof n === "number" ? n : 1,
+  };
+}
+
+interface Fault {
+  readonly param: string;
+  readonly message: string;
+}
+
+function chatFault({ messages, stream_options: options, tools }: Readonly<Record<string, unknown>>): Fault | undefined {
+  if (!Array.isArray(messages) || messages.length === 0)
+    return { param: "messages", message: "messages must be a list with at least one message." };
+  for (const [index, message] of messages.entries()) {
+    const param = `messages[${index}]`;
+    if (!isRecord(message) || typeof message["role"] !== "string")
+      return { param, message: `${param} must be an object with a role.` };
+    const { content } = message;
+    if (content !== undefined && content !== null && typeof content !== "string" && !isListOf(content, isRecord))
+      return { param: `${param}.content`, message: `${param}.content must be a text or a list of parts.` };
+  }
+  if (options !== undefined && options !== null && !isRecord(options))
+    return { param: "stream_options", message: "stream_options must be an object." };
+  if (tools !== undefined && tools !== null && !Array.isArray(tools))
+    return { param: "tools", message: "tools must be a list." };
+  return undefined;
+}
+
+function embeddingsFault({ input }: Readonly<Record<string, unknown>>): Fault | undefined {
+  const isText = (value: unknown) => typeof value === "string";
+  const isTokens = (value: unknown) => isListOf(value, (each) => Number.isInteger(each));
+  if (isText(input) || isListOf(input, isText) || isTokens(input) || isListOf(input, isTokens)) return undefined;
+  return { param: "input", message: "input must be a text, a list of texts, or tokens." };
+}
+
+function isListOf(value: unknown, is: (each: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(is);
+}
+
+function isCount(value: unknown, max: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function shown(name: string): string {
+  return name.length > 64 ? `${name.slice(0, 64)}…` : name;
+}

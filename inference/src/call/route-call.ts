@@ -1,0 +1,62 @@
+import {
+  type Catalog,
+  type CatalogProvider,
+  hasEuRoute,
+  type ModelPrice,
+  platformManaged,
+  priceOfModel,
+  providerNamed,
+} from "@holdfast/common/inference/catalog.ts";
+import type { Organization } from "../configuration/configuration.ts";
+import { type ApiError, apiError } from "../http/api-error.ts";
+import type { CheckedCall } from "./check-call.ts";
+
+/** Where a call goes, as whom, and for how much. */
+export interface Route {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly caCertificate: string;
+  readonly price: Omit<ModelPrice, "name">;
+}
+
+const paths = { chat: "/chat/completions", embeddings: "/embeddings" } as const;
+
+/** Pure: decided before any name is resolved, any socket is opened and any line is logged. */
+export function routeCall(
+  call: CheckedCall,
+  organization: Organization | undefined,
+  catalog: Catalog,
+): Route | ApiError {
+  const known = providerNamed(catalog, call.provider);
+  if (call.kind === "embeddings" && known?.capabilities.embeddings === false)
+    return apiError("invalid_model", `${call.provider} has no embeddings.`, { param: "model" });
+  if (call.kind === "chat" && known?.capabilities.chat === false)
+    return apiError("invalid_model", `${call.provider} has no chat.`, { param: "model" });
+  const missing = (why: string) => apiError("provider_not_configured", why, { param: "model" });
+  if (call.provider === platformManaged)
+    return missing("Models of the platform are called at the host name of their own inference service.");
+  if (organization === undefined) return missing("The organization has no settings for inference yet.");
+  const its = organization.providers.get(call.provider);
+  if (known === undefined || its === undefined || !its.enabled)
+    return missing("The organization has not configured this provider, or has disabled it.");
+  const base = its.baseUrl === "" ? known.url : its.baseUrl;
+  if (base === undefined) return missing("The provider has no base_url.");
+  if (organization.euOnly && !hasEuRoute(known, its))
+    return apiError(
+      "eu_residency_unavailable",
+      "The organization's calls stay in the EU, and this provider has no route there.",
+      {
+        param: "model",
+      },
+    );
+  return {
+    url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
+    headers: keyHeader(known, its.apiKey),
+    caCertificate: its.caCertificate,
+    price: priceOfModel(catalog, known, call.model),
+  };
+}
+
+function keyHeader({ authHeader = "authorization" }: CatalogProvider, key: string): Record<string, string> {
+  return { [authHeader]: authHeader === "authorization" ? `Bearer ${key}` : key };
+}

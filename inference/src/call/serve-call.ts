@@ -1,0 +1,128 @@
+import type { EgressAnswer } from "@holdfast/egress/egress-answer.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { AdmittedCall } from "../hold/accounting.ts";
+import { type ApiError, apiError, errorBody } from "../http/api-error.ts";
+import type { ClientAnswer } from "../http/client-answer.ts";
+import type { Metrics } from "../metrics.ts";
+import { callUpstream, failureOf } from "./call-upstream.ts";
+import { createChatStream, StreamBroken } from "./chat-stream.ts";
+import type { CheckedCall } from "./check-call.ts";
+import { isRecord } from "./check-call.ts";
+import type { Drains } from "./drains.ts";
+import type { Route } from "./route-call.ts";
+import { textsOf, upstreamBody } from "./upstream-body.ts";
+import { countedUsage, readUsage, toldUsage } from "./usage.ts";
+
+interface Deps {
+  readonly egress: Pick<EgressClient, "request">;
+  readonly drains: Drains;
+  readonly metrics: Metrics;
+}
+
+/** A call that was admitted, with where it goes. */
+export interface RoutedCall {
+  readonly call: CheckedCall;
+  readonly route: Route;
+  readonly admitted: AdmittedCall;
+}
+
+/**
+ * Calls the provider and passes its answer on. However it ends, the call is settled once, by what the provider told or else by our
+ * own count. A client that leaves does not end the call: what the provider charges is still read.
+ */
+export async function serveCall(routed: RoutedCall, client: ClientAnswer, deps: Deps): Promise<void> {
+  const { call, route, admitted } = routed;
+  const drain = deps.drains.begin(client.gone);
+  try {
+    const { organizationId } = admitted.reservation;
+    const accept = call.stream ? "text/event-stream" : "application/json";
+    const its = { egress: deps.egress, organizationId, accept, signal: drain.signal };
+    const upstream = await callUpstream(route, upstreamBody(call), its);
+    if ("error" in upstream) {
+      const told = readUsage(upstream.usage, admitted.reservation);
+      if (told === undefined) admitted.free();
+      else admitted.settle(toldUsage(told, route.price));
+      return client.fail(upstream.error);
+    }
+    deps.metrics.firstByte(call.provider, client.sinceStartS());
+    if (call.stream) await passStream(routed, upstream.answer, client);
+    else await passWhole(routed, upstream.answer, client);
+  } finally {
+    drain.end();
+  }
+}
+
+async function passWhole(
+  { call, route, admitted }: RoutedCall,
+  answer: EgressAnswer,
+  client: ClientAnswer,
+): Promise<void> {
+  const { reservation } = admitted;
+  let bytes: Buffer;
+  try {
+    bytes = await answer.bytes();
+  } catch (error) {
+    // It answered with success and may charge what nobody could read.
+    admitted.settle(await countedUsage(reservation, "", route.price));
+    return client.fail(bodyFailure(error));
+  }
+  const body = parsed(bytes);
+  if (body === undefined) {
+    admitted.settle(await countedUsage(reservation, bytes.toString(), route.price));
+    return client.fail(apiError("upstream_error", "The provider's answer is not a JSON object."));
+  }
+  const told = readUsage(body["usage"], reservation);
+  const used =
+    told === undefined ? await countedUsage(reservation, textsOf(body), route.price) : toldUsage(told, route.price);
+  admitted.settle(used);
+  client.tokens(call.provider, used);
+  client.json(bytes);
+}
+
+async function passStream(
+  { call, route, admitted }: RoutedCall,
+  answer: EgressAnswer,
+  client: ClientAnswer,
+): Promise<void> {
+  const { reservation } = admitted;
+  const stream = createChatStream(reservation, `${call.provider}/${call.model}`);
+  let failure: ApiError | undefined;
+  try {
+    for await (const bytes of answer.body) {
+      const out = stream.push(bytes);
+      if (out !== "") await client.event(out);
+      if (stream.isDone) break;
+    }
+    if (!stream.isDone) failure = apiError("upstream_error", "The provider broke off its answer.");
+  } catch (error) {
+    failure = error instanceof StreamBroken ? apiError("upstream_error", error.message) : bodyFailure(error);
+  }
+  const { usage: told } = stream;
+  const used =
+    told === undefined ? await countedUsage(reservation, stream.text, route.price) : toldUsage(told, route.price);
+  admitted.settle(used);
+  client.tokens(call.provider, used);
+  if (failure === undefined) await client.event(stream.ending(used));
+  else if (client.hasBegun) await client.event(`data: ${errorBody(failure)}\n\n`);
+  else return client.fail(failure);
+  client.end();
+}
+
+function bodyFailure(error: unknown): ApiError {
+  if (error instanceof EgressFailure && error.kind === "too large")
+    return apiError("upstream_error", "The provider's answer is too large.");
+  const failure = failureOf(error);
+  return failure.code === "upstream_timeout"
+    ? failure
+    : apiError("upstream_error", "The provider broke off its answer.");
+}
+
+function parsed(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const body: unknown = JSON.parse(bytes.toString());
+    return isRecord(body) ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,53 @@
+/** An error as clients of OpenAI's API read it. */
+export interface ApiError {
+  readonly status: number;
+  readonly code: string;
+  readonly type: string;
+  readonly message: string;
+  /** The member of the body that it is about. */
+  readonly param?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Codes with status and type. */
+// biome-ignore format: a table, aligned so that it reads as one
+const codes = {
+  not_found:                { status: 404, type: "invalid_request_error" },
+  method_not_allowed:       { status: 405, type: "invalid_request_error" },
+  invalid_key:              { status: 401, type: "authentication_error" },
+  rate_limited:             { status: 429, type: "rate_limit_error" },
+  request_too_large:        { status: 413, type: "invalid_request_error" },
+  invalid_model:            { status: 400, type: "invalid_request_error" },
+  provider_not_configured:  { status: 412, type: "invalid_request_error" },
+  eu_residency_unavailable: { status: 403, type: "permission_error" },
+  token_ceiling_exceeded:   { status: 429, type: "rate_limit_error" },
+  cost_circuit_open:        { status: 402, type: "billing_error" },
+  upstream_error:           { status: 502, type: "api_error" },
+  provider_auth_failed:     { status: 502, type: "api_error" },
+  upstream_timeout:         { status: 504, type: "api_error" },
+  accounting_unavailable:   { status: 503, type: "api_error" },
+  internal_error:           { status: 500, type: "api_error" },
+} as const;
+
+export type ErrorCode = keyof typeof codes;
+
+export function apiError(
+  code: ErrorCode,
+  message: string,
+  its: { readonly param?: string; readonly headers?: Readonly<Record<string, string>>; readonly status?: number } = {},
+): ApiError {
+  const { param, headers, status } = its;
+  return {
+    ...codes[code],
+    ...(status !== undefined && { status }),
+    code,
+    message,
+    ...(param !== undefined && { param }),
+    ...(headers && { headers }),
+  };
+}
+
+/** The body of an answer, and of an event in a stream that is cut. */
+export function errorBody({ message, type, param, code }: ApiError): string {
+  return JSON.stringify({ error: { message, type, param: param ?? null, code } });
+}

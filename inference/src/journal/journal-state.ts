@@ -1,0 +1,113 @@
+/** Whose call it was, and of what. */
+export interface CallNames {
+  readonly organizationId: string;
+  readonly keyId: string;
+  readonly provider: string;
+  /** Without the prefix. */
+  readonly model: string;
+}
+
+/** An amount of an account. */
+export type Amount = readonly [account: string, amount: number];
+
+export interface Tokens {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** What a call may use, noted before a byte of it goes upstream. */
+export interface Reservation extends CallNames, Tokens {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly costMicrocents: number;
+  readonly amounts: readonly Amount[];
+}
+
+/** What a call has used. */
+export interface Settlement extends Reservation {
+  /** The tokens are our own count. */
+  readonly estimated: boolean;
+  /** 0 for a call that came to nothing, and costs nothing. */
+  readonly requests: 0 | 1;
+}
+
+/** A line of the journal. Members are short: there are three lines a call. */
+export type JournalRecord =
+  | { readonly t: "reserve"; readonly its: Reservation }
+  | { readonly t: "settle"; readonly its: Settlement }
+  /** The next `count` settlements that are in no batch yet are batch `n`. */
+  | { readonly t: "batch"; readonly n: number; readonly count: number }
+  | { readonly t: "landed"; readonly n: number }
+  /** What the process holds of an account from here on. */
+  | { readonly t: "hold"; readonly account: string; readonly amount: number }
+  /** A request that counts for the rate of a key. */
+  | { readonly t: "request"; readonly account: string; readonly at: number };
+
+export interface Batch {
+  readonly n: number;
+  readonly settlements: readonly Settlement[];
+}
+
+/** What a journal says. */
+export interface JournalState {
+  /** Calls under way. */
+  readonly open: Map<string, Reservation>;
+  /** Settlements in no batch yet, in the order in which they came. */
+  readonly unsent: Settlement[];
+  /** Batches that may not have landed. */
+  readonly batches: Batch[];
+  /** The newest batch. */
+  newest: number;
+  readonly holds: Map<string, number>;
+  /** Requests of the last 60 s by account. */
+  readonly requests: Map<string, number[]>;
+}
+
+export function emptyState(): JournalState {
+  return { open: new Map(), unsent: [], batches: [], newest: 0, holds: new Map(), requests: new Map() };
+}
+
+/** Applies a line to the state. */
+export function applyRecord(state: JournalState, record: JournalRecord): void {
+  switch (record.t) {
+    case "reserve":
+      state.open.set(record.its.id, record.its);
+      break;
+    case "settle":
+      state.open.delete(record.its.id);
+      state.unsent.push(record.its);
+      break;
+    case "batch":
+      state.batches.push({ n: record.n, settlements: state.unsent.splice(0, record.count) });
+      state.newest = record.n;
+      break;
+    case "landed":
+      while (state.batches[0] !== undefined && state.batches[0].n <= record.n) state.batches.shift();
+      state.newest = Math.max(state.newest, record.n);
+      break;
+    case "hold":
+      if (record.amount === 0) state.holds.delete(record.account);
+      else state.holds.set(record.account, record.amount);
+      break;
+    case "request": {
+      const times = state.requests.get(record.account);
+      if (times === undefined) state.requests.set(record.account, [record.at]);
+      else times.push(record.at);
+      break;
+    }
+  }
+}
+
+/** Lines that bring about the same state. */
+export function* recordsOf(state: JournalState): Generator<JournalRecord> {
+  for (const [account, amount] of state.holds) yield { t: "hold", account, amount };
+  for (const [account, times] of state.requests) for (const at of times) yield { t: "request", account, at };
+  for (const { n, settlements } of state.batches) {
+    for (const its of settlements) yield { t: "settle", its };
+    yield { t: "batch", n, count: settlements.length };
+  }
+  yield { t: "landed", n: (state.batches[0]?.n ?? state.newest + 1) - 1 };
+  for (const its of state.unsent) yield { t: "settle", its };
+  for (const its of state.open.values()) yield { t: "reserve", its };
+}

@@ -1,0 +1,86 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "@holdfast/common/log.ts";
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { applyRecord, emptyState, type JournalRecord, recordsOf, type Settlement } from "./journal-state.ts";
+import { openJournal } from "./journal.ts";
+
+const root = mkdtempSync(join(tmpdir(), "holdfast-journal-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let directories = 0;
+const newDirectory = () => join(root, String((directories += 1)));
+const now = () => 1_000_000;
+
+const call = (id: string): Settlement => ({
+  id,
+  at: 1_000,
+  organizationId: "o",
+  keyId: "k",
+  provider: "p",
+  model: "m",
+  promptTokens: 3,
+  completionTokens: 4,
+  costMicrocents: 70,
+  amounts: [["cost.o.2026-11", 70]],
+  estimated: false,
+  requests: 1,
+});
+
+describe("a journal", () => {
+  test("brings back what it was told before a kill, and nothing of a line that broke off", async () => {
+    const directory = newDirectory();
+    const first = openJournal(directory, { now, log: silentLog });
+    await first.append({ t: "hold", account: "cost.o.2026-11", amount: 500 });
+    await first.append({ t: "reserve", its: call("a") });
+    await first.append({ t: "reserve", its: call("b") });
+    await first.append({ t: "settle", its: call("a") });
+    await first.append({ t: "batch", n: 1, count: 1 });
+    await first.append({ t: "request", account: "rpm.k", at: 999_000 });
+    await first.append({ t: "request", account: "rpm.k", at: 900_000 });
+    appendFileSync(join(directory, "journal"), '{"t":"settle","its":{"id":"b"');
+    // Nothing was closed: this is how a kill leaves it.
+    const { state, close } = openJournal(directory, { now, log: silentLog });
+    expect([...state.open.keys()]).toEqual(["b"]);
+    expect(state.batches.map(({ n, settlements }) => [n, settlements.map(({ id }) => id)])).toEqual([[1, ["a"]]]);
+    expect([...state.holds]).toEqual([["cost.o.2026-11", 500]]);
+    expect(state.requests.get("rpm.k")).toEqual([999_000]);
+    await close();
+  });
+
+  test("writes lines of one turn at once", async () => {
+    const directory = newDirectory();
+    const journal = openJournal(directory, { now, log: silentLog });
+    await Promise.all(["a", "b", "c"].map((id) => journal.append({ t: "reserve", its: call(id) })));
+    const lines = readFileSync(join(directory, "journal"), "utf8").trim().split("\n");
+    expect(lines).toHaveLength(4);
+    await journal.close();
+  });
+
+  test("written anew says the same", () => {
+    const id = fc.constantFrom("a", "b", "c", "d");
+    const record = fc.oneof(
+      id.map((each): JournalRecord => ({ t: "reserve", its: call(each) })),
+      id.map((each): JournalRecord => ({ t: "settle", its: call(each) })),
+      fc.nat(3).map((count): JournalRecord => ({ t: "batch", n: 0, count })),
+      fc.nat(9).map((n): JournalRecord => ({ t: "landed", n })),
+      fc.nat(9).map((amount): JournalRecord => ({ t: "hold", account: "x", amount })),
+    );
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 40, size: "max" }), (records) => {
+        const state = emptyState();
+        for (const each of records) {
+          // Batches are numbered by the process, and only those that were sent land.
+          if (each.t === "batch") applyRecord(state, { ...each, n: state.newest + 1 });
+          else if (each.t === "landed") applyRecord(state, { t: "landed", n: Math.min(each.n, state.newest) });
+          else applyRecord(state, each);
+        }
+        const again = emptyState();
+        for (const each of recordsOf(state)) applyRecord(again, each);
+        expect(again).toEqual(state);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

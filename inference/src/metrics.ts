@@ -1,0 +1,73 @@
+import { createServer, type Server } from "node:http";
+import { rm } from "node:fs/promises";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Tokens } from "./journal/journal-state.ts";
+
+/** What the process tells of itself. */
+export interface Metrics {
+  answered(status: number, code: string, provider: string): void;
+  firstByte(provider: string, seconds: number): void;
+  tokens(provider: string, used: Tokens): void;
+  text(): Promise<string>;
+}
+
+interface Gauges {
+  readonly underWay: () => number;
+  readonly drains: () => number;
+  readonly journalBytes: () => number;
+  readonly isConnected: () => boolean;
+}
+
+export function createMetrics(read: Gauges): Metrics {
+  const registers = [new Registry()];
+  const [registry] = registers as [Registry];
+  const named = (name: string, help: string) => ({ name: `holdfast_inference_${name}`, help, registers });
+  const requests = new Counter({ ...named("requests_total", "Answers"), labelNames: ["status", "code", "provider"] });
+  const first = new Histogram({
+    ...named("first_byte_seconds", "From the head of a request to the head of the provider's answer"),
+    labelNames: ["provider"],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  });
+  const tokens = new Counter({ ...named("tokens_total", "Tokens"), labelNames: ["provider", "direction"] });
+  const gauge = (name: string, help: string, value: () => number) =>
+    void new Gauge({
+      ...named(name, help),
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge("calls_under_way", "Calls that have a reservation", read.underWay);
+  gauge("drains", "Answers that are read for clients that left", read.drains);
+  gauge("journal_bytes", "Bytes of the journal", read.journalBytes);
+  gauge("controller_connected", "1 while it follows a controller", () => (read.isConnected() ? 1 : 0));
+  return {
+    answered: (status, code, provider) => requests.inc({ status: String(status), code, provider }),
+    firstByte: (provider, seconds) => first.observe({ provider }, seconds),
+    tokens(provider, { promptTokens, completionTokens }) {
+      tokens.inc({ provider, direction: "in" }, promptTokens);
+      tokens.inc({ provider, direction: "out" }, completionTokens);
+    },
+    text: () => registry.metrics(),
+  };
+}
+
+/** Serves /metrics at a socket of the file system or at host:port, for the operator alone. */
+export async function serveMetrics(at: string, metrics: Pick<Metrics, "text">): Promise<Server> {
+  const server = createServer((request, response) => {
+    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+    metrics.text().then(
+      (text) => response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  const isPath = at.includes("/");
+  if (isPath) await rm(at, { force: true });
+  const [endpoint] = isPath ? [] : endpointsOf([at]);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    if (endpoint === undefined) server.listen(at, resolve);
+    else server.listen(endpoint.port, endpoint.host, resolve);
+  });
+  return server;
+}

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { waitUntil } from "../wait-until.ts";
+import { freePorts } from "./free-ports.ts";
+import type { Platform } from "./platform.ts";
+import { argumentsAndEnvironment, isAlive } from "./platform-processes.ts";
+
+/** Another process of the inference proxy beside the one of the platform. */
+export interface InferenceProcess {
+  /** Base URL for clients. */
+  readonly url: string;
+  readonly directory: string;
+  /** What it wrote so far. */
+  readonly output: string;
+  kill9(): Promise<void>;
+  /** Starts it again in its directory. */
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const checkout = join(import.meta.dirname, "..", "..", "..");
+
+/** It shares the identity and the controllers of the platform's own, and has a port and a directory of its own. */
+export async function startInferenceProcess(platform: Platform): Promise<InferenceProcess> {
+  const [port = 0] = await freePorts(1);
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-inference-"));
+  const environ = await waitUntil("the platform's own runs", () => {
+    const { inference = 0 } = platform.processes();
+    return argumentsAndEnvironment(inference).environ || undefined;
+  });
+  const theirs = Object.fromEntries(
+    environ
+      .split("\0")
+      .filter((entry) => entry.includes("="))
+      .map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
+  );
+  let child: ChildProcess | undefined;
+  let output = "";
+
+  async function start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    output = "";
+    child = spawn(process.execPath, ["--disable-warning=DEP0123", join(checkout, "inference", "src", "main.ts")], {
+      env: {
+        ...theirs,
+        HOLDFAST_INFERENCE_LISTEN: `127.0.0.1:${port}`,
+        HOLDFAST_INFERENCE_DIR: directory,
+        HOLDFAST_INFERENCE_KEY_FILE: join(directory, "key"),
+        HOLDFAST_INFERENCE_METRICS: join(directory, "metrics.sock"),
+        ...environment,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const read = (text: string) => {
+      output = (output + text).slice(-64_000);
+    };
+    child.stdout?.setEncoding("utf8").on("data", read);
+    child.stderr?.setEncoding("utf8").on("data", read);
+    await waitUntil("it serves", () => output.includes("inference ready"), { describe: () => output });
+  }
+
+  async function kill9(): Promise<void> {
+    const pid = child?.pid;
+    child?.kill("SIGKILL");
+    if (pid !== undefined) await waitUntil("it is gone", () => !isAlive(pid));
+  }
+
+  await start();
+  await waitUntil("it follows", () => output.includes("controller follows"), { describe: () => output });
+  return {
+    url: `https://127.0.0.1:${port}/v1`,
+    directory,
+    get output() {
+      return output;
+    },
+    kill9,
+    start,
+    async remove() {
+      await kill9();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
