@@ -11,6 +11,12 @@ export interface Existing {
   readonly backupId: string;
   readonly channelId: string;
   readonly ruleId: string;
+  readonly exportId: string;
+  readonly inferenceKeyId: string;
+  readonly appId: string;
+  readonly projectId: string;
+  readonly projectName: string;
+  readonly deploymentId: string;
 }
 
 /** How one method is tried by those who may not call it. */
@@ -32,13 +38,48 @@ const webhook = object(({ webhookId }) => ({ id: webhookId }));
 const backup = object(({ serviceId, backupId }) => ({ service_id: serviceId, backup_id: backupId }));
 const node = object(({ serviceId, machineId }) => ({ service_id: serviceId, node_id: machineId }));
 const channel = object(({ channelId }) => ({ id: channelId }));
+const integration = object(({ exportId }) => ({ id: exportId }));
 const alertRule = object(({ serviceId, ruleId }) => ({ service_id: serviceId, rule_id: ruleId }));
 const ofOrganization = object(({ organizationId }) => ({ org_id: organizationId }));
+const inferenceKey = object(({ organizationId, inferenceKeyId }) => ({ org_id: organizationId, id: inferenceKeyId }));
+const app = object(({ appId }) => ({ app_id: appId }));
+const someUuid = "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10";
+const smtp = { host: "1.1.1.1", port: 587, from_address: "a@example.com", from_name: "" };
+const project = object(({ projectName }) => ({ name: projectName }));
+const deployment = object(({ projectName, deploymentId }) => ({ name: projectName, deployment_id: deploymentId }));
+/** A project is neither a stack nor a pipeline, for its owner too. */
+const composition = object(({ projectId }) => ({ id: projectId }));
 const nothing = platform(() => ({}));
 
 /** Every method that is served, by its full name. A method without a case fails the walk. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
+  "holdfast.v1.AppService.CreateApp":                          own(() => ({ name: "theirs" })),
+  "holdfast.v1.AppService.ListApps":                           own(() => ({})),
+  "holdfast.v1.AppService.GetApp":                             app,
+  "holdfast.v1.AppService.UpdateApp":                          object(({ appId }) => ({ app_id: appId, home_url: "https://shop.example" })),
+  "holdfast.v1.AppService.DeleteApp":                          app,
+  "holdfast.v1.AppService.CreateAttachment":                   object(({ appId, serviceId }) => ({ app_id: appId, service_id: serviceId })),
+  "holdfast.v1.AppService.DeleteAttachment":                   object(({ appId }) => ({ app_id: appId, attachment_id: "x" })),
+  "holdfast.v1.AppAuthService.EnableAuth":                     object(({ appId }) => ({ app_id: appId, attachment_id: "x", smtp })),
+  "holdfast.v1.AppAuthService.GetAuth":                        app,
+  "holdfast.v1.AppAuthService.UpdateAuth":                     object(({ appId }) => ({ app_id: appId, mails_per_hour: 1 })),
+  "holdfast.v1.AppAuthService.DisableAuth":                    app,
+  "holdfast.v1.AppAuthService.RotateAuthKey":                  app,
+  "holdfast.v1.AppAuthService.ListAuthKeys":                   app,
+  "holdfast.v1.AppAuthService.RevokeAuthSession":              object(({ appId }) => ({ app_id: appId, session_id: someUuid })),
+  "holdfast.v1.AppAuthService.EraseAuthUser":                  object(({ appId }) => ({ app_id: appId, user_id: someUuid })),
+  "holdfast.v1.AppAuthService.DeleteAuthUser":                 object(({ appId }) => ({ app_id: appId, email_or_user_id: someUuid })),
+  "holdfast.v1.AppAuthService.CreateAuthUser":                 object(({ appId }) => ({ app_id: appId, email: "a@example.com" })),
+  "holdfast.v1.AppAuthService.ListAuthUsers":                  app,
+  "holdfast.v1.AppAuthService.ListAuthSessions":               object(({ appId }) => ({ app_id: appId, user_id: someUuid })),
+  "holdfast.v1.AppAuthService.ListAuthEvents":                 app,
+  "holdfast.v1.AppAuthService.CreateAuthClient":               object(({ appId }) => ({ app_id: appId, name: "web", type: "public" })),
+  "holdfast.v1.AppAuthService.ListAuthClients":                app,
+  "holdfast.v1.AppAuthService.UpdateAuthClient":               object(({ appId }) => ({ app_id: appId, client_id: "x", name: "web" })),
+  "holdfast.v1.AppAuthService.DeleteAuthClient":               object(({ appId }) => ({ app_id: appId, client_id: "x" })),
+  "holdfast.v1.AppAuthService.RotateAuthClientSecret":         object(({ appId }) => ({ app_id: appId, client_id: "x" })),
+  "holdfast.v1.AppAuthService.TestAuthSmtp":                   object(({ appId }) => ({ app_id: appId, to: "a@example.com" })),
   "holdfast.v1.BackupService.ListBackups":                     ofService,
   "holdfast.v1.BackupService.CreateBackup":                    ofService,
   "holdfast.v1.BackupService.GetBackup":                       backup,
@@ -124,6 +165,26 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.v1.AlertService.ListFiringAlerts":                  own(() => ({})),
   "holdfast.v1.AlertService.GetDefaultChannel":                 own(() => ({})),
   "holdfast.v1.AlertService.SetDefaultChannel":                 object(({ channelId }) => ({ channel_id: channelId })),
+  "holdfast.v1.MetricsExportService.CreateMetricsExport":       object(({ serviceId }) => ({ service_id: serviceId, name: "new", destination_type: "apm_platform", data_type: "metrics", configuration: { api_key: "k" } })),
+  "holdfast.v1.MetricsExportService.ListMetricsExports":        own(() => ({})),
+  "holdfast.v1.MetricsExportService.GetMetricsExport":          integration,
+  "holdfast.v1.MetricsExportService.UpdateMetricsExport":       object(({ exportId }) => ({ id: exportId, name: "other" })),
+  "holdfast.v1.MetricsExportService.DeleteMetricsExport":       integration,
+  "holdfast.v1.MetricsExportService.DisableMetricsExport":      integration,
+  "holdfast.v1.MetricsExportService.EnableMetricsExport":       integration,
+  "holdfast.v1.MetricsExportService.TestMetricsExport":         integration,
+  "holdfast.v1.InferenceService.PutInferenceProvider":          object(({ organizationId }) => ({ org_id: organizationId, provider: "provider_a", api_key: "stolen" })),
+  "holdfast.v1.InferenceService.ListInferenceProviders":        ofOrganization,
+  "holdfast.v1.InferenceService.DeleteInferenceProvider":       object(({ organizationId }) => ({ org_id: organizationId, provider: "provider_a" })),
+  "holdfast.v1.InferenceService.PutInferenceSettings":          object(({ organizationId }) => ({ org_id: organizationId, monthly_cost_limit_cents: 1 })),
+  "holdfast.v1.InferenceService.GetInferenceSettings":          ofOrganization,
+  "holdfast.v1.InferenceService.CreateInferenceKey":            object(({ organizationId }) => ({ org_id: organizationId, name: "stolen" })),
+  "holdfast.v1.InferenceService.ListInferenceKeys":             ofOrganization,
+  "holdfast.v1.InferenceService.GetInferenceKey":               inferenceKey,
+  "holdfast.v1.InferenceService.UpdateInferenceKey":            object(({ organizationId, inferenceKeyId }) => ({ org_id: organizationId, id: inferenceKeyId, name: "stolen" })),
+  "holdfast.v1.InferenceService.DeleteInferenceKey":            inferenceKey,
+  "holdfast.v1.InferenceService.RotateInferenceKey":            inferenceKey,
+  "holdfast.v1.InferenceService.GetInferenceUsage":             object(({ organizationId }) => ({ org_id: organizationId, group_by: "model" })),
   "holdfast.v1.ChannelService.CreateChannel":                   own(() => ({ name: "new", type: "webhook", config: { url: "https://192.0.2.1/" } })),
   "holdfast.v1.ChannelService.ListChannels":                    own(() => ({})),
   "holdfast.v1.ChannelService.GetChannel":                      channel,
@@ -133,6 +194,34 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.v1.ChannelService.ListChannelDeliveries":           channel,
   "holdfast.v1.OperationService.GetOperation":                  object(({ operationId }) => ({ id: operationId })),
   "holdfast.v1.OperationService.ListOperations":                ofService,
+  "holdfast.v1.ProjectService.DeployProject":                   own(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
+  "holdfast.v1.ProjectService.PlanProject":                     own(() => ({ descriptor: btoa(JSON.stringify({ name: "stolen", resources: [] })) })),
+  "holdfast.v1.ProjectService.ListProjects":                    own(() => ({})),
+  "holdfast.v1.ProjectService.GetProject":                      project,
+  "holdfast.v1.ProjectService.ListDeployments":                 project,
+  "holdfast.v1.ProjectService.GetDeployment":                   deployment,
+  "holdfast.v1.ProjectService.AbortDeployment":                 deployment,
+  "holdfast.v1.ProjectService.GetDrift":                        project,
+  "holdfast.v1.ProjectService.ReleaseResource":                 object(({ projectName }) => ({ name: projectName, logical_name: "db" })),
+  "holdfast.v1.ProjectService.DeleteProject":                   project,
+  "holdfast.v1.ProjectService.GetProjectSchema":                own(() => ({})),
+  "holdfast.v1.StackService.ListStackTemplates":                own(() => ({})),
+  "holdfast.v1.StackService.GetStackTemplate":                  own(() => ({ name: "web-database" })),
+  "holdfast.v1.StackService.PreviewStack":                      own(() => ({ template_name: "web-database" })),
+  "holdfast.v1.StackService.CreateStack":                       object(() => ({ name: "stolen", template_name: "nothing", accepted_monthly_cost: 1 })),
+  "holdfast.v1.StackService.ListStacks":                        own(() => ({})),
+  "holdfast.v1.StackService.GetStack":                          composition,
+  "holdfast.v1.StackService.DeleteStack":                       composition,
+  "holdfast.v1.StackService.PreviewUpgrade":                    composition,
+  "holdfast.v1.StackService.UpgradeStack":                      object(({ projectId }) => ({ id: projectId, accepted_monthly_cost: 1 })),
+  "holdfast.v1.StackService.ListMigrations":                    composition,
+  "holdfast.v1.StackService.GetMigration":                      object(({ projectId }) => ({ id: projectId, migration_id: "none" })),
+  "holdfast.v1.PipelineService.ListPipelineTemplates":          own(() => ({})),
+  "holdfast.v1.PipelineService.GetPipelineTemplate":            own(() => ({ id: "rag-pipeline" })),
+  "holdfast.v1.PipelineService.CreatePipeline":                 object(() => ({ template_id: "nothing", name: "stolen", zone: "local" })),
+  "holdfast.v1.PipelineService.ListPipelines":                  own(() => ({})),
+  "holdfast.v1.PipelineService.GetPipeline":                    composition,
+  "holdfast.v1.PipelineService.DeletePipeline":                 composition,
   "holdfast.v1.QueueService.CreateQueue":                       object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),
   "holdfast.v1.QueueService.ListQueues":                        ofService,
   "holdfast.v1.QueueService.GetQueue":                          object(({ serviceId }) => ({ service_id: serviceId, name: "jobs" })),

@@ -17,8 +17,14 @@ const methods = [...organizationServices, ...platformServices].flatMap((service)
 const nameOf = (method: DescMethod) => `${method.parent.typeName}.${method.name}`;
 const scopeOf = (method: DescMethod) => getOption(method, rules).scope;
 const everyScope = [
+  "inference:manage",
   ...["read", "write", "secrets", "data"].map((right) => `services:${right}`),
-  ...["webhooks", "org", "keys"].flatMap((area) => [`${area}:read`, `${area}:write`]),
+  ...["webhooks", "exports", "org", "keys"].flatMap((area) => [`${area}:read`, `${area}:write`]),
+  ...["read", "write", "data"].map((right) => `apps:${right}`),
+  ...["webhooks", "org", "keys", "projects", "stacks", "pipelines"].flatMap((area) => [
+    `${area}:read`,
+    `${area}:write`,
+  ]),
   "audit:read",
   "organization:delete",
 ];
@@ -72,17 +78,40 @@ describe("authorization", () => {
           .id,
         backupId: (await platform.rest.post<{ id: string }>(`/managed-services/${service.id}/backups`)).json.id,
         channelId: "",
+        appId: "",
         ruleId: "",
+        exportId: "",
+        inferenceKeyId: "",
+        projectId: "",
+        projectName: "target",
+        deploymentId: "",
         tokenId: (await platform.rest.post<{ id: string }>("/tokens", { scopes: ["services:read"], ttl_seconds: 600 }))
           .json.id,
       };
       const rule = { metric: "cpu", condition: "gt", threshold: 101 };
       const channel = { name: "target", type: "webhook", config: { url: "https://1.1.1.1/" } };
       const idOf = async (path: string, body: object) => (await platform.rest.post<{ id: string }>(path, body)).json.id;
+      const integration = {
+        service_id: service.id,
+        name: "target",
+        destination_type: "prometheus_remote_write",
+        data_type: "metrics",
+        configuration: { url: "https://1.1.1.1/" },
+      };
       existing = {
         ...existing,
+        exportId: await idOf("/api/v1/metrics-exports", integration),
         ruleId: await idOf(`/managed-services/${service.id}/alerts/rules`, rule),
         channelId: await idOf("/alerts/channels", channel),
+        inferenceKeyId: await idOf(`/organizations/${organizationId}/inference/keys`, { name: "target" }),
+        appId: await idOf("/app-services", { name: "target" }),
+      };
+      const descriptor = { name: "target", resources: [] };
+      const deployed = await platform.rest.post<Record<string, string>>("/projects/deploy", { descriptor });
+      existing = {
+        ...existing,
+        projectId: deployed.json["project_id"] ?? "",
+        deploymentId: deployed.json["deployment_id"] ?? "",
       };
       before = service;
 

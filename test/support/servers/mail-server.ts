@@ -16,7 +16,7 @@ export interface ReceivedMail {
 
 export interface MailServer {
   readonly port: number;
-  /** PEM of the authority of its certificate, which is for 127.0.0.1. */
+  /** PEM of the authority of its certificate, which is for the address. */
   readonly ca: string;
   readonly received: ReceivedMail[];
   close(): Promise<void>;
@@ -25,14 +25,21 @@ export interface MailServer {
 export interface MailServerOptions {
   readonly user?: { readonly name: string; readonly password: string };
   readonly tls?: "starttls" | "implicit" | "none";
+  /** Where it listens; a free port of 127.0.0.1 when absent. */
+  readonly at?: { readonly host: string; readonly port: number };
   /** Refuses mail to an address by throwing. */
   readonly admit?: (address: string) => void | Promise<void>;
 }
 
 /** A real SMTP server that keeps what it gets. */
-export async function startMailServer({ user, tls = "starttls", admit }: MailServerOptions = {}): Promise<MailServer> {
+export async function startMailServer({
+  user,
+  tls = "starttls",
+  at = { host: "127.0.0.1", port: 0 },
+  admit,
+}: MailServerOptions = {}): Promise<MailServer> {
   const received: ReceivedMail[] = [];
-  const { cert, key } = await createTestCertificate();
+  const { cert, key } = await createTestCertificate(undefined, at.host);
   const server = new SMTPServer({
     secure: tls === "implicit",
     key,
@@ -68,7 +75,7 @@ export async function startMailServer({ user, tls = "starttls", admit }: MailSer
   // A client that leaves in the middle is no fault of the server.
   server.on("error", () => undefined);
   const { promise, resolve } = Promise.withResolvers<void>();
-  server.listen(0, "127.0.0.1", resolve);
+  server.listen(at.port, at.host, resolve);
   await promise;
   const { port } = server.server.address() as AddressInfo;
   return { port, ca: cert, received, close: () => new Promise((closed) => server.close(() => closed())) };

@@ -1,0 +1,4 @@
+import { first } from "./first.ts";
+
+/** Statements of each version of the schema, the first version first. One that was released never changes. */
+export const authSchemaVersions: readonly (readonly string[])[] = [first];

@@ -1,0 +1,103 @@
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { organizationKind } from "#access/organization/organization.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { FleetSystem } from "#fleet/fleet-system.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import type { System } from "#kernel/system.ts";
+import { declareSystem } from "#kernel/system-declaration.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { OperationSystem } from "#operation/operation-system.ts";
+import { createEngineTasks } from "#services/service/engine-task.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { createAppAccess } from "./app/app-access.ts";
+import { createAppApi } from "./app/app-api.ts";
+import { appKind } from "./app/app.ts";
+import { type BelowIssuers, createAppSeams } from "./app-seams.ts";
+import { type AppSettings, appSettings } from "./app-settings.ts";
+import { createAuthAccess } from "./auth/auth-access.ts";
+import { createAuthApi } from "./auth/auth-api.ts";
+import { authEventDefinitions } from "./auth/auth-event-definitions.ts";
+import { createAuthWork } from "./auth/auth-reconciler.ts";
+import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
+import { authRequestKind } from "./auth/auth-request.ts";
+import { createAuthSecrets } from "./auth/auth-secrets.ts";
+import { authTaskSources } from "./auth/auth-task-sources.ts";
+import { authKind, isOn } from "./auth/auth.ts";
+import { grantsAccess, withAccess } from "./auth/platform-access.ts";
+import { userHandlers } from "./auth/user-api.ts";
+
+interface AppSystemDeps extends BelowIssuers {
+  readonly access: ServiceAccess;
+  readonly quotas: Quotas;
+  readonly fleet: BelowIssuers["fleet"] & Pick<FleetSystem, "fleet" | "zone" | "domain">;
+  readonly operation: Pick<OperationSystem, "taskIds" | "addTaskSource">;
+  readonly egress: { readonly users: EgressClient };
+}
+
+/** Apps of organizations, and the sign-in of their users. */
+export const appSystem = declareSystem({
+  name: "app",
+  settings: appSettings,
+  scopes: { apps: { rights: ["read", "write", "data"], wholeFrom: "developer" } },
+  audited: { "holdfast.v1.AppService": "app", "holdfast.v1.AppAuthService": "app" },
+  events: authEventDefinitions,
+  seams: createAppSeams,
+  open: openAppSystem,
+});
+
+function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSettings): System {
+  const { collections, sealer, authority } = kernel;
+  const { zone, fleet, domain } = deps.fleet;
+  const { issuerAddresses, issuerPort, issuersFrom } = settings;
+  const apps = collections.open(appKind);
+  const auths = collections.open(authKind);
+  const requests = collections.open(authRequestKind);
+  const services = collections.open(managedServiceKind);
+  const organizations = collections.open(organizationKind);
+  const secrets = createAuthSecrets(sealer);
+  const appAccess = createAppAccess(apps);
+  const access = createAuthAccess(appAccess, auths);
+  const tasks = createEngineTasks({ ...kernel, fleet, services });
+  for (const source of authTaskSources(requests)) deps.operation.addTaskSource(source);
+  const all = { ...kernel, auths, apps, services, requests, organizations, secrets, tasks, zone, issuerPort };
+
+  async function endWith(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
+    const auth = await auths.fresh(appId, signal);
+    if (auth === undefined) return;
+    unit.remove(authKind, auth);
+    zone.remove(unit, { kind: authKind.name, id: appId });
+    const service = await services.fresh(auth.object.spec.serviceId, signal);
+    if (service !== undefined && grantsAccess(service.object, auth.object, issuersFrom))
+      unit.update(managedServiceKind, service, withAccess(service.object, auth.object, undefined));
+  }
+
+  const isInUse = (appId: string, attachmentId: string) => {
+    const auth = auths.get(appId)?.object;
+    return auth !== undefined && isOn(auth) && auth.spec.attachmentId === attachmentId;
+  };
+  return {
+    name: "app",
+    rpcs: [
+      createAppApi({ ...all, quotas: deps.quotas, access: appAccess, serviceAccess: deps.access, isInUse, endWith }),
+      createAuthApi({
+        ...all,
+        apps: appAccess,
+        access,
+        users: userHandlers({ ...all, access, taskIds: deps.operation.taskIds }),
+        egress: deps.egress.users,
+        domain,
+      }),
+    ],
+    work: [
+      createAuthWork({
+        ...all,
+        egress: deps.egress.users,
+        issuers: { addresses: issuerAddresses, port: issuerPort },
+        issuersFrom,
+        trust: () => authority.trustBundle,
+      }),
+      createAuthRequestWork(all),
+    ],
+  };
+}

@@ -1,0 +1,161 @@
+import type { Call, ServedService } from "@holdfast/common/call.ts";
+import { serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { Organization } from "#access/organization/organization.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
+import type { AppAccess } from "./app-access.ts";
+import { appMessage, attachmentMessage } from "./app-message.ts";
+import { browserUrlFaults } from "./checked-url.ts";
+
+export interface AppApiDeps {
+  readonly apps: Collection<AppObject>;
+  readonly access: AppAccess;
+  readonly serviceAccess: ServiceAccess;
+  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly organizations: Pick<Collection<Organization>, "reached">;
+  readonly quotas: Pick<Quotas, "claim">;
+  /** Is the attachment where the app's end users are? */
+  readonly isInUse: (appId: string, attachmentId: string) => boolean;
+  /** Ends what hangs on the app, in the unit of work that removes it. */
+  readonly endWith: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
+  readonly begin: () => UnitOfWork;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPCs of apps and of what is attached to them. */
+export function createAppApi(deps: AppApiDeps): ServedService {
+  const { apps, access, serviceAccess, services, begin, clock, cursors } = deps;
+  const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
+
+  async function change(
+    appId: string,
+    call: Call,
+    action: string,
+    edit: (app: AppObject) => AppObject["spec"],
+  ): Promise<AppObject> {
+    return retryConflict(call.signal, async () => {
+      const before = await access.fresh(appId, call);
+      const after = {
+        ...before.object,
+        metadata: nextMetadata(before.object.metadata, clock.now()),
+        spec: edit(before.object),
+      };
+      const unit = begin();
+      unit.update(appKind, before, after);
+      unit.audit(auditOf(call, action, appKind.name, appId));
+      await commitAndSee(call, unit, [apps]);
+      return after;
+    });
+  }
+
+  function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
+    const service = serviceAccess.require(serviceId, call);
+    if (service.object.spec.databaseType === "postgresql") return service;
+    throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.object.spec.databaseType} keeps no users of apps.`);
+  }
+
+  return serve(AppService, {
+    createApp: (request, call) => {
+      requireUnlimited(call);
+      const organizationId = organizationOf(call);
+      requireUrl(request.homeUrl);
+      return retryConflict(call.signal, async () => {
+        const app: AppObject = {
+          metadata: newMetadata(deps.newId(), clock.now(), { name: request.name, organizationId }),
+          spec: { homeUrl: request.homeUrl ?? null, attachments: [] },
+          status: {},
+        };
+        const answer = appMessage(app, isRunning);
+        const unit = begin();
+        unit.create(appKind, app);
+        unit.claimName(appKind, organizationId, request.name, app.metadata.id);
+        await deps.quotas.claim(unit, organizationId, { apps: 1 });
+        unit.audit(auditOf(call, "app.create", appKind.name, app.metadata.id));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [deps.organizations, apps]);
+        return answer;
+      });
+    },
+
+    listApps: async (request, call) => {
+      const page = { ...cursors.open(call, "apps", null, request), organizationId: organizationOf(call) };
+      const { items, next } = apps.page(({ metadata }) => mayTouch(call, appKind.name, metadata.id), page);
+      return { apps: items.map(({ object }) => appMessage(object, isRunning)), ...page.next(next) };
+    },
+
+    getApp: async ({ appId }, call) => appMessage(access.require(appId, call).object, isRunning),
+
+    updateApp: async (request, call) => {
+      const paths = request.updateMask?.paths ?? [];
+      if (paths.length === 0)
+        throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
+      const strange = paths.find((path) => path !== "home_url");
+      if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
+      requireUrl(request.homeUrl);
+      const app = await change(request.appId, call, "app.update", ({ spec }) => ({
+        ...spec,
+        homeUrl: request.homeUrl ?? null,
+      }));
+      return appMessage(app, isRunning);
+    },
+
+    deleteApp: ({ appId }, call) =>
+      retryConflict(call.signal, async () => {
+        const app = await access.fresh(appId, call);
+        const { organizationId, name } = app.object.metadata;
+        const unit = begin();
+        await deps.endWith(unit, appId, call.signal);
+        unit.remove(appKind, app);
+        unit.releaseName(appKind, organizationId, name);
+        unit.audit(auditOf(call, "app.delete", appKind.name, appId));
+        await commitAndSee(call, unit, [apps]);
+        return {};
+      }),
+
+    createAttachment: async ({ appId, serviceId, databaseName = defaultDatabase }, call) => {
+      access.require(appId, call);
+      attachable(serviceId, call);
+      const attachment: AttachmentSpec = { id: deps.newId(), serviceId, databaseName };
+      await change(appId, call, "app.attach", ({ spec }) => {
+        if (spec.attachments.length >= attachmentsMax)
+          throw new HoldfastError("WRONG_STATE", `The app has ${attachmentsMax} attachments already.`);
+        if (spec.attachments.some((each) => each.serviceId === serviceId && each.databaseName === databaseName))
+          throw new HoldfastError("NAME_TAKEN", `The database ${databaseName} of the service is attached already.`);
+        return { ...spec, attachments: [...spec.attachments, attachment] };
+      });
+      return attachmentMessage(appId, attachment, isRunning);
+    },
+
+    deleteAttachment: async ({ appId, attachmentId }, call) => {
+      await change(appId, call, "app.detach", ({ spec }) => {
+        const attachments = spec.attachments.filter(({ id }) => id !== attachmentId);
+        if (attachments.length === spec.attachments.length)
+          throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");
+        if (deps.isInUse(appId, attachmentId))
+          throw new HoldfastError("ATTACHMENT_IN_USE", "The app's users are in this database.");
+        return { ...spec, attachments };
+      });
+      return {};
+    },
+  });
+}
+
+function requireUrl(homeUrl: string | undefined): void {
+  if (homeUrl === undefined) return;
+  const faults = browserUrlFaults("home_url", homeUrl);
+  if (faults.length > 0) throw invalid(...faults);
+}

@@ -1,0 +1,44 @@
+import type { Call } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { AppAccess } from "../app/app-access.ts";
+import type { AuthObject } from "./auth.ts";
+
+/** Finds the sign-in of an app for a caller. */
+export interface AuthAccess {
+  /** Throws APP_NOT_FOUND and AUTH_NOT_ENABLED. */
+  require(appId: string, call: Call): Stored<AuthObject>;
+  /** As `require`, and asks the store, for a change. */
+  fresh(appId: string, call: Call): Promise<Stored<AuthObject>>;
+  /** As `require`, and throws AUTH_NOT_ACTIVE. */
+  active(appId: string, call: Call): Stored<AuthObject>;
+}
+
+export function createAuthAccess(apps: AppAccess, auths: Collection<AuthObject>): AuthAccess {
+  function found(auth: Stored<AuthObject> | undefined): Stored<AuthObject> {
+    if (auth === undefined) throw new HoldfastError("AUTH_NOT_ENABLED", "The app has no sign-in.");
+    return auth;
+  }
+  const require: AuthAccess["require"] = (appId, call) => {
+    apps.require(appId, call);
+    return found(auths.get(appId));
+  };
+  return {
+    require,
+    async fresh(appId, call) {
+      apps.require(appId, call);
+      return found(await auths.fresh(appId, call.signal));
+    },
+    active(appId, call) {
+      const auth = require(appId, call);
+      requireActive(auth.object);
+      return auth;
+    },
+  };
+}
+
+export function requireActive({ status }: AuthObject): void {
+  if (status.state === "Active") return;
+  throw new HoldfastError("AUTH_NOT_ACTIVE", `The sign-in is ${status.state}.`, { members: { status: status.state } });
+}

@@ -1,0 +1,328 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { authRoleOf } from "@holdfast/common/auth-schema/names.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import { MailServerFailure, sendMailBy } from "@holdfast/egress/mail-server.ts";
+import {
+  AppAuthService,
+  AuthSignUp,
+  type EnableAuthRequest,
+  IssuerDomainChoice,
+  type NewAuthSmtp,
+  type UpdateAuthRequest,
+} from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { auditOf, commitAndSee } from "#access/caller.ts";
+import { makePassword, scramSha256Verifier } from "#kernel/secrets/passwords.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { newMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { AppObject, AttachmentSpec } from "../app/app.ts";
+import type { AppAccess } from "../app/app-access.ts";
+import { appKind } from "../app/app.ts";
+import { afterEvent, authKind, type AuthObject, type AuthSpec, changedAuth, type SmtpSpec } from "./auth.ts";
+import { type AuthAccess, requireActive } from "./auth-access.ts";
+import { authEvent, keyRotated } from "./auth-events.ts";
+import { authMessage, keyMessages } from "./auth-message.ts";
+import { type AuthSecrets, newSecret } from "./auth-secrets.ts";
+import { isAddress, smtpFaults, themeFaults, themeSpecOf, uriFaults } from "./checked-auth.ts";
+import type { ChangeAuth } from "./change-auth.ts";
+import { clientHandlers } from "./client-api.ts";
+import { firstKeys, hasRoomToRotate, newSigningKey, replacedKeys, rotatedKeys } from "./signing-keys.ts";
+import { mailServerOf } from "./smtp.ts";
+
+type UserHandlers = Pick<
+  Handlers<typeof AppAuthService>,
+  | "revokeAuthSession"
+  | "eraseAuthUser"
+  | "deleteAuthUser"
+  | "createAuthUser"
+  | "listAuthUsers"
+  | "listAuthSessions"
+  | "listAuthEvents"
+>;
+
+export interface AuthApiDeps {
+  readonly auths: Collection<AuthObject>;
+  readonly apps: AppAccess;
+  readonly access: AuthAccess;
+  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly secrets: AuthSecrets;
+  readonly users: UserHandlers;
+  readonly egress: Pick<EgressClient, "connect" | "check">;
+  /** Of the platform's zone. */
+  readonly domain: string;
+  readonly issuerPort: number;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+const mailMs = 15_000;
+const mailsPerHour = 600;
+
+/** The RPCs of an app's sign-in: they write down what is asked; the reconciler and the issuers bring it. */
+export function createAuthApi(deps: AuthApiDeps): ServedService {
+  const { auths, apps, access, secrets, begin, clock, issuerPort } = deps;
+  const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [auths]);
+
+  const change: ChangeAuth = (appId, call, { action, detail }, edit, more) =>
+    retryConflict(call.signal, async () => {
+      const before = await access.fresh(appId, call);
+      const after = changedAuth(before.object, edit(before.object), clock.now());
+      const unit = begin();
+      unit.update(authKind, before, after);
+      unit.audit(auditOf(call, action, appKind.name, appId, detail));
+      more?.(unit, after);
+      await commit(unit, call);
+      return after;
+    });
+
+  async function requireAllowed({ host, port }: { host: string; port: number }, signal: AbortSignal): Promise<void> {
+    await deps.egress.check({ host, port }, signal).catch((cause: unknown) => {
+      if (!(cause instanceof EgressFailure)) throw cause;
+      throw new HoldfastError("TARGET_NOT_ALLOWED", "The mail server is at an address that apps may not reach.");
+    });
+  }
+
+  function smtpSpecOf(appId: string, smtp: NewAuthSmtp, before?: SmtpSpec): SmtpSpec {
+    const { host, port, username = "", password, fromAddress, fromName, caCertificate = "" } = smtp;
+    const isSame = before !== undefined && before.host === host && before.port === port && before.username === username;
+    const sealedPassword =
+      password === undefined ? (isSame ? before.sealedPassword : "") : secrets.seal(appId, password);
+    return { host, port, username, sealedPassword, fromAddress, fromName, caCertificate };
+  }
+
+  function attachmentOf({ object }: Stored<AppObject>, attachmentId: string): AttachmentSpec {
+    const attachment = object.spec.attachments.find(({ id }) => id === attachmentId);
+    if (attachment === undefined)
+      throw invalid({ field: "attachment_id", code: "unknown", detail: "is no attachment of the app" });
+    const service = deps.services.get(attachment.serviceId)?.object;
+    if (service !== undefined && service.spec.databaseType !== "postgresql")
+      throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.spec.databaseType} keeps no users of apps.`);
+    if (service?.status.state !== "Running")
+      throw new HoldfastError("ATTACHMENT_UNHEALTHY", "The service of the attachment does not run.");
+    return attachment;
+  }
+
+  async function newSpec(
+    app: AppObject,
+    request: EnableAuthRequest,
+    smtp: NewAuthSmtp,
+    attachment: AttachmentSpec,
+  ): Promise<AuthSpec> {
+    const appId = app.metadata.id;
+    const seal = (plain: string) => secrets.seal(appId, plain);
+    const password = makePassword();
+    const authId = deps.newId();
+    const [active, standby] = await Promise.all([newSigningKey(seal), newSigningKey(seal)]);
+    return {
+      authId,
+      attachmentId: attachment.id,
+      serviceId: attachment.serviceId,
+      databaseName: attachment.databaseName,
+      fallbackDomain: `auth-${authId.replaceAll("-", "").slice(-12)}.${deps.domain}`,
+      customDomain: null,
+      smtp: smtpSpecOf(appId, smtp),
+      theme: request.theme === undefined ? {} : themeSpecOf(request.theme),
+      signUp: "open",
+      mailsPerHour,
+      role: authRoleOf(appId),
+      sealedPassword: seal(password),
+      sealedVerifier: seal(scramSha256Verifier(password)),
+      sealedSecret: seal(newSecret()),
+      keys: firstKeys(active, standby, clock.now()),
+      clients: [
+        {
+          clientId: appId,
+          name: app.metadata.name,
+          type: "public",
+          secretHash: "",
+          redirectUris: firstRedirects(app, request),
+          postLogoutRedirectUris: app.spec.homeUrl === null ? [] : [app.spec.homeUrl],
+          allowedOrigins: app.spec.homeUrl === null ? [] : [new URL(app.spec.homeUrl).origin],
+          requirePkce: true,
+        },
+      ],
+    };
+  }
+
+  /** Of one that is enabled again: all that users and clients rely on stays. */
+  function againSpec(
+    { spec }: AuthObject,
+    { theme }: EnableAuthRequest,
+    smtp: NewAuthSmtp,
+    app: AppObject,
+    attachment: AttachmentSpec,
+  ): Partial<AuthSpec> {
+    return {
+      attachmentId: attachment.id,
+      serviceId: attachment.serviceId,
+      databaseName: attachment.databaseName,
+      smtp: smtpSpecOf(app.metadata.id, smtp, spec.smtp),
+      ...(theme !== undefined && { theme: themeSpecOf(theme) }),
+    };
+  }
+
+  const fresh = (now: number) => ({
+    done: [],
+    progressAt: now,
+    schemaVersion: null,
+    health: { reason: null, since: now },
+  });
+
+  return serve(AppAuthService, {
+    ...deps.users,
+    ...clientHandlers({ access, change, newId: deps.newId }),
+
+    async enableAuth(request, call) {
+      const app = apps.require(request.appId, call);
+      const { smtp } = request;
+      if (smtp === undefined) throw new HoldfastError("SMTP_REQUIRED", "smtp must be given: sign-in is by mail.");
+      const faults = [
+        ...smtpFaults(smtp),
+        ...(request.theme === undefined ? [] : themeFaults(request.theme)),
+        ...uriFaults("redirect_uris", request.redirectUris?.values ?? []),
+      ];
+      if (faults.length > 0) throw invalid(...faults);
+      if (request.issuerDomainChoice === IssuerDomainChoice.CUSTOM)
+        throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", "The app has no verified domain.");
+      const attachment = attachmentOf(app, request.attachmentId);
+      await requireAllowed(smtp, call.signal);
+      const first = await newSpec(app.object, request, smtp, attachment);
+      return retryConflict(call.signal, async () => {
+        const now = clock.now();
+        const before = await auths.fresh(request.appId, call.signal);
+        const unit = begin();
+        let after: AuthObject;
+        if (before === undefined) {
+          const { organizationId, name } = app.object.metadata;
+          after = {
+            metadata: newMetadata(request.appId, now, { name, organizationId }),
+            spec: first,
+            status: { state: "ProvisioningSchema", since: now, failureReason: null, ...fresh(now) },
+          };
+          unit.create(authKind, after);
+        } else {
+          const moved = afterEvent(before.object, "enableAsked", now);
+          if (moved === undefined)
+            throw new HoldfastError("AUTH_ALREADY_ENABLED", `The sign-in is ${before.object.status.state}.`);
+          const again = changedAuth(moved.after, againSpec(before.object, request, smtp, app.object, attachment), now);
+          after = { ...again, status: { ...again.status, ...fresh(now) } };
+          unit.update(authKind, before, after);
+        }
+        const answer = { auth: authMessage(after, issuerPort), signingKeys: keyMessages(after.spec.keys) };
+        unit.audit(auditOf(call, "app-auth.enable", appKind.name, request.appId));
+        await commit(unit, call);
+        return answer;
+      });
+    },
+
+    getAuth: async ({ appId }, call) => authMessage(access.require(appId, call).object, issuerPort),
+
+    async updateAuth(request, call) {
+      const paths = changedPaths(request);
+      const faults = [
+        ...(request.smtp === undefined ? [] : smtpFaults(request.smtp)),
+        ...(request.theme === undefined ? [] : themeFaults(request.theme)),
+      ];
+      if (faults.length > 0) throw invalid(...faults);
+      access.require(request.appId, call);
+      const { smtp, theme } = request;
+      if (smtp !== undefined) await requireAllowed(smtp, call.signal);
+      const after = await change(request.appId, call, { action: "app-auth.update" }, ({ spec }) => ({
+        ...(paths.has("smtp") && smtp !== undefined && { smtp: smtpSpecOf(request.appId, smtp, spec.smtp) }),
+        ...(paths.has("theme") && { theme: theme === undefined ? {} : themeSpecOf(theme) }),
+        ...(paths.has("sign_up") && { signUp: request.signUp === AuthSignUp.CLOSED ? "closed" : "open" }),
+        ...(paths.has("mails_per_hour") && { mailsPerHour: request.mailsPerHour ?? mailsPerHour }),
+      }));
+      return authMessage(after, issuerPort);
+    },
+
+    disableAuth: ({ appId }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = await access.fresh(appId, call);
+        const moved = afterEvent(before.object, "disableAsked", clock.now());
+        if (moved === undefined) {
+          if (before.object.status.state === "Disabled") return authMessage(before.object, issuerPort);
+          requireActive(before.object);
+          return authMessage(before.object, issuerPort);
+        }
+        const unit = begin();
+        unit.update(authKind, before, moved.after);
+        const told = authEvent(moved.effect, moved.after);
+        if (told !== undefined) unit.event(told);
+        unit.audit(auditOf(call, "app-auth.disable", appKind.name, appId));
+        await commit(unit, call);
+        return authMessage(moved.after, issuerPort);
+      }),
+
+    async rotateAuthKey({ appId, emergency = false }, call) {
+      access.active(appId, call);
+      const seal = (plain: string) => secrets.seal(appId, plain);
+      const [standby, active] = await Promise.all([newSigningKey(seal), newSigningKey(seal)]);
+      const action = emergency ? "app-auth.rotate-key.emergency" : "app-auth.rotate-key";
+      const { spec } = await change(
+        appId,
+        call,
+        { action },
+        (auth) => {
+          requireActive(auth);
+          const now = clock.now();
+          const { keys } = auth.spec;
+          if (!emergency && !hasRoomToRotate(keys))
+            throw new HoldfastError(
+              "WRONG_STATE",
+              "Eight keys retire within 24 hours. Wait for the first, or send emergency=true.",
+            );
+          return { keys: emergency ? replacedKeys(keys, active, standby, now) : rotatedKeys(keys, standby, now) };
+        },
+        (unit, after) => unit.event(keyRotated(after, emergency)),
+      );
+      const [signingKey] = keyMessages(spec.keys);
+      return signingKey === undefined ? {} : { signingKey };
+    },
+
+    listAuthKeys: async ({ appId }, call) => ({ keys: keyMessages(access.require(appId, call).object.spec.keys) }),
+
+    async testAuthSmtp({ appId, to }, call) {
+      const { metadata, spec } = access.require(appId, call).object;
+      if (!isAddress(to)) throw invalid({ field: "to", code: "invalid_value", detail: "must be one plain address" });
+      const mail = {
+        id: deps.newId(),
+        from: { name: spec.smtp.fromName, address: spec.smtp.fromAddress },
+        to,
+        subject: "Test of your mail server",
+        text: `Mails of sign-ins to ${metadata.name} will be sent like this one.\n`,
+      };
+      try {
+        const server = mailServerOf(appId, spec.smtp, secrets);
+        await sendMailBy(server, mail, { egress: deps.egress, deadlineMs: mailMs }, call.signal);
+        return { success: true };
+      } catch (error) {
+        if (error instanceof MailServerFailure) return { success: false, error: error.message };
+        throw error;
+      }
+    },
+  });
+}
+
+function firstRedirects(app: AppObject, { redirectUris }: EnableAuthRequest): readonly string[] {
+  if (redirectUris !== undefined && redirectUris.values.length > 0) return redirectUris.values;
+  const home = app.spec.homeUrl;
+  return home === null ? [] : [`${home.replace(/\/$/, "")}/auth/callback`];
+}
+
+const changeable = new Set(["smtp", "theme", "sign_up", "mails_per_hour"]);
+
+function changedPaths(request: UpdateAuthRequest): ReadonlySet<string> {
+  const paths = new Set((request.updateMask?.paths ?? []).map((path) => path.split(".")[0] ?? ""));
+  if (paths.size === 0)
+    throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
+  const strange = [...paths].find((path) => !changeable.has(path));
+  if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
+  return paths;
+}

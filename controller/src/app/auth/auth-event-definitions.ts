@@ -1,0 +1,52 @@
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
+
+const data = {
+  app_id: { type: "uuid", meaning: "the app" },
+  auth_id: { type: "uuid", meaning: "its sign-in" },
+  status: { type: "string", meaning: "its status then" },
+} as const satisfies EventDefinition["data"];
+
+const example = {
+  app_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+  auth_id: "0198f2a4-8f31-7c02-9d4e-6a1b7c3d5e80",
+  status: "Active",
+};
+
+/** The events of apps' sign-in. */
+export const authEventDefinitions = {
+  "auth.enabled": { when: "users can sign in to an app", data, example, optIn: true },
+  "auth.disabled": {
+    when: "the sign-in of an app was switched off",
+    data,
+    example: { ...example, status: "Disabled" },
+    optIn: true,
+  },
+  "auth.failed": {
+    when: "the sign-in of an app could not be made",
+    data: { ...data, failure_reason: { type: "string", meaning: "the step that failed, and what mends it" } },
+    example: {
+      ...example,
+      status: "Failed",
+      failure_reason: "mail: The mail server refused the user name and password.",
+    },
+    optIn: true,
+  },
+  "auth.key_rotated": {
+    when: "another key signs the tokens of an app",
+    data: { ...data, emergency: { type: "boolean", meaning: "the keys before hold no more" } },
+    example: { ...example, emergency: false },
+    optIn: true,
+  },
+  "auth.user.deleted": {
+    when: "an end user of an app was erased",
+    data: {
+      user_id: { type: "uuid", meaning: "the user, when the request named them so", optional: true },
+      email_digest: {
+        type: "string",
+        meaning: "keyed digest of the address, when the request named that",
+        optional: true,
+      },
+    },
+    example: { user_id: "0198f2a4-9d31-7e24-b18e-4f7a0e2d6c53" },
+  },
+} as const satisfies Readonly<Record<string, EventDefinition>>;

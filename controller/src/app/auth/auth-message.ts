@@ -1,0 +1,100 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type AppAuth,
+  AppAuthSchema,
+  type AuthClient,
+  AuthClientSchema,
+  AuthClientType,
+  type AuthKey,
+  AuthKeySchema,
+  AuthKeyStatus,
+  AuthSignUp,
+  AuthStatus,
+} from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { type AuthObject, type ClientSpec, hostOf, type SigningKeySpec, type ThemeSpec } from "./auth.ts";
+import type { AuthState } from "./auth-lifecycle.ts";
+
+const statuses: Readonly<Record<AuthState, AuthStatus>> = {
+  ProvisioningSchema: AuthStatus.PROVISIONING_SCHEMA,
+  Active: AuthStatus.ACTIVE,
+  Failed: AuthStatus.FAILED,
+  Disabled: AuthStatus.DISABLED,
+};
+
+/** What is shown where a theme says nothing. */
+const platformTheme = { displayName: "Sign in", brandColor: "#1f5fbf" } as const;
+
+/** URL of an issuer; the port is left out where it is that of https. */
+export function issuerUrlOf(host: string, port: number): string {
+  return port === 443 ? `https://${host}` : `https://${host}:${port}`;
+}
+
+export function themeOf(theme: ThemeSpec): ThemeSpec & Required<Omit<ThemeSpec, "logoUrl">> {
+  return { ...platformTheme, ...theme };
+}
+
+/** The sign-in of an app as the API shows it: nothing that is sealed. */
+export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: number): AppAuth {
+  const { host, port, fromAddress, fromName } = spec.smtp;
+  return create(AppAuthSchema, {
+    id: spec.authId,
+    appServiceId: metadata.id,
+    databaseServiceId: spec.serviceId,
+    attachmentId: spec.attachmentId,
+    issuerUrl: issuerUrlOf(hostOf(spec), issuerPort),
+    fallbackDomain: spec.fallbackDomain,
+    status: statuses[status.state],
+    ...(status.schemaVersion !== null && { schemaVersionApplied: String(status.schemaVersion) }),
+    theme: themeOf(spec.theme),
+    idpProviders: [],
+    ...(status.state === "Failed" && status.failureReason !== null && { failureReason: status.failureReason }),
+    ...(spec.customDomain !== null && { customDomain: spec.customDomain }),
+    smtp: { host, port, fromAddress, fromName },
+    health: {
+      status: status.health.reason === null ? "healthy" : "degraded",
+      ...(status.health.reason !== null && { reason: status.health.reason }),
+      since: timestampFromMs(status.health.since),
+    },
+    signUp: spec.signUp === "open" ? AuthSignUp.OPEN : AuthSignUp.CLOSED,
+    mailsPerHour: spec.mailsPerHour,
+    createdAt: timestampFromMs(metadata.createdAt),
+    updatedAt: timestampFromMs(metadata.updatedAt),
+  });
+}
+
+const keyStatuses = {
+  active: AuthKeyStatus.ACTIVE,
+  retiring: AuthKeyStatus.RETIRING,
+  retired: AuthKeyStatus.RETIRED,
+} as const;
+
+/** The keys that have signed; the one in reserve is nobody's business. */
+export function keyMessages(keys: readonly SigningKeySpec[]): AuthKey[] {
+  return keys.flatMap(({ kid, status, activatedAt, retiresAt }) => {
+    if (status === "standby") return [];
+    return [
+      create(AuthKeySchema, {
+        kid,
+        algorithm: "RS256",
+        status: keyStatuses[status],
+        activatedAt: timestampFromMs(activatedAt ?? 0),
+        ...(retiresAt !== null && { retiresAt: timestampFromMs(retiresAt) }),
+      }),
+    ];
+  });
+}
+
+export function clientMessage(client: ClientSpec, secret?: string): AuthClient {
+  const { clientId, name, type, redirectUris, postLogoutRedirectUris, allowedOrigins, requirePkce } = client;
+  return create(AuthClientSchema, {
+    clientId,
+    name,
+    type: type === "public" ? AuthClientType.PUBLIC : AuthClientType.CONFIDENTIAL,
+    redirectUris: [...redirectUris],
+    postLogoutRedirectUris: [...postLogoutRedirectUris],
+    allowedOrigins: [...allowedOrigins],
+    requirePkce,
+    ...(secret !== undefined && { clientSecret: secret }),
+  });
+}

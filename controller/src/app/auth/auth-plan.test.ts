@@ -1,0 +1,126 @@
+import { authSchemaVersions } from "@holdfast/common/auth-schema/versions.ts";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newMetadata } from "#kernel/store/resource.ts";
+import { afterEvent, type AuthObject, type AuthStep, type AuthStatus, type SigningKeySpec } from "./auth.ts";
+import { type ObservedAuth, planAuth } from "./auth-plan.ts";
+
+const minuteMs = 60_000;
+const key: SigningKeySpec = {
+  kid: "a",
+  status: "active",
+  publicJwk: "{}",
+  sealedPrivateKey: "sealed",
+  activatedAt: 0,
+  retiresAt: null,
+};
+
+function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[] = [key]): AuthObject {
+  return {
+    metadata: newMetadata("app", 0, { organizationId: "o" }),
+    spec: {
+      authId: "auth",
+      attachmentId: "attachment",
+      serviceId: "service",
+      databaseName: "defaultdb",
+      fallbackDomain: "auth-x.holdfast.test",
+      customDomain: null,
+      smtp: {
+        host: "mail.example.com",
+        port: 587,
+        username: "",
+        sealedPassword: "",
+        fromAddress: "a@example.com",
+        fromName: "",
+        caCertificate: "",
+      },
+      theme: {},
+      signUp: "open",
+      mailsPerHour: 600,
+      role: "holdfast_auth_x",
+      sealedPassword: "sealed",
+      sealedVerifier: "sealed",
+      sealedSecret: "sealed",
+      keys,
+      clients: [],
+    },
+    status: {
+      state: "ProvisioningSchema",
+      since: 0,
+      done: [],
+      progressAt: 0,
+      schemaVersion: null,
+      failureReason: null,
+      health: { reason: null, since: 0 },
+      ...status,
+    },
+  };
+}
+
+const there: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: true }, hasName: true };
+const schemaVersion = authSchemaVersions.length;
+
+test("steps come in their order, each once what is before it is there", () => {
+  const nothing: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: false }, hasName: false };
+  const stepOf = (done: readonly AuthStep[], seen: ObservedAuth) =>
+    planAuth(authOf({ done, schemaVersion: done.includes("schema") ? schemaVersion : null }), seen);
+  expect(stepOf([], nothing)).toEqual({ kind: "step", step: "access" });
+  const admitted = { ...nothing, service: { isRunning: true, grantsAccess: true } };
+  expect(stepOf([], admitted)).toEqual({ kind: "step", step: "schema" });
+  expect(stepOf(["schema"], admitted)).toEqual({ kind: "step", step: "mail" });
+  expect(stepOf(["schema", "mail"], admitted)).toEqual({ kind: "step", step: "name" });
+  expect(stepOf(["schema", "mail"], there)).toEqual({ kind: "step", step: "issuer" });
+  expect(stepOf(["schema", "mail", "issuer"], there)).toEqual({ kind: "provisioned" });
+});
+
+test("what makes no progress for ten minutes fails, and says which step and what mends it", () => {
+  const late = { ...there, now: 10 * minuteMs + 1 };
+  expect(planAuth(authOf(), late)).toMatchObject({ kind: "fail", message: expect.stringMatching(/^schema: .*must/) });
+  expect(planAuth(authOf({ progressAt: minuteMs }), late)).toMatchObject({ kind: "step" });
+  expect(planAuth(authOf(), { ...there, service: undefined })).toMatchObject({ kind: "fail" });
+});
+
+test("one that is Active stays so, tells of its trouble, and is migrated where the schema is older", () => {
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion } as const;
+  expect(planAuth(authOf(active), there)).toEqual({ kind: "settled", lookAgainMs: undefined });
+  const stopped = { ...there, service: { isRunning: false, grantsAccess: true } };
+  expect(planAuth(authOf(active), stopped)).toMatchObject({ kind: "health", reason: expect.any(String) });
+  expect(planAuth(authOf(active), { ...there, service: undefined })).toMatchObject({ kind: "health" });
+  expect(planAuth(authOf({ ...active, schemaVersion: 0 }), there)).toEqual({ kind: "step", step: "schema" });
+  expect(planAuth(authOf(active), { ...there, hasName: false })).toEqual({ kind: "step", step: "name" });
+});
+
+test("one that is off leaves neither a name nor a way into the database", () => {
+  for (const state of ["Disabled", "Failed"] as const) {
+    expect(planAuth(authOf({ state }), there)).toEqual({ kind: "withdraw" });
+    const gone = { now: 1, service: { isRunning: true, grantsAccess: false }, hasName: false };
+    expect(planAuth(authOf({ state }), gone)).toEqual({ kind: "settled", lookAgainMs: undefined });
+    expect(planAuth(authOf({ state }), { now: 1, service: undefined, hasName: false })).toMatchObject({
+      kind: "settled",
+    });
+  }
+});
+
+test("keys retire in every state, and are looked at again in time", () => {
+  const retiring = { ...key, kid: "b", status: "retiring", retiresAt: 500 } as const;
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion } as const;
+  expect(planAuth(authOf(active, [key, retiring]), there)).toEqual({ kind: "settled", lookAgainMs: 499 });
+  expect(planAuth(authOf(active, [key, retiring]), { ...there, now: 500 })).toEqual({ kind: "retireKeys" });
+  expect(planAuth(authOf({ state: "Disabled" }, [key, retiring]), { ...there, now: 500 })).toEqual({
+    kind: "retireKeys",
+  });
+});
+
+test("whatever is asked in whatever order, a sign-in can be switched off and on again", () => {
+  const events = ["provisioned", "stuck", "refused", "disableAsked", "enableAsked"] as const;
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (asked) => {
+      let auth = authOf();
+      for (const event of asked) auth = afterEvent(auth, event, 1)?.after ?? auth;
+      if (auth.status.state === "ProvisioningSchema") auth = afterEvent(auth, "provisioned", 2)?.after ?? auth;
+      auth = afterEvent(auth, "disableAsked", 3)?.after ?? auth;
+      expect(auth.status.state).toBe("Disabled");
+      expect(afterEvent(auth, "enableAsked", 4)?.after.status.state).toBe("ProvisioningSchema");
+    }),
+  );
+});

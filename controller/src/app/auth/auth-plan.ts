@@ -1,0 +1,74 @@
+import { authSchemaVersions } from "@holdfast/common/auth-schema/versions.ts";
+import { type AuthObject, type AuthStep, isOn } from "./auth.ts";
+import { nextRetirement } from "./signing-keys.ts";
+
+/** What is there beside the object. */
+export interface ObservedAuth {
+  readonly now: number;
+  /** The service with the users; undefined when it is gone. */
+  readonly service: { readonly isRunning: boolean; readonly grantsAccess: boolean } | undefined;
+  /** Does the zone have the name? */
+  readonly hasName: boolean;
+}
+
+export type AuthPlan =
+  | { readonly kind: "step"; readonly step: AuthStep }
+  | { readonly kind: "provisioned" }
+  | { readonly kind: "fail"; readonly message: string }
+  | { readonly kind: "retireKeys" }
+  /** Nobody is to reach anything by it any more. */
+  | { readonly kind: "withdraw" }
+  | { readonly kind: "health"; readonly reason: string | null }
+  | { readonly kind: "settled"; readonly lookAgainMs: number | undefined };
+
+/** In the order in which they are done. */
+const steps: readonly AuthStep[] = ["access", "schema", "mail", "name", "issuer"];
+const stuckAfterMs = 10 * 60_000;
+
+/** Words for users: what is to be looked at when a step does not come to its end. */
+const mends: Readonly<Record<AuthStep, string>> = {
+  access: "the service with the database must run",
+  schema: "the database must exist and take the schema _mdb_auth",
+  mail: "the mail server must take the user name and password",
+  name: "the name servers of the platform must answer",
+  issuer: "the issuers must reach the database, and answer under their name",
+};
+
+/** Pure: the next thing to do for the sign-in of an app. */
+export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAuth): AuthPlan {
+  const { spec, status } = auth;
+  const retirement = nextRetirement(spec.keys);
+  if (retirement !== undefined && retirement <= now) return { kind: "retireKeys" };
+  const lookAgainMs = retirement === undefined ? undefined : retirement - now;
+  if (!isOn(auth))
+    return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", lookAgainMs };
+
+  const step = nextStep(auth, service?.grantsAccess === true, hasName);
+  if (status.state === "Active") {
+    const reason = healthOf(service);
+    if (reason !== status.health.reason) return { kind: "health", reason };
+    if (step !== undefined && reason === null) return { kind: "step", step };
+    return { kind: "settled", lookAgainMs };
+  }
+  if (step === undefined) return { kind: "provisioned" };
+  if (service === undefined) return { kind: "fail", message: `${step}: the service with the database is gone` };
+  if (now > status.progressAt + stuckAfterMs)
+    return { kind: "fail", message: `${step}: no progress for 10 minutes; ${mends[step]}` };
+  return { kind: "step", step };
+}
+
+/** One that is Active is held to what it needs, without asking its mail server and its issuers again. */
+function nextStep({ status }: AuthObject, grantsAccess: boolean, hasName: boolean): AuthStep | undefined {
+  const isDone = (step: AuthStep) => {
+    if (step === "access") return grantsAccess;
+    if (step === "schema") return status.done.includes(step) && status.schemaVersion === authSchemaVersions.length;
+    if (step === "name") return hasName;
+    return status.state === "Active" || status.done.includes(step);
+  };
+  return steps.find((step) => !isDone(step));
+}
+
+function healthOf(service: ObservedAuth["service"]): string | null {
+  if (service === undefined) return "The service with the users is gone.";
+  return service.isRunning ? null : "The service with the users does not run.";
+}

@@ -1,0 +1,224 @@
+import { create } from "@bufbuild/protobuf";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { checkMailServer, MailServerFailure } from "@holdfast/egress/mail-server.ts";
+import { PrepareAuthSchemaSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { ZoneRecords } from "#fleet/zone/zone-records.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { EngineTasks } from "#services/service/engine-task.ts";
+import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
+import {
+  afterEvent,
+  authKind,
+  type AuthObject,
+  type AuthStatus,
+  type AuthStep,
+  changedAuth,
+  hostOf,
+  serviceOfAuth,
+} from "./auth.ts";
+import { authEvent } from "./auth-events.ts";
+import type { AuthEvent } from "./auth-lifecycle.ts";
+import { issuerUrlOf } from "./auth-message.ts";
+import { planAuth } from "./auth-plan.ts";
+import type { AuthSecrets } from "./auth-secrets.ts";
+import { type IssuerPlaces, isServedByIssuers } from "./issuer-probe.ts";
+import { grantsAccess, withAccess } from "./platform-access.ts";
+import { retireDue } from "./signing-keys.ts";
+import { mailServerOf } from "./smtp.ts";
+
+export interface AuthWorkDeps {
+  readonly auths: Collection<AuthObject>;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly zone: ZoneRecords;
+  readonly tasks: EngineTasks;
+  readonly secrets: AuthSecrets;
+  readonly egress: Pick<EgressClient, "connect">;
+  readonly issuers: IssuerPlaces;
+  /** Networks that issuers come from. */
+  readonly issuersFrom: readonly string[];
+  readonly trust: () => string;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const retryMs = 1_000;
+const mailMs = 15_000;
+const recordTtlS = 30;
+
+/** Brings the sign-in of each app to where it is to be. Key: id of the app. */
+export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
+  const { auths, services, zone, tasks, secrets, begin, clock, log, issuers, issuersFrom } = deps;
+  const ownerOf = ({ metadata }: AuthObject) => ({ kind: authKind.name, id: metadata.id });
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    const auth = await auths.fresh(id, signal);
+    if (auth === undefined) return settled;
+    const service = services.get(auth.object.spec.serviceId);
+    const records = zone.of(ownerOf(auth.object));
+    const plan = planAuth(auth.object, {
+      now: clock.now(),
+      service: service && {
+        isRunning: service.object.status.state === "Running",
+        grantsAccess: grantsAccess(service.object, auth.object, issuersFrom),
+      },
+      hasName: records.some(({ metadata }) => metadata.id === auth.object.spec.fallbackDomain),
+    });
+    switch (plan.kind) {
+      case "step":
+        return step(plan.step, auth, service, signal);
+      case "provisioned":
+        return move(auth, "provisioned", null, signal);
+      case "fail":
+        return move(auth, "stuck", plan.message, signal);
+      case "retireKeys": {
+        const keys = retireDue(auth.object.spec.keys, clock.now());
+        return keys === undefined ? settled : write(auth, changedAuth(auth.object, { keys }, clock.now()), signal);
+      }
+      case "health":
+        return write(auth, withStatus(auth.object, { health: { reason: plan.reason, since: clock.now() } }), signal);
+      case "withdraw": {
+        const unit = begin();
+        zone.remove(unit, ownerOf(auth.object));
+        if (service !== undefined && grantsAccess(service.object, auth.object, issuersFrom))
+          unit.update(managedServiceKind, service, withAccess(service.object, auth.object, undefined));
+        return committed(unit, signal);
+      }
+      case "settled":
+        return plan.lookAgainMs === undefined ? settled : again(Math.min(plan.lookAgainMs, 3_600_000), "a key retires");
+    }
+  }
+
+  async function step(
+    name: AuthStep,
+    auth: Stored<AuthObject>,
+    service: Stored<ManagedServiceObject> | undefined,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { metadata, spec } = auth.object;
+    if (service === undefined) return again(retryMs, "the service is not there");
+    try {
+      switch (name) {
+        case "access": {
+          const unit = begin();
+          unit.update(managedServiceKind, service, withAccess(service.object, auth.object, issuersFrom));
+          return await committed(unit, signal);
+        }
+        case "schema": {
+          const verifier = secrets.open(metadata.id, spec.sealedVerifier);
+          const value = create(PrepareAuthSchemaSchema, { database: spec.databaseName, role: spec.role, verifier });
+          const { version } = await tasks.run(service.object, { case: "prepareAuthSchema", value }, signal);
+          return await done(auth, name, signal, { schemaVersion: version });
+        }
+        case "mail": {
+          const server = mailServerOf(metadata.id, spec.smtp, secrets);
+          await checkMailServer(server, { egress: deps.egress, deadlineMs: mailMs }, signal);
+          return await done(auth, name, signal);
+        }
+        case "name": {
+          const unit = begin();
+          const record = { name: spec.fallbackDomain, addresses: issuers.addresses, ttlS: recordTtlS };
+          zone.put(unit, ownerOf(auth.object), [record]);
+          return await committed(unit, signal);
+        }
+        case "issuer": {
+          const host = hostOf(spec);
+          const url = issuerUrlOf(host, issuers.port);
+          if (!(await isServedByIssuers(issuers, host, url, deps.trust(), signal)))
+            return again(retryMs, "no issuer answers yet");
+          return await done(auth, name, signal);
+        }
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = refusalOf(error);
+      if (message !== undefined && auth.object.status.state === "ProvisioningSchema")
+        return move(auth, "refused", `${name}: ${message}`, signal);
+      log.debug("step of a sign-in not done", { app: metadata.id, step: name, error: String(error) });
+      return again(retryMs, `${name} could not be done`);
+    }
+  }
+
+  function done(auth: Stored<AuthObject>, name: AuthStep, signal: AbortSignal, also: Partial<AuthStatus> = {}) {
+    const status = {
+      done: [...auth.object.status.done.filter((each) => each !== name), name],
+      progressAt: clock.now(),
+    };
+    return write(auth, withStatus(auth.object, { ...status, ...also }), signal);
+  }
+
+  async function move(
+    auth: Stored<AuthObject>,
+    event: AuthEvent,
+    message: string | null,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const moved = afterEvent(auth.object, event, clock.now(), message);
+    if (moved === undefined) return settled;
+    const unit = begin();
+    unit.update(authKind, auth, moved.after);
+    const told = authEvent(moved.effect, moved.after);
+    if (told !== undefined) unit.event(told);
+    const outcome = await committed(unit, signal);
+    const { metadata, status } = auth.object;
+    log.info("sign-in moved", { app: metadata.id, from: status.state, event, to: moved.after.status.state });
+    return outcome;
+  }
+
+  function write(before: Stored<AuthObject>, after: AuthObject, signal: AbortSignal): Promise<Outcome> {
+    const unit = begin();
+    unit.update(authKind, before, after);
+    return committed(unit, signal);
+  }
+
+  async function committed(unit: UnitOfWork, signal: AbortSignal): Promise<Outcome> {
+    try {
+      const revision = await unit.commit(signal);
+      await Promise.all([auths.reached(revision, 1_000), services.reached(revision, 1_000)]);
+    } catch (error) {
+      // Somebody was quicker: what they did is looked at anew.
+      if (!(error instanceof Conflict)) throw error;
+    }
+    return again(50, "the next step");
+  }
+
+  return {
+    reconciler: { name: "app-auth", reconcile },
+    keys: () => auths.ids(),
+    inputs: (id) => {
+      const auth = auths.get(id);
+      const service = services.get(auth?.object.spec.serviceId ?? "");
+      return `${auth?.modRevision ?? 0} ${service?.modRevision ?? 0}`;
+    },
+    subscribe(onChange) {
+      const watches = [
+        auths.subscribe(onChange),
+        services.subscribe((serviceId) => {
+          for (const { object } of auths.by(serviceOfAuth, serviceId)) onChange(object.metadata.id);
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}
+
+function withStatus(auth: AuthObject, status: Partial<AuthStatus>): AuthObject {
+  return { ...auth, status: { ...auth.status, ...status } };
+}
+
+/** In words for users, where the same will not go well until they change something. */
+function refusalOf(error: unknown): string | undefined {
+  if (error instanceof MailServerFailure) return error.message;
+  return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? error.detail : undefined;
+}

@@ -1,0 +1,77 @@
+import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
+import type { NewAuthSmtp, NewAuthTheme } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { browserUrlFaults } from "../app/checked-url.ts";
+import type { ThemeSpec } from "./auth.ts";
+
+/** One plain address of printable ASCII without quotes, comments or lists, so that nothing of it can become a header. */
+const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
+/** Controls, line ends, and what turns the direction of text round. */
+const hidden = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+const ports = [25, 465, 587, 2_525];
+const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
+
+export function isAddress(text: string): boolean {
+  return text.length <= 254 && address.test(text);
+}
+
+/** Pure: what is wrong with a mail server beyond the shape of its fields. */
+export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
+  const { host, port, username, password, fromAddress, fromName, caCertificate } = smtp;
+  return [
+    ...unless(ports.includes(port), "smtp.port", `must be one of ${ports.join(", ")}`),
+    ...unless(hostName.test(host), "smtp.host", "must be a name or an address"),
+    ...unless(
+      (username === undefined) === (password === undefined),
+      "smtp.password",
+      "goes with username: both or none",
+    ),
+    ...unless(isAddress(fromAddress), "smtp.from_address", "must be one plain address, as app@example.com"),
+    ...unless(!hidden.test(fromName), "smtp.from_name", "must not have control characters"),
+    ...unless(!hidden.test(username ?? ""), "smtp.username", "must not have control characters"),
+    ...unless(!/[\r\n\0]/.test(password ?? ""), "smtp.password", "must not have line ends"),
+    ...unless(
+      caCertificate === undefined || caCertificate.includes("-----BEGIN CERTIFICATE-----"),
+      "smtp.ca_certificate",
+      "must be PEM",
+    ),
+  ];
+}
+
+/** Pure: what is wrong with a theme. */
+export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
+  const isHttps = logoUrl === undefined || logoUrl.startsWith("https://");
+  return [
+    ...unless(!hidden.test(displayName ?? ""), "theme.display_name", "must not have control characters"),
+    ...unless(isHttps, "theme.logo_url", "must begin with https://"),
+    ...(logoUrl === undefined || !isHttps ? [] : browserUrlFaults("theme.logo_url", logoUrl)),
+  ];
+}
+
+export function themeSpecOf({ displayName, brandColor, logoUrl }: NewAuthTheme): ThemeSpec {
+  return {
+    ...(displayName !== undefined && { displayName }),
+    ...(brandColor !== undefined && { brandColor: brandColor.toLowerCase() }),
+    ...(logoUrl !== undefined && { logoUrl }),
+  };
+}
+
+/** Pure: what is wrong with a list of places to send browsers to; `least` of them are needed. */
+export function uriFaults(field: string, uris: readonly string[], least = 0): FieldFault[] {
+  return [
+    ...unless(uris.length >= least, field, "must have at least one entry"),
+    ...uris.flatMap((uri, index) => browserUrlFaults(`${field}[${index}]`, uri)),
+  ];
+}
+
+/** Pure: an origin is a URL without a path. */
+export function originFaults(field: string, origins: readonly string[]): FieldFault[] {
+  return origins.flatMap((origin, index) => {
+    const faults = browserUrlFaults(`${field}[${index}]`, origin);
+    if (faults.length > 0) return faults;
+    return unless(URL.parse(origin)?.origin === origin, `${field}[${index}]`, "must be an origin, without a path");
+  });
+}
+
+function unless(holds: boolean, field: string, detail: string): FieldFault[] {
+  return holds ? [] : [{ field, pointer: pointerOf(field), code: "invalid_value", detail }];
+}

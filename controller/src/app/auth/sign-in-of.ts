@@ -1,0 +1,93 @@
+import { create } from "@bufbuild/protobuf";
+import type { Log } from "@holdfast/common/log.ts";
+import { type AppSignIn, AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
+import { type AuthObject, hostOf, isServed } from "./auth.ts";
+import { issuerUrlOf, themeOf } from "./auth-message.ts";
+import type { AuthSecrets } from "./auth-secrets.ts";
+
+export interface SignInDeps {
+  readonly services: Pick<Collection<ManagedServiceObject>, "get">;
+  readonly machines: Pick<Collection<MachineObject>, "get">;
+  readonly secrets: AuthSecrets;
+  readonly issuerPort: number;
+  readonly log: Log;
+}
+
+/** Every app that is served, as issuers need it; what is unchanged is the same object, and its secrets are not opened again. */
+export function createSignIns(deps: SignInDeps): (auths: Iterable<Stored<AuthObject>>) => AppSignIn[] {
+  const kept = new WeakMap<Stored<AuthObject>, { readonly from: string; readonly app: AppSignIn }>();
+  return (auths) =>
+    [...auths].flatMap((stored) => {
+      const primary = isServed(stored.object) ? primaryIn(stored.object, deps) : undefined;
+      if (primary === undefined) return [];
+      const from = JSON.stringify(primary);
+      const before = kept.get(stored);
+      if (before?.from === from) return [before.app];
+      try {
+        const app = signInOf(stored, primary, deps);
+        kept.set(stored, { from, app });
+        return [app];
+      } catch (error) {
+        // Of one app, that is: the others are served.
+        deps.log.error("sign-in not served", { app: stored.object.metadata.id, error: String(error) });
+        return [];
+      }
+    });
+}
+
+interface Primary {
+  readonly address: string;
+  readonly port: number;
+  readonly hostname: string;
+}
+
+/** Where the users are; undefined once their service is gone. */
+function primaryIn({ spec }: AuthObject, { services, machines }: SignInDeps): Primary | undefined {
+  const service = services.get(spec.serviceId)?.object;
+  if (service === undefined) return undefined;
+  const { id, hostname } = primaryOf(service);
+  return { address: machines.get(id)?.object.status.address ?? "", port: service.spec.port, hostname };
+}
+
+/** All that issuers need for an app, but its certificate. Secrets are open in it. */
+function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issuerPort }: SignInDeps): AppSignIn {
+  const { metadata, spec } = stored.object;
+  const open = (sealed: string) => secrets.open(metadata.id, sealed);
+  const { sealedPassword, ...smtp } = spec.smtp;
+  return create(AppSignInSchema, {
+    appId: metadata.id,
+    version: stored.modRevision,
+    issuerUrl: issuerUrlOf(hostOf(spec), issuerPort),
+    host: hostOf(spec),
+    database: {
+      name: spec.databaseName,
+      role: spec.role,
+      password: open(spec.sealedPassword),
+      ...primary,
+    },
+    smtp: { ...smtp, password: open(sealedPassword) },
+    theme: themeOf(spec.theme),
+    signUpOpen: spec.signUp === "open",
+    mailsPerHour: spec.mailsPerHour,
+    secret: open(spec.sealedSecret),
+    keys: spec.keys
+      .filter(({ status }) => status !== "retired")
+      .map(({ kid, status, publicJwk, sealedPrivateKey }) => ({
+        kid,
+        status,
+        publicJwk,
+        privateKey: status === "active" ? open(sealedPrivateKey) : "",
+      })),
+    clients: spec.clients.map(({ type, ...client }) => ({
+      ...client,
+      confidential: type === "confidential",
+      redirectUris: [...client.redirectUris],
+      postLogoutRedirectUris: [...client.postLogoutRedirectUris],
+      allowedOrigins: [...client.allowedOrigins],
+    })),
+  });
+}

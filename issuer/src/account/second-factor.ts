@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
+import { Secret, TOTP } from "otpauth";
+import type { App } from "../app.ts";
+import { seal, unseal } from "../sealed-text.ts";
+
+const periodS = 30;
+/** Failures of one user, after which the next is heard in 5 minutes. */
+const failuresMax = 5;
+const recoveryCodes = 10;
+const mayTry = `(failures < ${failuresMax} OR failed_at < now() - interval '5 minutes')`;
+
+const totpOf = (secret: string, app: App, label: string) =>
+  new TOTP({
+    issuer: app.config.theme?.displayName ?? "",
+    label,
+    secret: Secret.fromBase32(secret),
+    period: periodS,
+    digits: 6,
+    algorithm: "SHA1",
+  });
+
+const recoveryHash = (app: App, code: string) => Buffer.from(app.keys.mac("recovery code", code), "base64url");
+
+/** Has the user a second factor that was confirmed? */
+export async function hasSecondFactor({ database }: App, userId: string): Promise<boolean> {
+  const rows = await database.rows(`SELECT FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS NOT NULL`, [
+    userId,
+  ]);
+  return rows.length > 0;
+}
+
+/** A new secret that counts once it is confirmed; undefined where one is confirmed already. */
+export async function beginSecondFactor(
+  app: App,
+  user: { readonly id: string; readonly email: string },
+): Promise<{ readonly secret: string; readonly uri: string } | undefined> {
+  const secret = new Secret({ buffer: new Uint8Array(randomBytes(20)).buffer }).base32;
+  const sealed = seal(app.keys.sealingKey("totp"), secret, user.id);
+  const rows = await app.database.rows(
+    `INSERT INTO ${s}.mfa_totp (user_id, sealed_secret) VALUES ($1, $2)
+     ON CONFLICT (user_id) DO UPDATE SET sealed_secret = excluded.sealed_secret WHERE mfa_totp.confirmed_at IS NULL
+     RETURNING user_id`,
+    [user.id, sealed],
+  );
+  return rows.length === 0 ? undefined : { secret, uri: totpOf(secret, app, user.email).toString() };
+}
+
+/** The step that a typed code is of; each counts once, so that nobody uses one that was watched. */
+async function takeStep(app: App, userId: string, code: string, isConfirmed: boolean): Promise<boolean> {
+  const { database } = app;
+  const [row] = await database.rows<{ sealed_secret: string }>(
+    `SELECT sealed_secret FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND ${mayTry}`,
+    [userId],
+  );
+  const secret = row && unseal(app.keys.sealingKey("totp"), row.sealed_secret, userId);
+  if (secret === undefined) return false;
+  const delta = totpOf(secret, app, "").validate({ token: code, window: 1, timestamp: app.now() });
+  if (delta === null) {
+    await failed(app, userId);
+    return false;
+  }
+  const step = Math.floor(app.now() / 1_000 / periodS) + delta;
+  const taken = await database.rows(
+    `UPDATE ${s}.mfa_totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now()), failures = 0
+     WHERE user_id = $1 AND last_step < $2 AND ${mayTry} RETURNING user_id`,
+    [userId, step],
+  );
+  return taken.length > 0;
+}
+
+async function failed({ database }: App, userId: string): Promise<void> {
+  await database.rows(
+    `UPDATE ${s}.mfa_totp SET failed_at = now(),
+       failures = CASE WHEN failed_at < now() - interval '5 minutes' THEN 1 ELSE failures + 1 END WHERE user_id = $1`,
+    [userId],
+  );
+}
+
+/** Confirms a new secret by its first code; the recovery codes, which are shown this once. */
+export async function confirmSecondFactor(
+  app: App,
+  userId: string,
+  code: string,
+): Promise<readonly string[] | undefined> {
+  if (!(await takeStep(app, userId, code, false))) return undefined;
+  const codes = Array.from({ length: recoveryCodes }, () => randomBytes(8).toString("hex"));
+  await app.database.transaction(async (rows) => {
+    await rows(`DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1`, [userId]);
+    for (const each of codes)
+      await rows(`INSERT INTO ${s}.mfa_recovery_codes (user_id, code_hash) VALUES ($1, $2)`, [
+        userId,
+        recoveryHash(app, each),
+      ]);
+    await rows(`INSERT INTO ${s}.events (type, user_id) VALUES ('second_factor.added', $1)`, [userId]);
+  });
+  return codes;
+}
+
+/** A code of the app, or a recovery code, which is used up by it. */
+export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
+  if (/^\d{6}$/.test(typed)) return takeStep(app, userId, typed, true);
+  const used = await app.database.rows(
+    `UPDATE ${s}.mfa_recovery_codes SET used_at = now()
+     WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL
+       AND EXISTS (SELECT FROM ${s}.mfa_totp WHERE mfa_totp.user_id = $1 AND ${mayTry}) RETURNING user_id`,
+    [userId, recoveryHash(app, typed.toLowerCase())],
+  );
+  if (used.length === 0) await failed(app, userId);
+  return used.length > 0;
+}
+
+export async function removeSecondFactor({ database }: App, userId: string): Promise<void> {
+  await database.rows(
+    `WITH gone AS (DELETE FROM ${s}.mfa_totp WHERE user_id = $1 RETURNING user_id),
+       codes AS (DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1)
+     INSERT INTO ${s}.events (type, user_id) SELECT 'second_factor.removed', user_id FROM gone`,
+    [userId],
+  );
+}

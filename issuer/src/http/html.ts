@@ -1,0 +1,35 @@
+/** Text that is HTML already. */
+export class Html {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Value = string | number | Html | readonly Html[] | undefined | false;
+
+/** A template whose values are text unless they are Html themselves. */
+export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+  const filled = parts.map((part, index) => `${part}${index < values.length ? textOf(values[index]) : ""}`);
+  return new Html(filled.join(""));
+}
+
+function textOf(value: Value): string {
+  if (value === undefined || value === false) return "";
+  if (value instanceof Html) return value.text;
+  if (typeof value === "string" || typeof value === "number") return escaped(String(value));
+  return value.map(({ text }) => text).join("");
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (letter) => entities[letter] ?? letter);
+}

@@ -1,0 +1,185 @@
+import type { ServerResponse } from "node:http";
+import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+import { createCertificates } from "@holdfast/https/certificates.ts";
+import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
+import { createApiServer } from "@holdfast/https/server.ts";
+import type { AppSignIn, OwnNetworks } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import type { App } from "./app.ts";
+import { createDerivedKeys } from "./derived-keys.ts";
+import { type Answer, type Asked, askedOf, json, plain, Refused } from "./http/exchange.ts";
+import { createTokenKeys } from "./protocol/token-keys.ts";
+import { answer } from "./routes.ts";
+import { problemPage } from "./sign-in/page.ts";
+import { sendMail } from "./sign-in/send-mail.ts";
+import { startUpkeep } from "./upkeep.ts";
+import { createDatabase, DatabaseAway } from "./store/database.ts";
+
+export interface IssuerServer {
+  /** Serves the app so from now on. */
+  hold(config: AppSignIn): void;
+  release(appId: string): void;
+  /** Where no server of a user may be. */
+  setOwn(own: OwnNetworks): void;
+  setTrust(trust: string): void;
+  close(): Promise<void>;
+}
+
+interface Deps {
+  readonly listen: readonly string[];
+  /** Of clients that ask for no name. */
+  readonly key: string;
+  readonly certificate: string;
+  /** PEM of the key that the certificates of all apps are for. */
+  readonly hostKey: string;
+  readonly trust: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const graceMs = 5_000;
+/** Of tokens that were not given, a source at a time. */
+const tokenFailures = { burst: 100, perSecond: 50 / 60 };
+const hsts = { "strict-transport-security": "max-age=31536000" };
+
+/** Serves the sign-in of each app under its own name. */
+export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
+  const { hostKey, clock, log } = deps;
+  const certificates = createCertificates();
+  const byHost = new Map<string, App>();
+  const hosts = new Map<string, string>();
+  let { trust } = deps;
+  const failures = createTokenBuckets(tokenFailures, clock.monotonicMs);
+  let own: OwnNetworks | undefined;
+  let egress: Egress | undefined;
+  const stopping = new AbortController();
+
+  const connections: App["egress"] = {
+    connect: (target) => egressNow().connect(target),
+    request: (url, request) => egressNow().request(url, request),
+  };
+  function egressNow(): Egress["users"] {
+    if (egress === undefined) throw new Error("nobody has told yet where servers of users may be");
+    return egress.users;
+  }
+
+  function send(app: App, mailId: string): void {
+    sendMail(app, mailId, stopping.signal).catch((error: unknown) => {
+      log.warn("mail not sent", { app: app.config.appId, error: error instanceof Error ? error.name : "unknown" });
+    });
+  }
+
+  async function answerOf(request: HttpRequest): Promise<Answer> {
+    const authority = (request.headers[":authority"] ?? request.headers.host ?? "") as string;
+    const app = byHost.get(authority.toLowerCase());
+    if (app === undefined) return plain(421, "No app is served under this name.");
+    try {
+      const asked: Asked = await askedOf(request, app.config.issuerUrl);
+      const isGuess = asked.method === "POST" && asked.path === "/token";
+      const { waitS } = isGuess ? failures.take(asked.source, 1) : { waitS: 0 };
+      if (waitS > 0) return tooMany(waitS);
+      const answered = await answer(app, asked, (mailId) => send(app, mailId));
+      if (isGuess && answered.status === 200) failures.giveBack(asked.source, 1);
+      return answered;
+    } catch (error) {
+      if (error instanceof Refused) return error.answer;
+      if (error instanceof DatabaseAway) {
+        log.warn("database away", { app: app.config.appId, reason: error.message });
+        const refused = problemPage(app, 503, "Signing in is not possible now. Try again in a moment.");
+        return { ...refused, headers: { ...refused.headers, "retry-after": "2" } };
+      }
+      log.error("request failed", {
+        app: app.config.appId,
+        error: error instanceof Error ? error.name : "unknown",
+        code: codeOf(error),
+      });
+      return problemPage(app, 500, "Something went wrong here.");
+    }
+  }
+
+  function handle(request: HttpRequest, response: HttpResponse): void {
+    void answerOf(request).then(({ status, headers, body }) => {
+      const out = response as unknown as ServerResponse;
+      if (out.destroyed) return;
+      const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
+      for (const [name, value] of Object.entries(all)) out.setHeader(name, value);
+      out.statusCode = status;
+      out.end(request.method === "HEAD" ? undefined : body);
+    });
+  }
+
+  const upkeep = startUpkeep({ apps: () => [...byHost.values()], log });
+  const server = createApiServer({ handler: handle, key: deps.key, cert: deps.certificate, certificates });
+  for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
+
+  function release(appId: string): void {
+    const authority = hosts.get(appId);
+    const app = authority === undefined ? undefined : byHost.get(authority);
+    if (authority === undefined || app === undefined) return;
+    hosts.delete(appId);
+    byHost.delete(authority);
+    certificates.release(app.config.host);
+    void app.database.close();
+  }
+
+  return {
+    hold(config) {
+      const authority = new URL(config.issuerUrl).host;
+      const before = byHost.get(authority);
+      if (hosts.get(config.appId) !== authority) release(config.appId);
+      const address = config.database;
+      if (address === undefined) return;
+      certificates.hold(config.host, { key: hostKey, cert: config.certificate });
+      const known = before?.config.database;
+      const isMoved = JSON.stringify(known) !== JSON.stringify(address);
+      const database = before?.database ?? createDatabase(address, trust);
+      // One that has no address for the moment is where it was.
+      if (before !== undefined && isMoved && address.address !== "") database.moveTo(address, trust);
+      const now = clock.now;
+      byHost.set(authority, {
+        config,
+        database,
+        keys: createDerivedKeys(config.secret),
+        tokens: createTokenKeys(config.keys, config.issuerUrl, now),
+        egress: connections,
+        now,
+        log,
+      });
+      hosts.set(config.appId, authority);
+    },
+    release,
+    setOwn(next) {
+      if (own !== undefined && JSON.stringify(own) === JSON.stringify(next)) return;
+      own = next;
+      const before = egress;
+      const { listeners, loopbackBlock, machineAddresses, allowed } = next;
+      egress = createEgress(
+        { users: allowed, operators: [] },
+        { listeners, members: () => [], loopbackBlock, machineAddresses: () => machineAddresses },
+      );
+      void before?.close();
+    },
+    setTrust(next) {
+      trust = next;
+    },
+    async close() {
+      stopping.abort();
+      await upkeep.close();
+      await server.close(graceMs);
+      await Promise.all([...byHost.values()].map(({ database }) => database.close()));
+      await egress?.close();
+    },
+  };
+}
+
+function tooMany(waitS: number): Answer {
+  const refused = json(429, { error: "slow_down", error_description: "too many requests failed" });
+  return { ...refused, headers: { ...refused.headers, "retry-after": String(Math.ceil(waitS)) } };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}

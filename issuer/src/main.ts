@@ -1,0 +1,50 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { readConfig } from "@holdfast/common/config.ts";
+import { createLog } from "@holdfast/common/log.ts";
+import { follow } from "@holdfast/feed/follow.ts";
+import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
+import { createAppFeed } from "./app-feed.ts";
+import { issuerSettings } from "./config.ts";
+import { openHostKey } from "./host-key.ts";
+import { startIssuerServer } from "./issuer-server.ts";
+import { openStateFile } from "./state-file.ts";
+
+const config = readConfig(issuerSettings, process.env);
+const log = createLog("issuer");
+const { directory, identityDirectory, installationId, listen } = config;
+
+const stopping = new AbortController();
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
+
+const identity = await untilIdentity(identityDirectory, stopping.signal);
+if (identity !== undefined) {
+  const file = await openStateFile(directory);
+  const { privateKey: hostKey, request: certificateRequest } = await openHostKey(directory);
+  const { key, certificate, authorities: trust } = identity;
+  const server = await startIssuerServer({ listen, key, certificate, hostKey, trust, clock: systemClock, log });
+  const feed = createAppFeed({ server, file, certificateRequest, log });
+  await feed.restore();
+  log.info("issuer ready", { listen });
+  const trusted = watchIdentity(
+    identityDirectory,
+    async () => {
+      const next = await readIdentity(identityDirectory).catch(() => undefined);
+      if (next !== undefined) server.setTrust(next.authorities);
+    },
+    stopping.signal,
+  );
+  await follow(
+    feed,
+    {
+      installationId,
+      // Those that a controller told of, and those that are configured for the time when all of them have moved.
+      controllers: () => [...new Set([...feed.controllers, ...config.controllers])],
+      identityDirectory,
+      random: Math.random,
+      log,
+    },
+    stopping.signal,
+  );
+  await Promise.all([server.close(), feed.settled(), trusted]);
+}
+log.info("issuer stopped", {});

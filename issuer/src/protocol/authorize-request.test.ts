@@ -1,0 +1,79 @@
+import { create } from "@bufbuild/protobuf";
+import { ClientSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import { expect, test } from "vitest";
+import { readAuthorize } from "./authorize-request.ts";
+
+const clients = [
+  create(ClientSchema, { clientId: "shop", redirectUris: ["https://shop.example/cb"], requirePkce: true }),
+  create(ClientSchema, {
+    clientId: "old",
+    confidential: true,
+    redirectUris: ["https://old.example/cb"],
+    requirePkce: false,
+  }),
+];
+const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const good = {
+  client_id: "shop",
+  redirect_uri: "https://shop.example/cb",
+  response_type: "code",
+  scope: "openid email",
+  code_challenge: challenge,
+  code_challenge_method: "S256",
+  state: "s",
+};
+const read = (given: Record<string, string>) =>
+  readAuthorize(new URLSearchParams(given), (id) => clients.find(({ clientId }) => clientId === id));
+
+test("a request as it should be is read", () => {
+  expect(read({ ...good, scope: "openid email profile", max_age: "0", prompt: "login" })).toEqual({
+    ok: true,
+    request: {
+      clientId: "shop",
+      redirectUri: "https://shop.example/cb",
+      scope: "openid email",
+      state: "s",
+      challenge,
+      prompt: "login",
+      maxAgeS: 0,
+    },
+  });
+});
+
+test.each([[{ client_id: "other" }], [{ redirect_uri: "https://shop.example/cb?x" }], [{ redirect_uri: "" }]])(
+  "%j is shown, and nobody is sent anywhere",
+  (change) => expect(read({ ...good, ...change })).toMatchObject({ ok: false, shown: expect.any(String) }),
+);
+
+test.each([
+  [{ response_type: "token" }, "unsupported_response_type"],
+  [{ response_type: "" }, "invalid_request"],
+  [{ response_mode: "fragment" }, "invalid_request"],
+  [{ scope: "email" }, "invalid_scope"],
+  [{ code_challenge: "" }, "invalid_request"],
+  [{ code_challenge: "", code_challenge_method: "" }, "invalid_request"],
+  [{ code_challenge_method: "plain" }, "invalid_request"],
+  [{ code_challenge: "short" }, "invalid_request"],
+  [{ prompt: "none login" }, "invalid_request"],
+  [{ max_age: "-1" }, "invalid_request"],
+  [{ request: "x" }, "request_not_supported"],
+  [{ request_uri: "https://x" }, "request_uri_not_supported"],
+  [{ nonce: "n".repeat(513) }, "invalid_request"],
+])("%j is told to the client as %s", (change, error) =>
+  expect(read({ ...good, ...change })).toMatchObject({ ok: false, error, state: "s" }),
+);
+
+test("what is given twice has no meaning", () => {
+  const twice = new URLSearchParams(good);
+  twice.append("scope", "openid");
+  expect(readAuthorize(twice, () => clients[0])).toMatchObject({ error: "invalid_request" });
+  const clientTwice = new URLSearchParams(good);
+  clientTwice.append("redirect_uri", "https://evil.example");
+  expect(readAuthorize(clientTwice, () => clients[0])).toHaveProperty("shown");
+});
+
+test("a client without PKCE sends a nonce", () => {
+  const old = { client_id: "old", redirect_uri: "https://old.example/cb", response_type: "code", scope: "openid" };
+  expect(read(old)).toMatchObject({ error: "invalid_request" });
+  expect(read({ ...old, nonce: "n" })).toMatchObject({ ok: true });
+});

@@ -1,0 +1,118 @@
+import { createHash, randomUUID } from "node:crypto";
+import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
+import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import type { App } from "../app.ts";
+import { type Answer, type Asked, json, Refused } from "../http/exchange.ts";
+import { tokenError } from "./client-authentication.ts";
+import type { AuthorizeRequest } from "./authorize-request.ts";
+import { tokensOf } from "./tokens.ts";
+
+/** Codes live for a minute, and have 256 bits. */
+const codeLifeS = 60;
+const refreshWholeDays = 90;
+
+const codeHash = (code: string): Buffer => createHash("sha256").update(code).digest();
+
+/** Writes a code down for what a signed-in user's client asked. */
+export async function writeCode(
+  { database }: App,
+  code: string,
+  request: AuthorizeRequest,
+  session: { readonly id: string; readonly userId: string },
+): Promise<void> {
+  const { clientId, redirectUri, scope, nonce, challenge } = request;
+  await database.rows(
+    `INSERT INTO ${s}.oauth_codes (code_hash, user_id, session_id, client_id, redirect_uri, scope, nonce, code_challenge, family, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + interval '${codeLifeS} seconds')`,
+    [
+      codeHash(code),
+      session.userId,
+      session.id,
+      clientId,
+      redirectUri,
+      scope,
+      nonce ?? null,
+      challenge ?? null,
+      randomUUID(),
+    ],
+  );
+}
+
+/**
+ * One statement: of many that come with one code, one gets tokens; the family of refresh tokens is made with it. It fits when
+ * the address and the verifier are those of the request; a code that came with others is used up.
+ */
+const useCode = `
+  WITH code AS (
+    UPDATE ${s}.oauth_codes SET used_at = now()
+    WHERE code_hash = $1 AND client_id = $2 AND used_at IS NULL AND expires_at > now()
+    RETURNING *, redirect_uri = $3 AND code_challenge IS NOT DISTINCT FROM $4 AS fits),
+  family AS (
+    INSERT INTO ${s}.refresh_tokens (family, user_id, session_id, client_id, scope, expires_at)
+    SELECT code.family, code.user_id, session_id, client_id, scope, now() + interval '${refreshWholeDays} days' FROM code
+    JOIN ${s}.sessions AS session ON session.id = session_id AND revoked_at IS NULL
+    WHERE fits AND 'offline_access' = ANY (string_to_array(scope, ' '))),
+  told AS (
+    INSERT INTO ${s}.events (type, user_id, client_id, ip) SELECT 'token.issued', user_id, client_id, $5 FROM code WHERE fits)
+  SELECT code.fits, code.user_id, code.session_id, code.scope, code.nonce, code.family, session.auth_time, session.amr,
+    users.email, users.email_verified, session.revoked_at IS NULL AND session.expires_at > now() AS is_live
+  FROM code JOIN ${s}.sessions AS session ON session.id = code.session_id JOIN ${s}.users ON users.id = code.user_id`;
+
+/** Who comes second may be a thief: whoever came first has no refresh tokens any more either. */
+const endReused = `
+  WITH ended AS (
+    UPDATE ${s}.refresh_tokens SET ended_at = coalesce(ended_at, now())
+    WHERE family = (SELECT family FROM ${s}.oauth_codes WHERE code_hash = $1 AND client_id = $2 AND used_at IS NOT NULL)
+    RETURNING user_id)
+  INSERT INTO ${s}.events (type, user_id, client_id, ip) SELECT 'code.reused', user_id, $2, $3 FROM ended`;
+
+interface UsedCode {
+  readonly fits: boolean;
+  readonly is_live: boolean;
+  readonly user_id: string;
+  readonly session_id: string;
+  readonly scope: string;
+  readonly nonce: string | null;
+  readonly family: string;
+  readonly auth_time: Date;
+  readonly amr: string[];
+  readonly email: string;
+  readonly email_verified: boolean;
+}
+
+/** grant_type authorization_code (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Throws Refused `invalid_grant`. */
+export async function exchangeCode(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
+  const code = form.get("code") ?? "";
+  const verifier = form.get("code_verifier");
+  if (verifier !== null && !/^[A-Za-z0-9._~-]{43,128}$/.test(verifier))
+    throw new Refused(tokenError("invalid_request", "code_verifier is none"));
+  const challenge = verifier === null ? null : createHash("sha256").update(verifier).digest("base64url");
+  const { clientId } = client;
+  const hash = codeHash(code);
+  const [used] = await app.database.rows<UsedCode>(useCode, [
+    hash,
+    clientId,
+    form.get("redirect_uri") ?? "",
+    challenge,
+    source,
+  ]);
+  if (used === undefined) await app.database.rows(endReused, [hash, clientId, source]);
+  if (used?.fits !== true || !used.is_live)
+    throw new Refused(tokenError("invalid_grant", "the code is over, was used, or belongs to another request"));
+  const isOffline = used.scope.split(" ").includes("offline_access");
+  return json(
+    200,
+    await tokensOf(app, {
+      userId: used.user_id,
+      email: used.email,
+      emailVerified: used.email_verified,
+      sessionId: used.session_id,
+      authTime: used.auth_time,
+      amr: used.amr,
+      clientId,
+      scope: used.scope,
+      ...(used.nonce !== null && { nonce: used.nonce }),
+      ...(isOffline && { refresh: { family: used.family, generation: 1 } }),
+    }),
+  );
+}

@@ -1,0 +1,41 @@
+/** Discovery (OpenID Connect Discovery 1.0 section 3; RFC 8414 has the same members). */
+export function metadataOf(issuer: string): object {
+  const at = (path: string) => `${issuer}${path}`;
+  return {
+    issuer,
+    authorization_endpoint: at("/authorize"),
+    token_endpoint: at("/token"),
+    userinfo_endpoint: at("/userinfo"),
+    jwks_uri: at("/jwks.json"),
+    revocation_endpoint: at("/revoke"),
+    end_session_endpoint: at("/logout"),
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: ["authorization_code", "refresh_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["RS256"],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "none"],
+    revocation_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "none"],
+    code_challenge_methods_supported: ["S256"],
+    scopes_supported: ["openid", "email", "offline_access"],
+    claims_supported: [
+      "sub",
+      "iss",
+      "aud",
+      "exp",
+      "iat",
+      "auth_time",
+      "nonce",
+      "at_hash",
+      "sid",
+      "amr",
+      "email",
+      "email_verified",
+    ],
+    prompt_values_supported: ["none", "login"],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
+    authorization_response_iss_parameter_supported: true,
+  };
+}

@@ -1,0 +1,54 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { type JWTPayload, jwtVerify, type JWTVerifyResult, SignJWT } from "jose";
+import type { SigningKey } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+
+/** The keys of an app's tokens. */
+export interface TokenKeys {
+  /** The JWKS as it is published (RFC 7517). */
+  readonly jwks: string;
+  /** An RS256 JWT with these claims and no others. */
+  sign(claims: JWTPayload, type: string): Promise<string>;
+  /** Undefined for what no published key has signed, for another issuer, and for what is over unless `evenOver`. */
+  verify(token: string, type: string, options?: { readonly evenOver?: boolean }): Promise<JWTPayload | undefined>;
+}
+
+interface PublicJwk {
+  readonly kid: string;
+  readonly kty: string;
+  readonly n: string;
+  readonly e: string;
+}
+
+export function createTokenKeys(keys: readonly SigningKey[], issuer: string, now: () => number): TokenKeys {
+  const active = keys.find(({ status }) => status === "active");
+  const signing = active === undefined ? undefined : { kid: active.kid, key: createPrivateKey(active.privateKey) };
+  const published = keys.map(({ publicJwk }) => JSON.parse(publicJwk) as PublicJwk);
+  const verifying = new Map<string, KeyObject>(
+    published.map((jwk) => [jwk.kid, createPublicKey({ key: { ...jwk }, format: "jwk" })]),
+  );
+  return {
+    jwks: JSON.stringify({ keys: published }),
+    sign(claims, type) {
+      if (signing === undefined) throw new Error("the app has no key that signs");
+      return new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: signing.kid, typ: type }).sign(signing.key);
+    },
+    async verify(token, type, { evenOver = false } = {}) {
+      try {
+        const options = { issuer, typ: type, algorithms: ["RS256"] };
+        const at = evenOver ? { currentDate: new Date(0), clockTolerance: 0 } : { currentDate: new Date(now()) };
+        const found: JWTVerifyResult = await jwtVerify(
+          token,
+          ({ kid }) => {
+            const key = verifying.get(kid ?? "");
+            if (key === undefined) throw new Error("no such key");
+            return key;
+          },
+          { ...options, ...at },
+        );
+        return found.payload;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
+import type { App } from "../app.ts";
+import { setCookie } from "../http/cookie.ts";
+import type { Asked } from "../http/exchange.ts";
+import type { Rows } from "../store/database.ts";
+
+/** A browser that a user is signed in with. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly authTime: Date;
+}
+
+const cookie = "__Host-session";
+const lifeDays = 90;
+
+const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
+
+/** Undefined for a browser that nobody is signed in with. */
+export async function currentSession({ database }: App, { cookies }: Asked): Promise<Session | undefined> {
+  const secret = cookies.get(cookie);
+  if (secret === undefined || secret.length > 64) return undefined;
+  const [row] = await database.rows<{ id: string; user_id: string; auth_time: Date }>(
+    `UPDATE ${s}.sessions SET last_seen_at = now()
+     WHERE secret_hash = $1 AND revoked_at IS NULL AND expires_at > now() RETURNING id, user_id, auth_time`,
+    [hashOf(secret)],
+  );
+  return row && { id: row.id, userId: row.user_id, authTime: row.auth_time };
+}
+
+/** A new session, and the cookie for it; the one that the browser had before ends, so that none is handed on. */
+export async function openSession(
+  rows: Rows,
+  { cookies, source, userAgent }: Asked,
+  userId: string,
+  amr: readonly string[],
+): Promise<Session & { readonly cookie: string }> {
+  const secret = randomBytes(32).toString("base64url");
+  const before = cookies.get(cookie);
+  if (before !== undefined)
+    await rows(
+      `UPDATE ${s}.sessions SET revoked_at = now() WHERE secret_hash = $1 AND revoked_at IS NULL AND user_id <> $2`,
+      [hashOf(before), userId],
+    );
+  const [row] = await rows<{ id: string; auth_time: Date }>(
+    `INSERT INTO ${s}.sessions (id, user_id, secret_hash, auth_time, amr, ip, user_agent, expires_at)
+     VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifeDays} days') RETURNING id, auth_time`,
+    [randomUUID(), userId, hashOf(secret), amr, source, userAgent],
+  );
+  if (row === undefined) throw new Error("no session was made");
+  return { id: row.id, userId, authTime: row.auth_time, cookie: setCookie(cookie, secret, lifeDays * 86_400) };
+}
+
+/** Ends it with its refresh tokens. */
+export async function endSession({ database }: App, id: string): Promise<void> {
+  await database.rows(
+    `WITH ended AS (UPDATE ${s}.sessions SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id, user_id),
+       families AS (UPDATE ${s}.refresh_tokens SET ended_at = coalesce(ended_at, now()) WHERE session_id = $1)
+     INSERT INTO ${s}.events (type, user_id) SELECT 'session.ended', user_id FROM ended`,
+    [id],
+  );
+}
+
+export const noSession = (): string => setCookie(cookie, "", 0);

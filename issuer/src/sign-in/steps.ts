@@ -1,0 +1,166 @@
+import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
+import type { App } from "../app.ts";
+import { type Answer, type Asked, Refused, seeOther } from "../http/exchange.ts";
+import { html } from "../http/html.ts";
+import { finish, finishSecond, type Proof } from "./finish.ts";
+import { type Interaction, interactionOfMail, keepInteraction, readInteraction } from "./interaction.ts";
+import { askForMail } from "./mail-limits.ts";
+import { typedCode } from "./mail-secrets.ts";
+import { requireOwnForm } from "./own-form.ts";
+import { page, problemPage } from "./page.ts";
+
+export interface Step {
+  readonly app: App;
+  readonly asked: Asked;
+  readonly id: string;
+  /** Sends a mail that is owed, after the answer. */
+  readonly send: (mailId: string) => void;
+}
+
+const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/;
+
+const over = "This sign-in is over. Go back to the app and begin again.";
+
+function interactionOf({ app, asked, id }: Step): Interaction {
+  const interaction = readInteraction(app, asked.cookies, id);
+  if (interaction !== undefined) return interaction;
+  throw new Refused(problemPage(app, 400, over));
+}
+
+/** GET /sign-in/{id}: who are you? */
+export function askAddress(step: Step): Answer {
+  return addressPage(step.app, interactionOf(step));
+}
+
+function addressPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+  return page(app, {
+    status,
+    title: "Sign in",
+    leadsTo: interaction.request.redirectUri,
+    body: html`<form method="post" action="/sign-in/${interaction.id}">
+<label for="email">E-mail address</label>
+${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
+<input type="email" id="email" name="email" autocomplete="email" required maxlength="254" value="${interaction.request.loginHint ?? ""}"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
+<button>Send me a code</button>
+</form>
+<p>You get a mail with a code and a link. There is no password.</p>`,
+  });
+}
+
+/** POST /sign-in/{id}: a mail is owed. The answer is the same for every address. */
+export async function takeAddress(step: Step): Promise<Answer> {
+  const { app, asked, send } = step;
+  requireOwnForm(app, asked);
+  const interaction = interactionOf(step);
+  const email = normalizedAddress(asked.form.get("email") ?? "");
+  if (email.length > 254 || !address.test(email))
+    return addressPage(app, interaction, "This is no e-mail address.", 400);
+  const mail = await askForMail(app, { email, interactionId: interaction.id, source: asked.source });
+  if (mail.kind === "tooMany")
+    return addressPage(app, interaction, "Too many mails were asked for. Wait a while, then try again.", 429);
+  if (mail.kind === "sent") send(mail.id);
+  const next: Interaction = { ...interaction, mail: { id: mail.id, email } };
+  return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": keepInteraction(app, asked, next) });
+}
+
+/** GET /sign-in/{id}/code: what does the mail say? */
+export function askCode(step: Step): Answer {
+  const interaction = interactionOf(step);
+  return interaction.mail === undefined ? seeOther(`/sign-in/${interaction.id}`) : codePage(step.app, interaction);
+}
+
+function codePage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+  return page(app, {
+    status,
+    title: "Look at your mail",
+    leadsTo: interaction.request.redirectUri,
+    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here.</p>
+<form method="post" action="/sign-in/${interaction.id}/code">
+<label for="code">Code of 6 digits</label>
+${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
+<input type="text" id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
+<button>Sign in</button>
+</form>
+<p><a href="/sign-in/${interaction.id}">Use another address, or send it again</a></p>`,
+  });
+}
+
+/** POST /sign-in/{id}/code. */
+export async function takeCode(step: Step): Promise<Answer> {
+  const { app, asked } = step;
+  requireOwnForm(app, asked);
+  const interaction = interactionOf(step);
+  return finished(step, interaction, { code: typedCode(asked.form.get("code") ?? "") });
+}
+
+/** GET and HEAD /link: programs that read mails open links too, so nothing is used up by that. */
+export function askLink(app: App, asked: Asked): Answer {
+  const mail = asked.query.get("mail") ?? "";
+  const interaction = interactionOfMail(app, asked.cookies, mail);
+  if (interaction === undefined)
+    return page(app, {
+      title: "Go back to where you began",
+      body: html`<p>This browser is not the one where you began to sign in. Type the code from the mail there.</p>`,
+    });
+  return page(app, {
+    title: "Sign in",
+    leadsTo: interaction.request.redirectUri,
+    body: html`<form method="post" action="/link">
+<input type="hidden" name="mail" value="${mail}">
+<input type="hidden" name="token" value="${asked.query.get("token") ?? ""}">
+<button>Sign in as ${interaction.mail?.email ?? ""}</button>
+</form>`,
+  });
+}
+
+/** POST /link. */
+export async function takeLink(app: App, asked: Asked): Promise<Answer> {
+  requireOwnForm(app, asked);
+  const interaction = interactionOfMail(app, asked.cookies, asked.form.get("mail") ?? "");
+  if (interaction === undefined) throw new Refused(problemPage(app, 400, over));
+  return finished({ app, asked }, interaction, { linkToken: asked.form.get("token") ?? "" });
+}
+
+async function finished(
+  { app, asked }: Pick<Step, "app" | "asked">,
+  interaction: Interaction,
+  proof: Proof,
+): Promise<Answer> {
+  const outcome = await finish(app, asked, interaction, proof);
+  if (outcome.kind === "done") return outcome.answer;
+  if (outcome.kind === "second")
+    return seeOther(`/sign-in/${interaction.id}/second`, { "set-cookie": keepInteraction(app, asked, outcome.next) });
+  if (outcome.kind === "wrong") return codePage(app, interaction, "This is not the code of the newest mail.", 400);
+  return addressPage(app, interaction, "The mail is over or was used. Have another one sent.", 400);
+}
+
+/** GET /sign-in/{id}/second: the code of an app. */
+export function askSecond(step: Step): Answer {
+  const interaction = interactionOf(step);
+  return interaction.passed === undefined ? seeOther(`/sign-in/${interaction.id}`) : secondPage(step.app, interaction);
+}
+
+function secondPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+  return page(app, {
+    status,
+    title: "Second factor",
+    leadsTo: interaction.request.redirectUri,
+    body: html`<form method="post" action="/sign-in/${interaction.id}/second">
+<label for="code">Code of your app, or a recovery code</label>
+${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
+<input type="text" id="code" name="code" autocomplete="one-time-code" required maxlength="40"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
+<button>Sign in</button>
+</form>`,
+  });
+}
+
+/** POST /sign-in/{id}/second. */
+export async function takeSecond(step: Step): Promise<Answer> {
+  const { app, asked } = step;
+  requireOwnForm(app, asked);
+  const interaction = interactionOf(step);
+  const outcome = await finishSecond(app, asked, interaction, typedCode(asked.form.get("code") ?? ""));
+  if (outcome.kind === "done") return outcome.answer;
+  if (outcome.kind === "wrong") return secondPage(app, interaction, "This is not a code, or it was used.", 400);
+  return addressPage(app, interaction, "This took too long. Begin again.", 400);
+}

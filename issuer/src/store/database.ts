@@ -1,0 +1,121 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Database as DatabaseAddress } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import pg from "pg";
+
+/** The database of one app: its owner's, and not to be trusted. */
+export interface Database {
+  /** One statement. Throws DatabaseAway when there is no connection within 5 s. */
+  rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
+  /** Statements in one transaction. */
+  transaction<T>(work: (rows: Rows) => Promise<T>): Promise<T>;
+  /** From now on it is there. */
+  moveTo(address: DatabaseAddress, trust: string): void;
+  close(): Promise<void>;
+}
+
+export type Rows = <R = Record<string, unknown>>(sql: string, values?: readonly unknown[]) => Promise<R[]>;
+
+/** Nobody can be signed in until it is back. */
+export class DatabaseAway extends Error {
+  override readonly name = "DatabaseAway";
+}
+
+const connectionsMax = 4;
+const idleMs = 60_000;
+const connectMs = 2_000;
+const waitMs = 5_000;
+const retryMs = 150;
+
+/** Options of a connection win over what the owner sets for the database. */
+const pinned = {
+  search_path: "pg_catalog,pg_temp",
+  default_transaction_read_only: "off",
+  default_transaction_isolation: "read\\ committed",
+  statement_timeout: "5000",
+  lock_timeout: "3000",
+  idle_in_transaction_session_timeout: "10000",
+  standard_conforming_strings: "on",
+  synchronous_commit: "on",
+};
+
+export function createDatabase(first: DatabaseAddress, firstTrust: string): Database {
+  let pool = poolOf(first, firstTrust);
+  let isClosed = false;
+
+  /** While the primary changes, one that is asked for comes when the new one is known. */
+  async function connect(): Promise<pg.PoolClient> {
+    const until = performance.now() + waitMs;
+    for (;;) {
+      try {
+        return await pool.connect();
+      } catch (cause) {
+        if (isClosed) throw new DatabaseAway("closed", { cause });
+        if (performance.now() > until) throw new DatabaseAway("no connection", { cause });
+      }
+      await delay(retryMs);
+    }
+  }
+
+  async function use<T>(work: (rows: Rows) => Promise<T>): Promise<T> {
+    const client = await connect();
+    let failure: unknown;
+    try {
+      const rows: Rows = async <R>(sql: string, values?: readonly unknown[]) =>
+        (await client.query(sql, values === undefined ? undefined : [...values])).rows as R[];
+      return await work(rows);
+    } catch (error) {
+      failure = error;
+      throw isConnection(error) ? new DatabaseAway("the connection broke", { cause: error }) : error;
+    } finally {
+      client.release(failure !== undefined);
+    }
+  }
+
+  return {
+    rows: (sql, values) => use((rows) => rows(sql, values)),
+    transaction: (work) =>
+      use(async (rows) => {
+        await rows("BEGIN");
+        const result = await work(rows);
+        await rows("COMMIT");
+        return result;
+      }),
+    moveTo(address, trust) {
+      const before = pool;
+      pool = poolOf(address, trust);
+      void before.end().catch(() => undefined);
+    },
+    async close() {
+      isClosed = true;
+      await pool.end().catch(() => undefined);
+    },
+  };
+}
+
+function poolOf({ address, port, name, role, password, hostname }: DatabaseAddress, trust: string): pg.Pool {
+  const pool = new pg.Pool({
+    // Without one it would be this machine.
+    host: address === "" ? "address.invalid" : address,
+    port,
+    database: name,
+    user: role,
+    password,
+    max: connectionsMax,
+    idleTimeoutMillis: idleMs,
+    connectionTimeoutMillis: connectMs,
+    application_name: "holdfast issuer",
+    options: Object.entries(pinned)
+      .map(([setting, value]) => `-c ${setting}=${value}`)
+      .join(" "),
+    ssl: { ca: trust, servername: hostname, minVersion: "TLSv1.2" },
+  });
+  // A connection that idles and breaks is replaced by the next that is asked for.
+  pool.on("error", () => undefined);
+  return pool;
+}
+
+function isConnection(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const isCut = code === "" && error instanceof Error && error.message.startsWith("Connection terminated");
+  return code.startsWith("08") || code.startsWith("57P") || code === "25006" || /^E[A-Z]+$/.test(code) || isCut;
+}

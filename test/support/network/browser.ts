@@ -1,0 +1,102 @@
+import { isIP } from "node:net";
+import { Agent, request } from "undici";
+import type { Platform } from "../platform/platform.ts";
+import { resolveName } from "./dns-query.ts";
+
+/** A page as a browser without scripts has it. */
+export interface Page {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** A browser without scripts: cookies, redirects and forms. Names are those of the platform's own name server. */
+export interface Browser {
+  /** Follows redirects up to one that leads to where `stopAt` says, which is answered and not called. */
+  get(url: string, options?: { readonly stopAt?: string }): Promise<Page>;
+  /** Sends the first form of a page with these values besides its own. */
+  submit(
+    page: Page,
+    values?: Readonly<Record<string, string>>,
+    options?: { readonly stopAt?: string; readonly origin?: string },
+  ): Promise<Page>;
+  /** Sends a form that a page of this origin has, without its fields. */
+  post(url: string, options?: { readonly stopAt?: string }): Promise<Page>;
+  readonly cookies: Map<string, string>;
+  close(): Promise<void>;
+}
+
+/** Connections that trust the platform's authority and ask its name server. */
+export function platformAgent(platform: Pick<Platform, "ca" | "admin">): Agent {
+  return new Agent({
+    connect: {
+      ca: platform.ca,
+      lookup(host, options, callback) {
+        const found = isIP(host) !== 0 ? Promise.resolve([host]) : resolveName(platform.admin.dns_server, host);
+        found.then(
+          (addresses) => {
+            const all = addresses.map((address) => ({ address, family: 4 as const }));
+            if (all.length === 0) callback(new Error(`${host} has no address`), "", 4);
+            else if (options.all === true) (callback as unknown as (error: null, all: object) => void)(null, all);
+            else callback(null, all[0]?.address ?? "", 4);
+          },
+          (error: Error) => callback(error, "", 4),
+        );
+      },
+    },
+  });
+}
+
+export function createBrowser(platform: Pick<Platform, "ca" | "admin">): Browser {
+  const agent = platformAgent(platform);
+  const cookies = new Map<string, string>();
+
+  async function call(
+    url: string,
+    body: string | undefined,
+    {
+      stopAt,
+      origin = new URL(url).origin,
+    }: { readonly stopAt?: string | undefined; readonly origin?: string | undefined },
+    hops = 0,
+  ): Promise<Page> {
+    if (hops > 10) throw new Error(`too many redirects, at ${url}`);
+    if (stopAt !== undefined && url.startsWith(stopAt)) return { url, status: 0, headers: {}, text: "" };
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const answer = await request(url, {
+      dispatcher: agent,
+      method: body === undefined ? "GET" : "POST",
+      headers: {
+        ...(cookie !== "" && { cookie }),
+        ...(body !== undefined && { "content-type": "application/x-www-form-urlencoded", origin }),
+      },
+      ...(body !== undefined && { body }),
+    });
+    const text = await answer.body.text();
+    for (const line of [answer.headers["set-cookie"] ?? []].flat()) {
+      const [pair = "", ...attributes] = line.split("; ");
+      const equals = pair.indexOf("=");
+      if (attributes.includes("Max-Age=0")) cookies.delete(pair.slice(0, equals));
+      else cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
+    }
+    const { location } = answer.headers;
+    if (typeof location === "string") return call(new URL(location, url).href, undefined, { stopAt }, hops + 1);
+    return { url, status: answer.statusCode, headers: answer.headers, text };
+  }
+
+  return {
+    cookies,
+    get: (url, { stopAt } = {}) => call(url, undefined, { stopAt }),
+    post: (url, { stopAt } = {}) => call(url, "", { stopAt }),
+    submit(page, values = {}, { stopAt, origin } = {}) {
+      const form = /<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/.exec(page.text);
+      if (form === null) throw new Error(`${page.url} has no form: ${page.text.slice(0, 2_000)}`);
+      const own = [...(form[2] ?? "").matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+      const fields = { ...Object.fromEntries(own.map(([, name = "", value = ""]) => [name, value])), ...values };
+      const target = new URL(form[1] ?? "", page.url).href;
+      return call(target, new URLSearchParams(fields).toString(), { stopAt, origin });
+    },
+    close: () => agent.close(),
+  };
+}

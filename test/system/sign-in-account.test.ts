@@ -1,0 +1,45 @@
+import { Secret, TOTP } from "otpauth";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+describe("the account of an app's user", () => {
+  const its = createSignInUnderTest();
+
+  beforeAll(async () => {
+    await its.start();
+    await its.enable();
+  });
+  afterAll(() => its.remove());
+
+  it("asks for a second factor that a user set up, each code once, and takes a recovery code instead", async () => {
+    const browser = its.browser();
+    const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+    await its.signIn("hugo@example.com", {}, browser);
+    const account = await browser.get(`${issuer}/account`);
+    expect(account.text).toContain("hugo@example.com");
+    const setUp = await browser.post(`${issuer}/account/second-factor`);
+    const secret = /<code>([A-Z2-7]+)<\/code>/.exec(setUp.text)?.[1] ?? "";
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+    const kept = await browser.submit(setUp, { code: totp.generate() });
+    const recovery = [...kept.text.matchAll(/<code>([0-9a-f]{16})<\/code>/g)].map(([, code = ""]) => code);
+    expect(recovery).toHaveLength(10);
+    // The code that confirmed it was used by that.
+    const config = await its.discover();
+    const begun = await its.begin(browser, config, { prompt: "login" });
+    await waitUntil(
+      "another mail may be asked for",
+      async () => {
+        const asked = await browser.submit(begun.page, { email: "hugo@example.com" });
+        return asked.status === 200;
+      },
+      { everyMs: 3_000 },
+    );
+    const { code } = await its.mailTo("hugo@example.com", 2);
+    const second = await browser.submit(await browser.get(`${begun.page.url}/code`), { code });
+    expect(second.text).toContain("Second factor");
+    const used = await browser.submit(second, { code: recovery[0] ?? "" }, { stopAt: its.callback });
+    const signedIn = await its.tokensOf(config, begun, used);
+    expect(signedIn.claims()).toMatchObject({ amr: ["otp", "mfa"] });
+  });
+});

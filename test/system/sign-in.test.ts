@@ -1,0 +1,336 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
+import * as client from "openid-client";
+import { fetch as undiciFetch } from "undici";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import { type Browser, platformAgent } from "../support/network/browser.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+const tables = [
+  "users",
+  "identities",
+  "sessions",
+  "refresh_tokens",
+  "mfa_totp",
+  "mfa_recovery_codes",
+  "login_tokens",
+  "oauth_codes",
+  "events",
+];
+
+describe("sign-in for an app", () => {
+  const its = createSignInUnderTest();
+  let anns: Browser;
+  let ann = "";
+
+  beforeAll(() => its.start());
+  afterAll(() => its.remove());
+
+  const verified = async (token: string) => {
+    const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+    const dispatcher = platformAgent(its.platform);
+    const keys = createRemoteJWKSet(new URL(`${issuer}/jwks.json`), {
+      [customFetch]: (url: string, init: object) =>
+        undiciFetch(url, { ...init, dispatcher }) as unknown as Promise<Response>,
+    });
+    return jwtVerify(token, keys, { issuer });
+  };
+
+  it("is refused with what is wrong, and is Active once all is there", async () => {
+    const { rest } = its.platform;
+    expect((await rest.get(its.path())).json["code"]).toBe("auth_not_enabled");
+    const asked = { attachment_id: its.attachmentId, issuer_domain_choice: "fallback" };
+    expect((await rest.post(its.path("/enable"), asked)).json["code"]).toBe("smtp_required");
+    const forbidden = { ...its.smtp, port: 2_526 };
+    expect((await rest.post(its.path("/enable"), { ...asked, smtp: forbidden })).status).toBe(400);
+    const injected = { ...its.smtp, from_name: "Shop\r\nBcc: x@example.com" };
+    expect((await rest.post(its.path("/enable"), { ...asked, smtp: injected })).status).toBe(400);
+    const custom = { ...asked, smtp: its.smtp, issuer_domain_choice: "custom" };
+    expect((await rest.post(its.path("/enable"), custom)).json["code"]).toBe("custom_domain_not_verified");
+
+    const theme = { display_name: "The Shop", brand_color: "#A0c040", logo_url: "https://shop.example/logo.png" };
+    const answer = await rest.post(its.path("/enable"), { ...asked, smtp: its.smtp, theme });
+    expect(expectStatus(answer, 201).json).toMatchObject({
+      auth: { status: "ProvisioningSchema", schema_version_applied: null, idp_providers: [] },
+      signing_keys: [{ algorithm: "RS256", status: "active" }],
+    });
+    expect(JSON.stringify(answer.json)).not.toContain(String(its.smtp["password"]));
+    const again = await rest.post(its.path("/enable"), { ...asked, smtp: its.smtp });
+    expect(again.json["code"]).toBe("auth_already_enabled");
+    const active = await waitUntil(
+      "the sign-in is active",
+      async () => {
+        const { json } = await rest.get<AuthJson>(its.path());
+        if (json.status === "Failed") throw new Error(json.failure_reason);
+        return json.status === "Active" ? json : undefined;
+      },
+      { withinMs: 60_000 },
+    );
+    expect(active).toMatchObject({ schema_version_applied: "1", health: { status: "healthy" } });
+    expect(active.issuer_url).toMatch(/^https:\/\/auth-[0-9a-f]{12}\.local\.holdfast\.test:\d+$/);
+  });
+
+  it("signs a person in by the code of a mail, with tokens that anybody can verify", async () => {
+    anns = its.browser();
+    const signedIn = await its.signIn("ann@example.com", {}, anns);
+    const claims = signedIn.claims();
+    ann = claims?.sub ?? "";
+    expect(claims).toMatchObject({ email: "ann@example.com", email_verified: true, amr: ["otp"] });
+    const { payload, protectedHeader } = await verified(signedIn.access_token);
+    expect(protectedHeader).toMatchObject({ alg: "RS256", typ: "at+jwt" });
+    expect(payload).toMatchObject({ sub: claims?.sub, aud: its.appId, client_id: its.appId });
+    const config = await its.discover();
+    const info = await client.fetchUserInfo(config, signedIn.access_token, claims?.sub ?? "");
+    expect(info).toEqual({ sub: claims?.sub, email: "ann@example.com", email_verified: true });
+    const refreshed = await client.refreshTokenGrant(config, signedIn.refresh_token ?? "");
+    expect(refreshed.refresh_token).not.toBe(signedIn.refresh_token);
+    expect(refreshed.claims()?.sub).toBe(claims?.sub);
+  });
+
+  it("signs in by the link, which no program that only opens it uses up, and which is of no use elsewhere", async () => {
+    const browser = its.browser();
+    const config = await its.discover();
+    const begun = await its.begin(browser, config);
+    expect(begun.page.headers["content-security-policy"]).toContain("frame-ancestors 'none'");
+    expect(begun.page.headers["content-security-policy"]).not.toContain("unsafe");
+    await browser.submit(begun.page, { email: "Bob@Example.com " });
+    const { link } = await its.mailTo("bob@example.com");
+    const elsewhere = await its.browser().get(link);
+    expect(elsewhere.text).toContain("Type the code from the mail there");
+    expect(elsewhere.text).not.toContain("<form");
+    for (let times = 0; times < 3; times += 1) await browser.get(link);
+    const shown = await browser.get(link);
+    const back = await browser.submit(shown, {}, { stopAt: its.callback });
+    const signedIn = await its.tokensOf(config, begun, back);
+    expect(signedIn.claims()?.["email"]).toBe("bob@example.com");
+    // Whoever is signed in is asked nothing more, and a page of another time is told so.
+    const second = await its.begin(browser, config, { prompt: "none" });
+    expect((await its.tokensOf(config, second, second.page)).claims()?.sub).toBe(signedIn.claims()?.sub);
+    const fresh = await its.begin(its.browser(), config, { prompt: "none" });
+    expect(new URL(fresh.page.url).searchParams.get("error")).toBe("login_required");
+  });
+
+  it("takes five wrong codes and no sixth", async () => {
+    const browser = its.browser();
+    const begun = await its.begin(browser, await its.discover());
+    let page = await browser.submit(begun.page, { email: "carl@example.com" });
+    const { code } = await its.mailTo("carl@example.com");
+    const wrong = code === "000000" ? "000001" : "000000";
+    for (let times = 0; times < 5; times += 1) page = await browser.submit(page, { code: wrong });
+    expect(page.text).toContain("The mail is over or was used");
+    const late = await browser.get(`${new URL(begun.page.url).href}/code`);
+    expect((await browser.submit(late, { code })).text).toContain("The mail is over or was used");
+  });
+
+  it("lets one of 50 at once in, by a code of the protocol as by a refresh token", async () => {
+    const config = await its.discover();
+    const browser = its.browser();
+    const begun = await its.begin(browser, config);
+    const asked = await browser.submit(begun.page, { email: "dora@example.com" });
+    const { code } = await its.mailTo("dora@example.com");
+    const back = await browser.submit(asked, { code }, { stopAt: its.callback });
+    const tries = await Promise.allSettled(Array.from({ length: 50 }, () => its.tokensOf(config, begun, back)));
+    expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+
+    const { refresh_token: token = "" } = await its.signIn("edna@example.com");
+    const all = await Promise.all(Array.from({ length: 50 }, () => client.refreshTokenGrant(config, token)));
+    const successors = new Set(all.map(({ refresh_token: next }) => next));
+    expect(successors.size).toBe(1);
+    const [next = ""] = successors;
+    const later = await client.refreshTokenGrant(config, next);
+    // Two generations before: somebody has a copy, and everybody is signed out.
+    await expect(client.refreshTokenGrant(config, token)).rejects.toMatchObject({ error: "invalid_grant" });
+    await expect(client.refreshTokenGrant(config, later.refresh_token ?? "")).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+  });
+
+  it("rotates its key and breaks nobody, and in an emergency everybody", async () => {
+    const before = await its.signIn("fred@example.com");
+    const config = await its.discover();
+    const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+    const published = async () => {
+      const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+      const page = await its.browser().get(`${issuer}/jwks.json`);
+      return (JSON.parse(page.text) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+    };
+    const known = await published();
+    expect(known).toHaveLength(2);
+    const { signing_key: key } = expectStatus(
+      await its.platform.rest.post<{ signing_key: { kid: string } }>(its.path("/rotate-key"), {}),
+      200,
+    ).json;
+    // A verifier that cached the JWKS before has the key already.
+    expect(known).toContain(key.kid);
+    const after = await waitUntil("the new key signs", async () => {
+      const refreshed = await client.refreshTokenGrant(config, before.refresh_token ?? "");
+      return kidOf(refreshed.access_token) === key.kid ? refreshed : undefined;
+    });
+    await verified(before.access_token);
+    await verified(after.access_token);
+    await its.platform.rest.post(its.path("/rotate-key?emergency=true"), {});
+    await waitUntil("nothing of before is published", async () => !(await published()).some((kid) => kid === key.kid));
+    await expect(verified(after.access_token)).rejects.toThrow();
+    await expect(its.platform.rest.get(its.path("/keys"))).resolves.toMatchObject({ status: 200 });
+  });
+
+  it("shows users to their owner, ends sessions, and erases users from nine tables", async () => {
+    const signedIn = await its.signIn("gina@example.com");
+    const config = await its.discover();
+    const { rest } = its.platform;
+    type Rows<N extends string> = Record<N, { id: string }[]>;
+    const found = await rest.get<Rows<"users">>(its.path("/users?email=Gina@example.com"));
+    const [gina] = expectStatus(found, 200).json.users;
+    expect(gina?.id).toBe(signedIn.claims()?.sub);
+    const sessions = (await rest.get<Rows<"sessions">>(its.path(`/users/${gina?.id}/sessions`))).json.sessions;
+    expect(sessions).toHaveLength(1);
+    const ended = async (path: string, body: object = {}) => {
+      const { task_id: id } = expectStatus(await rest.post<{ task_id: string }>(path, body), 202).json;
+      return waitUntil(`${path} is done`, async () => {
+        const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
+        return json.status === "completed" ? json.result : undefined;
+      });
+    };
+    expect(await ended(its.path(`/sessions/${sessions[0]?.id}/revoke`))).toEqual({ revoked: true });
+    await expect(client.refreshTokenGrant(config, signedIn.refresh_token ?? "")).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+    expect(await ended(its.path("/users/delete"), { email: "nobody@example.com" })).toEqual({ erased: false });
+    const erased = await its.cli("auth", "users", "delete", "shop", "--email", "gina@example.com", "--yes");
+    expect(erased).toMatchObject({ code: 0 });
+    expect(erased.stdout).toContain("true");
+
+    const login = { password: its.users.password };
+    const sql = await openPostgresql(its.platform, its.users.connection, login);
+    const seen = await sql.query("SELECT email FROM _mdb_auth.users WHERE email LIKE 'gina%'");
+    expect(seen.rows).toEqual([]);
+    for (const forbidden of [
+      "SELECT FROM _mdb_auth.sessions",
+      "DELETE FROM _mdb_auth.users",
+      "DROP SCHEMA _mdb_auth CASCADE",
+    ])
+      await expect(sql.query(forbidden)).rejects.toThrow(/permission denied|must be owner/);
+    const names = await sql.query<{ name: string }>(
+      "SELECT relname AS name FROM pg_class WHERE relnamespace = '_mdb_auth'::regnamespace AND relkind = 'r' ORDER BY 1",
+    );
+    expect(names.rows.map(({ name }) => name)).toEqual(tables.toSorted());
+    await sql.end();
+
+    const { events } = (await rest.get<{ events: { type: string; data: object }[] }>("/events?type=auth.user.deleted"))
+      .json;
+    expect(JSON.stringify(events)).not.toContain("gina");
+    const kept = JSON.stringify([...(await dumpEtcd(its.platform.directory))]);
+    const logs = join(its.platform.directory, "log");
+    const logged = readdirSync(logs)
+      .map((file) => readFileSync(join(logs, file), "utf8"))
+      .join("\n");
+    for (const planted of [
+      "gina@example.com",
+      "ann@example.com",
+      String(its.smtp["password"]),
+      signedIn.access_token,
+    ]) {
+      expect(kept).not.toContain(planted);
+      expect(logged).not.toContain(planted);
+    }
+  });
+
+  it("is not moved by what the owner of the database does to it", async () => {
+    const { platform, users, smtp } = its;
+    const { rest } = platform;
+    const config = await its.discover();
+    const { refresh_token: token = "" } = await its.signIn("kate@example.com");
+    const sql = await openPostgresql(platform, users.connection, { password: users.password });
+    await sql.query("CREATE SCHEMA evil; CREATE TABLE evil.users (id int)");
+    await sql.query("ALTER DATABASE defaultdb SET search_path = evil");
+    await sql.query("ALTER DATABASE defaultdb SET default_transaction_read_only = on");
+    killAtOnce(platform.processes().issuer ?? 0);
+    const again = await waitUntil("a refresh works under their settings", () =>
+      client.refreshTokenGrant(config, token).catch(() => undefined),
+    );
+    expect(again.refresh_token).toBeDefined();
+    await sql.query("SET default_transaction_read_only = off; ALTER DATABASE defaultdb RESET ALL");
+    await sql.query("CREATE DATABASE squatted");
+    await sql.end();
+    const there = await openPostgresql(
+      platform,
+      { ...users.connection, database: "squatted" },
+      { password: users.password },
+    );
+    await there.query("CREATE SCHEMA _mdb_auth; CREATE TABLE _mdb_auth.users (email text)");
+    await there.end();
+    const { id } = expectStatus(await rest.post<{ id: string }>("/app-services", { name: "squatted" }), 201).json;
+    const attached = { service_id: users.service.id, database_name: "squatted" };
+    const attachment = await rest.post<{ id: string }>(`/app-services/${id}/attachments`, attached);
+    const asked = { attachment_id: attachment.json.id, smtp, redirect_uris: ["https://shop.example/cb"] };
+    expectStatus(await rest.post(`/app-services/${id}/auth/enable`, asked), 201);
+    const failed = await waitUntil("it failed", async () => {
+      const { json } = await rest.get<AuthJson>(`/app-services/${id}/auth`);
+      return json.status === "Failed" ? json : undefined;
+    });
+    expect(failed.failure_reason).toMatch(/^schema: .*_mdb_auth is not the platform's; drop or rename it/);
+    expectStatus(await rest.call("DELETE", `/app-services/${id}`), 204);
+  });
+
+  it("refuses forms of other sites, names that it does not serve, codes without their verifier, and guesses", async () => {
+    const browser = its.browser();
+    const config = await its.discover();
+    const begun = await its.begin(browser, config);
+    const foreign = { ...begun.page, url: begun.page.url };
+    const crossSite = await browser.submit(foreign, { email: "lena@example.com" }, { origin: "https://evil.example" });
+    expect(crossSite.status).toBe(403);
+    const asked = await browser.submit(begun.page, { email: "lena@example.com" });
+    const { code } = await its.mailTo("lena@example.com");
+    const back = await browser.submit(asked, { code }, { stopAt: its.callback });
+    const withoutVerifier = client.authorizationCodeGrant(config, new URL(back.url), {
+      expectedNonce: begun.nonce,
+      expectedState: begun.state,
+    });
+    await expect(withoutVerifier).rejects.toMatchObject({ error: "invalid_grant" });
+    const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+    expect(
+      (await browser.get(`https://127.0.0.1:${new URL(issuer).port}/jwks.json`).catch(() => undefined))?.status ?? 421,
+    ).toBe(421);
+    const stolen = new URL(
+      (await its.begin(its.browser(), config, { redirect_uri: "https://evil.example/cb" })).page.url,
+    );
+    expect(stolen.origin).toBe(issuer);
+  });
+
+  it("answers nothing once it is disabled, and is as it was when it is enabled again", async () => {
+    const { rest } = its.platform;
+    const { issuer_url: issuer } = (await rest.get<AuthJson>(its.path())).json;
+    const inUse = await rest.call("DELETE", `/app-services/${its.appId}/attachments/${its.attachmentId}`);
+    expect(inUse.json["code"]).toBe("attachment_in_use");
+    const service = `/managed-services/${its.users.service.id}`;
+    for (const path of [service, `${service}/databases/defaultdb`])
+      expect((await rest.call("DELETE", path)).json["code"]).toBe("attachment_in_use");
+    expect((await rest.post(its.path("/disable"), {})).json["status"]).toBe("Disabled");
+    const isGone = async () => (await its.browser().get(`${issuer}/jwks.json`)).status === 421;
+    await waitUntil("the host is served no more", () => isGone().catch(() => true));
+    const asked = { attachment_id: its.attachmentId, smtp: its.smtp };
+    expectStatus(await rest.post(its.path("/enable"), asked), 201);
+    const isActive = async () => (await rest.get<AuthJson>(its.path())).json.status === "Active";
+    await waitUntil("it is active again", isActive, { withinMs: 60_000 });
+    const config = await its.discover();
+    const begun = await its.begin(anns, config, { prompt: "none" });
+    expect((await its.tokensOf(config, begun, begun.page)).claims()?.sub).toBe(ann);
+  });
+
+  it("goes on after kill -9 of controller, issuer and engine", async () => {
+    const config = await its.discover();
+    const { refresh_token: token = "", ...signedIn } = await its.signIn("iris@example.com");
+    const { controllers, issuer, machines } = its.platform.processes();
+    for (const pid of [...controllers, issuer, machines[0]?.engine]) if (pid !== undefined) killAtOnce(pid);
+    const refreshed = await waitUntil("a refresh works again", () =>
+      client.refreshTokenGrant(config, token).catch(() => undefined),
+    );
+    expect(decodeJwt(refreshed.access_token).sub).toBe(decodeJwt(signedIn.access_token).sub);
+  });
+});

@@ -1,0 +1,191 @@
+import { createHash, randomBytes, randomInt } from "node:crypto";
+import * as client from "openid-client";
+import { fetch as undiciFetch } from "undici";
+import { type Browser, createBrowser, type Page, platformAgent } from "../../support/network/browser.ts";
+import { createCommandLine, type Ran } from "../../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { type MailServer, startMailServer } from "../../support/servers/mail-server.ts";
+import { GiveUp, waitUntil } from "../../support/wait-until.ts";
+
+export interface AuthJson {
+  readonly status: string;
+  readonly issuer_url: string;
+  readonly failure_reason?: string;
+  readonly schema_version_applied: string | null;
+}
+
+/** A platform with an app whose users can sign in, and what programs of its owner do. */
+export interface SignInUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly users: RunningService;
+  readonly mail: MailServer;
+  readonly appId: string;
+  readonly attachmentId: string;
+  readonly callback: string;
+  readonly smtp: Readonly<Record<string, unknown>>;
+  path(rest?: string): string;
+  cli(...args: string[]): Promise<Ran>;
+  browser(): Browser;
+  /** openid-client, as the app's public client. */
+  discover(): Promise<client.Configuration>;
+  /** Begins a sign-in, in a browser; the page that asks for the address. */
+  begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<Begun>;
+  /** The newest mail to an address, once there are so many. */
+  mailTo(address: string, count?: number): Promise<{ code: string; link: string; text: string }>;
+  /** All of it: the tokens of a user who signs in by the code of a mail. */
+  signIn(address: string, more?: Record<string, string>, browser?: Browser): Promise<SignedIn>;
+  tokensOf(config: client.Configuration, begun: Begun, back: Page): Promise<SignedIn>;
+  start(): Promise<void>;
+  /** Resolves when the sign-in is Active. */
+  enable(more?: object): Promise<AuthJson>;
+  remove(): Promise<void>;
+}
+
+export interface Begun {
+  readonly page: Page;
+  readonly verifier: string;
+  readonly nonce: string;
+  readonly state: string;
+}
+
+export type SignedIn = Awaited<ReturnType<typeof client.authorizationCodeGrant>>;
+
+const callback = "https://shop.example/auth/callback";
+
+export function createSignInUnderTest(): SignInUnderTest {
+  let platform: Platform;
+  let services: Services;
+  let users: RunningService;
+  let mail: MailServer;
+  let appId = "";
+  let attachmentId = "";
+  let smtp: Record<string, unknown> = {};
+  const browsers: Browser[] = [];
+  const its: SignInUnderTest = {
+    get platform() {
+      return platform;
+    },
+    get services() {
+      return services;
+    },
+    get users() {
+      return users;
+    },
+    get mail() {
+      return mail;
+    },
+    get appId() {
+      return appId;
+    },
+    get attachmentId() {
+      return attachmentId;
+    },
+    get smtp() {
+      return smtp;
+    },
+    callback,
+    path: (rest = "") => `/app-services/${appId}/auth${rest}`,
+    cli(...args) {
+      const line = createCommandLine({ HOLDFAST_DATA: platform.directory });
+      return line.runHere(args).finally(() => line.remove());
+    },
+    browser() {
+      const made = createBrowser(platform);
+      browsers.push(made);
+      return made;
+    },
+    async discover() {
+      const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(its.path())).json;
+      const dispatcher = platformAgent(platform);
+      const options = {
+        [client.customFetch]: (url: string, init: object) =>
+          undiciFetch(url, { ...init, dispatcher }) as unknown as Promise<Response>,
+      };
+      return client.discovery(new URL(issuer), appId, undefined, client.None(), options);
+    },
+    async begin(browser, config, more = {}) {
+      const verifier = client.randomPKCECodeVerifier();
+      const nonce = client.randomNonce();
+      const state = client.randomState();
+      const url = client.buildAuthorizationUrl(config, {
+        redirect_uri: callback,
+        scope: "openid email offline_access",
+        code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+        code_challenge_method: "S256",
+        nonce,
+        state,
+        ...more,
+      });
+      return { page: await browser.get(url.href, { stopAt: callback }), verifier, nonce, state };
+    },
+    async mailTo(address, count = 1) {
+      const found = await waitUntil(`mail ${count} to ${address}`, () => {
+        const all = mail.received.filter(({ to }) => to.includes(address));
+        return all.length >= count ? all.at(-1) : undefined;
+      });
+      const text = found.email.text ?? "";
+      return {
+        text,
+        code: /\b(\d{6})\b/.exec(text)?.[1] ?? "",
+        link: /https:\S+\/link\?\S+/.exec(text)?.[0] ?? "",
+      };
+    },
+    async tokensOf(config, { verifier, nonce, state }, { url }) {
+      return client.authorizationCodeGrant(config, new URL(url), {
+        pkceCodeVerifier: verifier,
+        expectedNonce: nonce,
+        expectedState: state,
+        idTokenExpected: true,
+      });
+    },
+    async signIn(address, more = {}, browser = its.browser()) {
+      const config = await its.discover();
+      const begun = await its.begin(browser, config, more);
+      const before = mail.received.filter(({ to }) => to.includes(address)).length;
+      const asked = await browser.submit(begun.page, { email: address });
+      const { code } = await its.mailTo(address, before + 1);
+      return its.tokensOf(config, begun, await browser.submit(asked, { code }, { stopAt: callback }));
+    },
+    async enable(more = {}) {
+      const asked = { attachment_id: attachmentId, smtp, ...more };
+      expectStatus(await platform.rest.post(its.path("/enable"), asked), 201);
+      const look = async () => {
+        const { json } = await platform.rest.get<AuthJson>(its.path());
+        if (json.status === "Failed") throw new GiveUp(json.failure_reason);
+        return json.status === "Active" ? json : undefined;
+      };
+      return waitUntil("the sign-in is active", look, { withinMs: 60_000 });
+    },
+    async start() {
+      const host = `127.0.${randomInt(2, 250)}.${randomInt(2, 250)}`;
+      const user = { name: "shop", password: `mail-${randomBytes(9).toString("base64url")}` };
+      mail = await startMailServer({ user, at: { host, port: 2_525 } });
+      platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+      services = createServices(platform);
+      users = await services.createRunning("first");
+      smtp = {
+        host,
+        port: 2_525,
+        username: user.name,
+        password: user.password,
+        from_address: "shop@example.com",
+        from_name: "Shop",
+        ca_certificate: mail.ca,
+      };
+      const app = { name: "shop", home_url: "https://shop.example" };
+      const made = expectStatus(await platform.rest.post<{ id: string }>("/app-services", app), 201).json;
+      appId = made.id;
+      const attached = { service_id: users.service.id };
+      const answer = await platform.rest.post<{ id: string }>(`/app-services/${appId}/attachments`, attached);
+      attachmentId = expectStatus(answer, 201).json.id;
+    },
+    async remove() {
+      await Promise.all(browsers.map((each) => each.close()));
+      await platform?.remove();
+      await mail?.close();
+    },
+  };
+  return its;
+}
