@@ -1,0 +1,283 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
+import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
+import type { CompositionObject, CompositionSeal, Face } from "./composition.ts";
+import { afterFailure, planComposition } from "./composition-plan.ts";
+import type { CompositionStep } from "./composition-step.ts";
+import { deletionRequested, newComposition, redeployed } from "./deploy.ts";
+import type { DesiredMember } from "./desired-member.ts";
+import { endUpgrade } from "./upgrade-plan.ts";
+
+// An explorer of what can happen to a composition: two controllers that read and write as they like, each with a memory of its own,
+// crashes before and after each write, lost answers, resources that fail, vanish or are late, an abort and a deletion anywhere.
+
+const kinds = createResourceKinds([fixtureKind]);
+const seal: CompositionSeal = {
+  seal: (_, spec) => JSON.stringify(spec),
+  spec: (_, sealed) => JSON.parse(sealed),
+  desired: ({ spec }) => JSON.parse(spec.sealedDesired),
+};
+
+const member = (name: string, needs: readonly string[] = [], image = "a"): DesiredMember => ({
+  name,
+  kind: "fixture",
+  writtenKind: "fixture",
+  spec: { image, plan_name: "tier-1" },
+  needs,
+  attachments: [],
+});
+
+/** What two controllers see of etcd: a value with its revision. */
+interface Cell {
+  composition: CompositionObject | undefined;
+  revision: number;
+}
+
+interface Run {
+  readonly cell: Cell;
+  readonly world: ModelWorld;
+  readonly changesSucceed: boolean;
+  now: number;
+}
+
+/** Does one step of a controller that read the cell at a revision; false when somebody wrote meanwhile, as etcd says. */
+function perform(run: Run, read: Cell, step: CompositionStep): boolean {
+  const { cell, world } = run;
+  if (step.kind === "wait") return true;
+  // A removal is not fenced by the composition: what is to go goes.
+  if (step.kind === "remove") {
+    world.remove(step.member.id);
+    return true;
+  }
+  if (cell.revision !== read.revision) return false;
+  cell.revision += 1;
+  if (step.kind === "forget") cell.composition = undefined;
+  else cell.composition = step.after;
+  if (step.kind === "create") world.create(step.member.id);
+  if (step.kind === "act") world.act(step.member.id, run.changesSucceed);
+  if (step.kind === "undo") world.act(step.member.id, true);
+  return true;
+}
+
+function planned(run: Run, { composition }: Cell): CompositionStep {
+  if (composition === undefined) return { kind: "wait", forMs: undefined };
+  return planComposition(composition, run.world.observe, run.now);
+}
+
+function checkAlways({ cell, world }: Run): void {
+  for (const count of world.made.values()) expect(count).toBe(1);
+  const known = new Set(cell.composition?.status.members.map(({ id }) => id));
+  // Whatever exists is on the record: nothing is an orphan.
+  for (const id of world.things.keys()) expect(known).toContain(id);
+}
+
+/** Everything goes its way, with one controller that stays. */
+function settle(run: Run): void {
+  for (let round = 0; round < 400; round += 1) {
+    const read = { ...run.cell };
+    const step = planned(run, read);
+    if (step.kind !== "wait") perform(run, read, step);
+    else if (!run.world.stir(() => 0, { fails: false, vanishes: false })) {
+      if (step.forMs === undefined || run.cell.composition?.status.deadline == null) return;
+      run.now += 11 * 60_000;
+    }
+    checkAlways(run);
+  }
+  throw new Error(`it does not end: ${JSON.stringify(run.cell.composition?.status)}`);
+}
+
+interface Choice {
+  readonly kind: "read" | "write" | "stir" | "abort" | "delete" | "refuse" | "late";
+  readonly who: 0 | 1;
+  readonly pick: number;
+  readonly fails: boolean;
+  readonly vanishes: boolean;
+  /** The controller is killed between its reading and its writing. */
+  readonly crashes: boolean;
+}
+
+const choice: fc.Arbitrary<Choice> = fc.record({
+  kind: fc.oneof(
+    { weight: 6, arbitrary: fc.constant("read" as const) },
+    { weight: 6, arbitrary: fc.constant("write" as const) },
+    { weight: 4, arbitrary: fc.constant("stir" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("abort" as const, "delete" as const, "refuse" as const, "late" as const) },
+  ),
+  who: fc.constantFrom(0, 1),
+  pick: fc.nat(20),
+  fails: fc.boolean(),
+  vanishes: fc.boolean(),
+  crashes: fc.boolean(),
+});
+
+function explore(run: Run, choices: readonly Choice[]): void {
+  const reads: (Cell | undefined)[] = [undefined, undefined];
+  for (const { kind, who, pick, fails, vanishes, crashes } of choices) {
+    const { cell, world } = run;
+    if (kind === "read") reads[who] = crashes ? undefined : { ...cell };
+    const read = reads[who];
+    if (kind === "write" && read !== undefined) {
+      perform(run, read, planned(run, read));
+      // Its answer is lost, or it is killed: it reads anew, or tries the very same again.
+      if (crashes) reads[who] = undefined;
+    }
+    if (kind === "stir")
+      world.stir((count) => pick % Math.max(1, count), {
+        fails: fails && pick % 3 === 0,
+        vanishes: vanishes && pick % 7 === 0,
+      });
+    if (kind === "late") run.now += 11 * 60_000;
+    const { composition } = cell;
+    if (composition !== undefined) {
+      const write = (after: CompositionObject | undefined) => {
+        if (after === undefined) return;
+        cell.composition = after;
+        cell.revision += 1;
+      };
+      const isBusy = composition.status.deadline !== null;
+      if (kind === "abort" && isBusy && composition.status.state !== "RollingBack")
+        write({ ...composition, status: { ...composition.status, isAborted: true } });
+      if (kind === "delete") write(deletionRequested(composition, run.now));
+      if (kind === "refuse" && read !== undefined && read.revision === cell.revision) {
+        const step = planned(run, read);
+        if (step.kind === "create" || step.kind === "act") {
+          const upgrading = composition.status.state === "Upgrading";
+          const failure = { cause: "failed" as const, reason: "refused" };
+          const ended = upgrading
+            ? endUpgrade(composition, "refused", run.now)
+            : afterFailure(composition, failure, run.now);
+          if (ended.kind === "note") write(ended.after);
+        }
+      }
+    }
+    checkAlways(run);
+  }
+}
+
+function launched(face: Face, members: readonly DesiredMember[]): Run {
+  let n = 0;
+  const context = { kinds, seal, deploymentId: "d1", newId: () => `r${(n += 1)}`, now: 0 };
+  const asked = { id: "c", organizationId: "o", name: "shop", face, members, monthlyCents: 0 };
+  return {
+    cell: { composition: newComposition(asked, context), revision: 1 },
+    world: createModelWorld(),
+    changesSucceed: true,
+    now: 0,
+  };
+}
+
+const members = [member("a"), member("b", ["a"]), member("c", ["a", "b"]), member("d")];
+const ends = new Set(["Running", "Failed"]);
+
+test.each(["project", "stack"] as const)(
+  "a first deployment of a %s comes whole or not at all, whatever happens: no orphan, no double, an end",
+  (face) => {
+    fc.assert(
+      fc.property(fc.array(choice, { maxLength: 60 }), (choices) => {
+        const run = launched(face, members);
+        explore(run, choices);
+        settle(run);
+        const { composition } = run.cell;
+        if (composition === undefined || composition.status.state === "Deleted") expect(run.world.things.size).toBe(0);
+        else {
+          expect(ends).toContain(composition.status.state);
+          if (composition.status.state === "Failed" && !composition.status.hasRun) {
+            expect(run.world.things.size).toBe(0);
+            expect(composition.status.members).toEqual([]);
+          }
+        }
+      }),
+      { numRuns: 400 },
+    );
+  },
+);
+
+test("a later deployment never takes away what was there before, unless it is deleted", () => {
+  fc.assert(
+    fc.property(fc.array(choice, { maxLength: 60 }), fc.boolean(), (choices, changesSucceed) => {
+      const run: Run = { ...launched("project", [member("a"), member("b", ["a"])]), changesSucceed };
+      settle(run);
+      const before = run.cell.composition;
+      expect(before?.status.state).toBe("Running");
+      if (before === undefined) return;
+      let n = 100;
+      const desired = [member("a", [], "b"), member("b", ["a"]), member("e", ["b"])];
+      const update = {
+        name: "a",
+        kind: "fixture",
+        action: "update" as const,
+        changes: [{ path: "image", before: null, after: null }],
+      };
+      const rest = { pendingChanges: [], reason: null, drift: [], monthlyCents: 0 };
+      const plan = { entries: [{ ...update, ...rest }], digest: "", monthlyCents: 0, beforeCents: 0, warnings: [] };
+      const context = {
+        kinds,
+        seal,
+        observe: run.world.observe,
+        deploymentId: "d2",
+        newId: () => `r${(n += 1)}`,
+        now: run.now,
+      };
+      run.cell.composition = redeployed(before, desired, plan, context).after;
+      run.cell.revision += 1;
+      const stayed = new Set(run.world.things.keys());
+      // What vanishes by itself, and what is deleted with all of it, is no deed of the deployment.
+      explore(
+        run,
+        choices.filter(({ kind, vanishes }) => kind !== "delete" && !vanishes),
+      );
+      settle(run);
+      for (const id of stayed) expect([...run.world.things.keys()]).toContain(id);
+      expect(ends).toContain(run.cell.composition?.status.state);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test("a pipeline that is let alone comes whole, and one that is deleted goes", () => {
+  fc.assert(
+    fc.property(fc.array(choice, { maxLength: 40 }), (choices) => {
+      const run = launched("pipeline", members);
+      explore(
+        run,
+        choices.filter(({ fails, vanishes }) => !fails && !vanishes),
+      );
+      settle(run);
+      if (run.cell.composition === undefined) expect(run.world.things.size).toBe(0);
+      else expect([run.cell.composition.status.state, run.world.things.size]).toEqual(["Running", 4]);
+    }),
+    { numRuns: 250 },
+  );
+});
+
+test("an explorer that finds nothing finds a planted fault: a creation that is not fenced by the record", () => {
+  const careless = () =>
+    fc.assert(
+      fc.property(fc.array(choice, { minLength: 20, maxLength: 60 }), (choices) => {
+        const run = launched("project", members);
+        const reads: (Cell | undefined)[] = [undefined, undefined];
+        for (const { kind, who } of choices) {
+          if (kind === "read") reads[who] = { ...run.cell };
+          const read = reads[who];
+          if (kind === "delete" && run.cell.composition !== undefined) {
+            run.cell.composition = deletionRequested(run.cell.composition, 0) ?? run.cell.composition;
+            run.cell.revision += 1;
+          }
+          if (kind !== "write" || read === undefined) continue;
+          const step = planned(run, read);
+          // The resource is made first, and written down after.
+          if (step.kind === "create") run.world.create(step.member.id);
+          else perform(run, read, step);
+          if (step.kind === "create" && run.cell.revision === read.revision) {
+            run.cell.composition = step.after;
+            run.cell.revision += 1;
+          }
+          checkAlways(run);
+        }
+      }),
+      { numRuns: 3_000 },
+    );
+  expect(careless).toThrow();
+});

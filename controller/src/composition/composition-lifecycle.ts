@@ -1,0 +1,38 @@
+import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
+
+/**
+ * The life of a composition: a project, a stack or the services of a pipeline. States are the spec's (3, Project status, Stack
+ * status). What is Deleted of a project is shown for 30 days; a stack and a pipeline are gone instead. A pipeline has no failure: it
+ * tries on.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+export const compositionLifecycle = defineMachine("composition", [
+  // from            event              to              effect
+  ["Pending",        "begun",           "Provisioning", "none"],
+  ["Pending",        "failedFirst",     "RollingBack",  "none"],
+  ["Pending",        "failedLater",     "Failed",       "announceFailed"],
+  ["Pending",        "deleteRequested", "Deleting",     "none"],
+  ["Provisioning",   "allRunning",      "Wiring",       "none"],
+  ["Provisioning",   "failedFirst",     "RollingBack",  "none"],
+  ["Provisioning",   "failedLater",     "Failed",       "announceFailed"],
+  ["Provisioning",   "deleteRequested", "Deleting",     "none"],
+  ["Wiring",         "wired",           "Running",      "announceRunning"],
+  ["Wiring",         "failedFirst",     "RollingBack",  "none"],
+  ["Wiring",         "failedLater",     "Failed",       "announceFailed"],
+  ["Wiring",         "deleteRequested", "Deleting",     "none"],
+  ["RollingBack",    "cleared",         "Failed",       "announceFailed"],
+  ["RollingBack",    "deleteRequested", "Deleting",     "none"],
+  ["Running",        "deployRequested", "Pending",      "none"],
+  ["Running",        "upgradeRequested","Upgrading",    "none"],
+  ["Running",        "deleteRequested", "Deleting",     "none"],
+  ["Upgrading",      "upgraded",        "Running",      "announceUpgraded"],
+  ["Upgrading",      "upgradeFailed",   "Running",      "none"],
+  ["Upgrading",      "deleteRequested", "Deleting",     "none"],
+  ["Failed",         "deployRequested", "Pending",      "none"],
+  ["Failed",         "deleteRequested", "Deleting",     "none"],
+  ["Deleting",       "cleared",         "Deleted",      "announceDeleted"],
+]);
+
+export type CompositionState = StateOf<typeof compositionLifecycle>;
+export type CompositionEvent = EventOf<typeof compositionLifecycle>;
+export type CompositionEffect = EffectOf<typeof compositionLifecycle>;

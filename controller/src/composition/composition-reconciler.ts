@@ -1,0 +1,240 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Put } from "#resource-kind/resource-kind.ts";
+import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
+import { compositionKind, type CompositionObject, type CompositionSeal, nameKindOf } from "./composition.ts";
+import { compositionEvent } from "./composition-events.ts";
+import { afterFailure, planComposition } from "./composition-plan.ts";
+import type { CompositionStep, Observe } from "./composition-step.ts";
+import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
+import { afterChange } from "./deployment-progress.ts";
+import type { Observer } from "./observer.ts";
+import { auditOf, namesOf, refusalOf } from "./resource-deed.ts";
+import { endUpgrade } from "./upgrade-plan.ts";
+import { attachedTo } from "./wiring.ts";
+
+export interface CompositionWorkDeps {
+  readonly compositions: Collection<CompositionObject>;
+  readonly deployments: Collection<DeploymentObject>;
+  readonly kinds: ResourceKinds;
+  readonly seal: CompositionSeal;
+  readonly observer: Observer;
+  readonly begin: () => UnitOfWork;
+  /** Creations of one organization go one by one. */
+  readonly inTurn: <T>(organizationId: string, work: () => Promise<T>) => Promise<T>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Step<K extends CompositionStep["kind"]> = Extract<CompositionStep, { kind: K }>;
+
+/** Steps in one run; then others have their turn. */
+const stepsMax = 32;
+const retryMs = 15_000;
+/** Memory is behind by less. */
+const lookAgainMs = 500;
+const day = 86_400_000;
+
+/** Brings each composition to what is asked of it, one step and one transaction after the other. Key: id of the object. */
+export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
+  const { compositions, deployments, kinds, seal, observer, begin, clock, log } = deps;
+
+  async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
+    for (let taken = 0; taken < stepsMax; taken += 1) {
+      const composition = await compositions.fresh(id, signal);
+      if (composition === undefined) return settled;
+      const observe = await observer.observe(composition.object, signal);
+      const step = planComposition(composition.object, observe, clock.now());
+      if (step.kind === "wait")
+        return step.forMs === undefined ? settled : again(Math.min(step.forMs, day), "a resource is under way");
+      const isDone = await perform(composition, step, observe, signal);
+      if (!isDone) return again(step.kind === "remove" ? lookAgainMs : retryMs, "a resource is not as it was seen");
+    }
+    return again(0, "more steps");
+  }
+
+  /** False when it can be tried later alone. */
+  async function perform(
+    composition: Stored<CompositionObject>,
+    step: Exclude<CompositionStep, { kind: "wait" }>,
+    observe: Observe,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    switch (step.kind) {
+      case "note":
+        await note(composition, step, observe, signal);
+        return true;
+      case "forget":
+        await forget(composition, signal);
+        return true;
+      case "remove":
+        return remove(composition, step, signal);
+      case "create":
+      case "act":
+      case "undo":
+      case "mark":
+      case "wire":
+        return change(composition, step, observe, signal);
+    }
+  }
+
+  async function note(
+    composition: Stored<CompositionObject>,
+    step: Step<"note">,
+    observe: Observe,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const unit = begin();
+    unit.update(compositionKind, composition, step.after);
+    const record = await recordOf(composition.object, signal);
+    const after = record && afterChange(record.object, composition.object, step, observe, clock.now());
+    if (record !== undefined && after !== undefined && after !== record.object)
+      unit.update(deploymentKind, record, after);
+    const told = compositionEvent(step.effect, step.after);
+    if (told !== undefined) unit.event(told);
+    if (step.effect === "announceDeleted") {
+      const { metadata, spec } = composition.object;
+      unit.releaseName(nameKindOf(spec.face), metadata.organizationId, metadata.name);
+    }
+    await seen(await unit.commit(signal));
+    const [from, to] = [composition.object.status.state, step.after.status.state];
+    if (from !== to)
+      log.info("composition moved", { ...namesOf(composition.object), from, to, why: step.after.status.detail });
+  }
+
+  async function recordOf({ status }: CompositionObject, signal: AbortSignal) {
+    return deployments.get(status.deploymentId) ?? deployments.fresh(status.deploymentId, signal);
+  }
+
+  /** Something is done to a resource, and written down in the same transaction. */
+  async function change(
+    composition: Stored<CompositionObject>,
+    step: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
+    observe: Observe,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const unit = begin();
+    unit.update(compositionKind, composition, step.after);
+    const { organizationId } = composition.object.metadata;
+    const work = async () => {
+      const put = await addTo(unit, composition.object, step, signal);
+      try {
+        return await unit.commit(signal);
+      } catch (error) {
+        put?.giveBack();
+        throw error;
+      }
+    };
+    try {
+      await seen(await (step.kind === "create" ? deps.inTurn(organizationId, work) : work()));
+    } catch (error) {
+      const reason = refusalOf(error, step.member);
+      if (reason === undefined) throw error;
+      return refused(composition, step, reason, observe, signal);
+    }
+    log.info("composition changed a resource", {
+      ...namesOf(composition.object),
+      resource: step.member.name,
+      by: step.kind,
+    });
+    return true;
+  }
+
+  async function addTo(
+    unit: UnitOfWork,
+    composition: CompositionObject,
+    { kind: deed, member }: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
+    signal: AbortSignal,
+  ): Promise<Put | undefined> {
+    const kind = kinds.of(member.kind);
+    const { id } = composition.metadata;
+    const owner = { kind: composition.spec.face, id };
+    const record = (await recordOf(composition, signal))?.object;
+    if (deed === "create" || deed === "act") unit.audit(auditOf(composition, member, deed, record));
+    switch (deed) {
+      case "create": {
+        const spec = seal.spec(id, member.sealedSpec);
+        const { organizationId } = composition.metadata;
+        return kind.create(unit, { id: member.id, name: member.resourceName, organizationId, spec, owner }, signal);
+      }
+      case "act":
+      case "undo": {
+        if (kind.act === undefined || member.change === undefined)
+          throw new Error(`${member.kind} has no change in place`);
+        const target = seal.spec(id, deed === "act" ? member.change.sealedTarget : member.sealedSpec);
+        await kind.act(unit, member.id, member.change.action, target, signal);
+        return undefined;
+      }
+      case "mark":
+        await kind.mark(unit, member.id, member.isManaged ? owner : undefined, signal);
+        return undefined;
+      case "wire":
+        await kind.consumer?.wire(unit, member.id, await attachedTo(composition, member, kinds, signal), signal);
+        return undefined;
+    }
+  }
+
+  /** A resource is refused for a reason that stays: the deployment fails, or this step of a migration does. */
+  async function refused(
+    composition: Stored<CompositionObject>,
+    step: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
+    reason: string,
+    observe: Observe,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const now = clock.now();
+    const { object } = composition;
+    if (object.status.state === "Upgrading") {
+      await note(composition, endUpgrade(object, reason, now), observe, signal);
+      return true;
+    }
+    const failed = afterFailure(object, { cause: "failed", reason }, now);
+    if (failed.kind !== "note") return false;
+    await note(composition, failed, observe, signal);
+    return object.spec.face !== "pipeline";
+  }
+
+  async function remove(
+    { object }: Stored<CompositionObject>,
+    { member, isOrderly }: Step<"remove">,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const unit = begin();
+    if (!(await kinds.of(member.kind).remove(unit, member.id, { isOrderly }, signal))) return false;
+    unit.audit(auditOf(object, member, "delete", (await recordOf(object, signal))?.object));
+    await seen(await unit.commit(signal));
+    log.info("composition removes a resource", { ...namesOf(object), resource: member.name });
+    return true;
+  }
+
+  async function forget(composition: Stored<CompositionObject>, signal: AbortSignal): Promise<void> {
+    const unit = begin();
+    unit.remove(compositionKind, composition);
+    for (const record of deployments.by(compositionOfDeployment, composition.object.metadata.id))
+      unit.remove(deploymentKind, record);
+    await seen(await unit.commit(signal));
+  }
+
+  async function seen(revision: bigint): Promise<void> {
+    await Promise.allSettled([compositions.reached(revision, 1_000), deployments.reached(revision, 1_000)]);
+  }
+
+  return {
+    reconciler: { name: "composition", reconcile },
+    keys: () => compositions.ids(),
+    inputs: (id) => `${compositions.get(id)?.modRevision ?? 0} ${observer.inputs(compositions.get(id)?.object)}`,
+    subscribe(onChange) {
+      const watches = [compositions.subscribe(onChange), observer.subscribe(onChange)];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { afterEvent, type CompositionObject, type Member, unchanged, withMember, withStatus } from "./composition.ts";
+import {
+  beginChange,
+  type CompositionStep,
+  faultOf,
+  type NoteStep,
+  type Observe,
+  type Observed,
+  progress,
+  waiting,
+} from "./composition-step.ts";
+
+/**
+ * Pure: the next step of an upgrade. Members change one after the other, in the order of their dependencies. A step that fails
+ * asks for what its own resource had before; those that were done stay, and those after it are not tried.
+ */
+export function planUpgrade(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
+  const { status } = composition;
+  const current = status.members.find(({ change }) => change !== undefined);
+  if (current?.change === undefined) return completed(composition, now);
+  const { change } = current;
+  const observed = observe(current);
+  const isLate = status.deadline !== null && status.deadline < now;
+  switch (change.step) {
+    case "wanted": {
+      if (observed.phase === "running") return beginChange(composition, current, change, now);
+      const fault = faultOf(current, observed) ?? (isLate ? late(current) : undefined);
+      return fault === undefined ? progress(composition, [current], observe, now) : endUpgrade(composition, fault, now);
+    }
+    case "begun": {
+      const fault = faultOf(current, observed) ?? (isLate ? late(current) : undefined);
+      if (fault !== undefined) return failed(composition, current, fault, observed, now);
+      if (observed.phase !== "running") return progress(composition, [current], observe, now);
+      const done = { ...unchanged(current), sealedSpec: change.sealedTarget };
+      const members = status.members.map((member) => (member === current ? done : member));
+      return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
+    }
+    case "failed":
+      return {
+        kind: "undo",
+        member: current,
+        after: withMember(composition, current.id, { change: { ...change, step: "undoing" } }, now),
+      };
+    case "undoing": {
+      const isOver = observed.phase !== "changing" && observed.phase !== "creating";
+      if (!isOver && !isLate) return progress(composition, [current], observe, now);
+      return endUpgrade(composition, change.error ?? "", now);
+    }
+  }
+}
+
+function late({ name }: Member): string {
+  return `${name}: no progress for 10 minutes.`;
+}
+
+function completed(composition: CompositionObject, now: number): CompositionStep {
+  const { upgrade } = composition.status;
+  const row = afterEvent(composition, "upgraded", now, { detail: null });
+  if (row === undefined) return waiting;
+  const { upgrade: _, ...status } = row.after.status;
+  const after = { ...row.after, spec: { ...row.after.spec, ...upgrade }, status };
+  return { kind: "note", after, effect: row.effect, deployment: { state: "Completed" } };
+}
+
+/** The change of one resource did not come about: what it had before is asked for, unless it has that. */
+function failed(
+  composition: CompositionObject,
+  member: Member,
+  error: string,
+  observed: Observed,
+  now: number,
+): CompositionStep {
+  const { change } = member;
+  const isThere = observed.phase !== "absent" && observed.phase !== "deleting";
+  if (change === undefined || !isThere || (observed.phase === "running" && !observed.hasTaken))
+    return endUpgrade(composition, error, now);
+  const after = withMember(composition, member.id, { change: { ...change, step: "failed", error } }, now);
+  return { kind: "note", after, effect: "none" };
+}
+
+/** Pure: the upgrade ends here; what was done stays. */
+export function endUpgrade(composition: CompositionObject, error: string, now: number): NoteStep {
+  const members = composition.status.members.map(unchanged);
+  const row = afterEvent(composition, "upgradeFailed", now, { detail: error, members });
+  if (row === undefined) throw new Error("only what is being upgraded ends an upgrade");
+  const { upgrade: _, ...status } = row.after.status;
+  return { kind: "note", after: { ...row.after, status }, effect: row.effect, deployment: { state: "Failed", error } };
+}

@@ -1,0 +1,63 @@
+import { text, type ValuesOf } from "@holdfast/common/config.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import type { CompositionSystem } from "#composition/composition-system.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { declareSystem } from "#kernel/system-declaration.ts";
+import type { System } from "#kernel/system.ts";
+import { createPipelineApi } from "./pipeline/pipeline-api.ts";
+import { createProjectApi } from "./project/project-api.ts";
+import { createStackApi } from "./stack/stack-api.ts";
+import { readTemplates } from "./template/templates.ts";
+
+const deliverySettings = {
+  templates: text(
+    "HOLDFAST_TEMPLATES",
+    "Directory with further templates: stacks/<name>/<version>.yaml, pipelines/<name>/<version>.yaml",
+    "",
+  ),
+} as const;
+
+interface DeliverySystemDeps {
+  readonly composition: CompositionSystem;
+  readonly quotas: Quotas;
+  readonly fleet: { readonly offers: { readonly catalog: CatalogData } };
+}
+
+/** Projects, stacks and pipelines: three faces of compositions. */
+export const deliverySystem = declareSystem({
+  name: "delivery",
+  settings: deliverySettings,
+  scopes: {
+    projects: { rights: ["read", "write"], wholeFrom: "developer" },
+    stacks: { rights: ["read", "write"], wholeFrom: "developer" },
+    pipelines: { rights: ["read", "write"], wholeFrom: "developer" },
+  },
+  audited: {
+    "holdfast.v1.ProjectService": "composition",
+    "holdfast.v1.StackService": "composition",
+    "holdfast.v1.PipelineService": "composition",
+  },
+  open: openDeliverySystem,
+});
+
+async function openDeliverySystem(
+  kernel: Kernel,
+  { composition, quotas, fleet }: DeliverySystemDeps,
+  { templates: directory }: ValuesOf<typeof deliverySettings>,
+): Promise<System> {
+  const { catalog } = fleet.offers;
+  const all = { ...kernel, ...composition, quotas, catalog };
+  const [stacks, pipelines] = await Promise.all([
+    readTemplates("stacks", directory),
+    readTemplates("pipelines", directory),
+  ]);
+  return {
+    name: "delivery",
+    rpcs: [
+      createProjectApi(all),
+      createStackApi({ ...all, templates: stacks }),
+      createPipelineApi({ ...all, templates: pipelines }),
+    ],
+  };
+}

@@ -1,0 +1,126 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
+import { auditOf, organizationOf, principalOf, requireUnlimited } from "#access/caller.ts";
+import { covers } from "#access/scopes.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { notMade, type Observe } from "#composition/composition-step.ts";
+import { compositionKind, type CompositionObject, type Member } from "#composition/composition.ts";
+import { costOf } from "#composition/deploy-plan.ts";
+import type { Descriptor } from "#composition/descriptor.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { requireById, requireKindScopes } from "../composition-access.ts";
+import { deleteComposition } from "../delete-composition.ts";
+import { launch, type LaunchDeps } from "../launch.ts";
+import { offerOf, requireChoice, requireOffer } from "../template/template-offer.ts";
+import type { Template } from "../template/template.ts";
+import type { Templates } from "../template/templates.ts";
+import { connectionsOf } from "./pipeline-connections.ts";
+import { memberMessage, pipelineFields, pipelineMessage, pipelineTemplateMessage, textOf } from "./pipeline-message.ts";
+
+export interface PipelineApiDeps extends LaunchDeps, Pick<Kernel, "cursors" | "outbox"> {
+  readonly catalog: CatalogData;
+  readonly templates: Templates;
+}
+
+/** The RPCs of pipelines and of their templates. */
+export function createPipelineApi(deps: PipelineApiDeps): ServedService {
+  const { compositions, kinds, seal, observer, reader, cursors, catalog, templates, outbox } = deps;
+
+  const require = (id: string, call: Call) => requireById(compositions, "pipeline", id, call);
+  const message = async (pipeline: CompositionObject, call: Call) =>
+    pipelineMessage(pipeline, await observer.observe(pipeline, call.signal));
+  const centsOf = ({ members }: Descriptor) =>
+    members.flatMap(({ kind, spec }) => costOf(kind, spec, kinds)).reduce((sum, { cents }) => sum + cents, 0);
+
+  function templateMessage(template: Template) {
+    const { descriptor, reason } = offerOf(template, reader);
+    const isPriced = descriptor !== undefined && reason === undefined;
+    const { currency } = catalog;
+    return pipelineTemplateMessage(template, { reason, cents: isPriced ? centsOf(descriptor) : undefined, currency });
+  }
+
+  /** What a service is for, by the template; its own name where a newer version does not have it. */
+  function roleOf({ spec }: CompositionObject, { name }: Member): string {
+    const known = templates.newest.find((each) => each.name === spec.template?.name);
+    return known?.resources.find((resource) => resource.name === name)?.role ?? name;
+  }
+
+  async function connectionsFor(pipeline: CompositionObject, observe: Observe, showsSecrets: boolean, call: Call) {
+    const running = pipeline.status.members.filter((member) => observe(member).phase === "running");
+    const found = await Promise.all(
+      running.map(async (member) => {
+        const outputs = await kinds.of(member.kind).outputs(member.id, call.signal);
+        const role = roleOf(pipeline, member);
+        return outputs?.type === "database" ? [{ role, connections: connectionsOf(role, outputs, showsSecrets) }] : [];
+      }),
+    );
+    return found.flat();
+  }
+
+  const handlers: Handlers<typeof PipelineService> = {
+    async listPipelineTemplates(request, call) {
+      const page = cursors.open(call, "pipeline-templates", null, request);
+      const { items, next } = pageByName(templates.newest, ({ name }) => name, page);
+      return { templates: items.map(templateMessage), ...page.next(next) };
+    },
+
+    getPipelineTemplate: async ({ id }) => templateMessage(templates.require(id)),
+
+    async createPipeline({ templateId, name, zone, planName, organizationId }, call) {
+      requireUnlimited(call);
+      const own = organizationOf(call);
+      if (organizationId !== undefined && organizationId !== own)
+        throw new HoldfastError("SCOPE_MISSING", "The credential is of another organization; use one of that one.");
+      const template = templates.require(templateId);
+      requireChoice({ zone, planName }, catalog);
+      const descriptor = requireOffer(template, reader, name, { zone, planName });
+      requireKindScopes(kinds, descriptor.members, call);
+      const asked = {
+        face: "pipeline" as const,
+        organizationId: own,
+        descriptor,
+        template: { name: templateId, version: template.version },
+        monthlyCents: centsOf(descriptor),
+        zone,
+      };
+      return retryConflict(call.signal, () =>
+        launch(deps, asked, (made) => pipelineMessage(made, () => notMade), call),
+      );
+    },
+
+    async listPipelines(request, call) {
+      const page = { ...cursors.open(call, "pipelines", null, request), organizationId: organizationOf(call) };
+      const { items, next } = compositions.page(({ spec }) => spec.face === "pipeline", page);
+      return { pipelines: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
+    },
+
+    async getPipeline({ id }, call) {
+      const { object } = require(id, call);
+      const observe = await observer.observe(object, call.signal);
+      const showsSecrets = covers(principalOf(call).scopes, "services:secrets");
+      const connections = await connectionsFor(object, observe, showsSecrets, call);
+      if (showsSecrets && connections.length > 0)
+        await outbox.auditNow(auditOf(call, "pipeline.reveal-passwords", compositionKind.name, id));
+      const { members } = object.status;
+      const engineOf = (member: Member) => textOf(seal.spec(id, member.sealedSpec)["database_type"], "");
+      return {
+        ...pipelineFields(object, observe),
+        services: members.map(({ resourceName }) => resourceName),
+        members: members.map((member) => memberMessage(member, roleOf(object, member), engineOf(member), observe)),
+        connections,
+      };
+    },
+
+    deletePipeline: ({ id }, call) =>
+      deleteComposition(
+        deps,
+        () => require(id, call),
+        (pipeline) => message(pipeline, call),
+        call,
+      ),
+  };
+  return serve(PipelineService, handlers);
+}

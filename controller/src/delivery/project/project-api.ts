@@ -1,0 +1,277 @@
+import { create } from "@bufbuild/protobuf";
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import {
+  type DeployedProject,
+  DeployedProjectSchema,
+  type Project,
+  ProjectPlanSchema,
+  ProjectService,
+} from "@holdfast/proto/holdfast/v1/project_pb.ts";
+import { actorOf, auditOf, commitAndSee, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { amountOf } from "#catalog/price.ts";
+import type { CompositionSystem } from "#composition/composition-system.ts";
+import { compositionKind, type CompositionObject, nameKindOf } from "#composition/composition.ts";
+import { newComposition, redeployed } from "#composition/deploy.ts";
+import { driftOf, planDeploy, shown } from "#composition/deploy-plan.ts";
+import {
+  compositionOfDeployment,
+  deploymentKind,
+  type DeploymentObject,
+  isEnded,
+  newDeployment,
+} from "#composition/deployment.ts";
+import { snapshotOf } from "#composition/deployment-progress.ts";
+import { descriptorSchema } from "#composition/descriptor-schema.ts";
+import type { Descriptor } from "#composition/descriptor.ts";
+import { recordDeployment } from "#composition/record-deployment.ts";
+import { notMade, type Observe } from "#composition/composition-step.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import type { Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { findByName, quotaOf, requireByName, requireKindScopes } from "../composition-access.ts";
+import { deleteComposition } from "../delete-composition.ts";
+import {
+  changeMessage,
+  deploymentMessage,
+  planMessage,
+  projectMessage,
+  shownProjectStates,
+} from "./project-message.ts";
+
+export interface ProjectApiDeps extends CompositionSystem, Pick<Kernel, "begin" | "cursors" | "clock" | "newId"> {
+  readonly quotas: Pick<Quotas, "claim">;
+  readonly catalog: CatalogData;
+}
+
+/** The RPCs of projects: they write down what is asked; the reconciler of compositions brings it. */
+export function createProjectApi(deps: ProjectApiDeps): ServedService {
+  const { compositions, deployments, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } = deps;
+  const schema = JSON.stringify(descriptorSchema(kinds), null, 2);
+
+  const descriptorOf = ({ descriptor }: { readonly descriptor: Uint8Array }) =>
+    reader.read(new TextDecoder().decode(descriptor));
+  const observe = (project: CompositionObject | undefined, call: Call): Promise<Observe> =>
+    project === undefined ? Promise.resolve(() => notMade) : observer.observe(project, call.signal);
+  const message = async (project: CompositionObject, call: Call): Promise<Project> =>
+    projectMessage(project, await observe(project, call));
+
+  /** One that is Deleted is as none: its name is free. */
+  const alive = (found: Stored<CompositionObject> | undefined) =>
+    found === undefined || found.object.status.state === "Deleted" ? undefined : found;
+
+  async function planOf(descriptor: Descriptor, current: CompositionObject | undefined, call: Call) {
+    const seen = await observe(current, call);
+    const specOf = (member: CompositionObject["status"]["members"][number]) =>
+      seal.spec(current?.metadata.id ?? "", member.sealedSpec);
+    return { plan: planDeploy(current, descriptor, { kinds, specOf, observe: seen }), observe: seen, specOf };
+  }
+
+  async function deploy(descriptor: Descriptor, digest: string | undefined, call: Call): Promise<DeployedProject> {
+    const { name, members } = descriptor;
+    const organizationId = organizationOf(call);
+    const found = findByName(compositions, "project", name, call);
+    const current = alive(found);
+    refuseWhileBusy(current?.object);
+    const { plan, observe: seen } = await planOf(descriptor, current?.object, call);
+    if (digest !== undefined && digest !== plan.digest)
+      throw new HoldfastError("PLAN_CHANGED", "The plan is not the one that the digest is of.", {
+        members: { plan_digest: plan.digest },
+      });
+    const deploymentId = newId();
+    const now = clock.now();
+    const context = { kinds, seal, observe: seen, deploymentId, newId, now };
+    const unit = begin();
+    const made = newOf(descriptor, plan.entries);
+    const fresh = current === undefined;
+    const id = current?.object.metadata.id ?? newId();
+    const asked = { id, organizationId, name, face: "project" as const, members, monthlyCents: plan.monthlyCents };
+    const { after, isOver } = fresh
+      ? { after: newComposition(asked, context), isOver: false }
+      : redeployed(current.object, members, plan, context);
+    if (fresh) {
+      unit.create(compositionKind, after);
+      unit.claimName(nameKindOf("project"), organizationId, name, id);
+      // The one of before is shown no more.
+      if (found !== undefined) unit.remove(compositionKind, found);
+      if (found !== undefined)
+        for (const old of deployments.by(compositionOfDeployment, found.object.metadata.id))
+          unit.remove(deploymentKind, old);
+    } else unit.update(compositionKind, current, after);
+    const amounts = { ...quotaOf(kinds, made), ...(fresh && { projects: 1 }) };
+    if (Object.keys(amounts).length > 0) await quotas.claim(unit, organizationId, amounts);
+    const source = { actor: actorOf(call), source: call.source };
+    const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
+    const record = newDeployment(deploymentId, organizationId, spec, [], now);
+    recordDeployment(unit, isOver ? completedAtOnce(record, after, seen, now) : record, deployments);
+    unit.audit(auditOf(call, "project.deploy", compositionKind.name, id));
+    const answer = create(DeployedProjectSchema, {
+      projectId: id,
+      deploymentId,
+      name,
+      status: shownProjectStates[after.status.state],
+      plan: plan.entries.map(planMessage),
+    });
+    unit.answer(call, answer);
+    await commitAndSee(call, unit, [compositions, deployments]);
+    return answer;
+  }
+
+  /** Throws PROJECT_BUSY unless it is Running, Failed or Deleted. */
+  function refuseWhileBusy(project: CompositionObject | undefined): void {
+    const state = project?.status.state;
+    if (state === undefined || state === "Running" || state === "Failed" || state === "Deleted") return;
+    throw new HoldfastError("PROJECT_BUSY", `The project is ${state}.`, {
+      members: { status: state, deployment_id: project?.status.deploymentId },
+    });
+  }
+
+  function requireDeployment(name: string, id: string, call: Call) {
+    const project = requireByName(compositions, name, call);
+    const record = deployments.get(id);
+    if (record?.object.spec.compositionId !== project.object.metadata.id)
+      throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no deployment ${id}.`);
+    return { project, record };
+  }
+
+  const handlers: Handlers<typeof ProjectService> = {
+    async deployProject(request, call) {
+      requireUnlimited(call);
+      const descriptor = descriptorOf(request);
+      requireKindScopes(kinds, descriptor.members, call);
+      return retryConflict(call.signal, () => deploy(descriptor, request.planDigest, call));
+    },
+
+    async planProject(request, call) {
+      const descriptor = descriptorOf(request);
+      const current = alive(findByName(compositions, "project", descriptor.name, call))?.object;
+      const { plan } = await planOf(descriptor, current, call);
+      return create(ProjectPlanSchema, {
+        plan: plan.entries.map(planMessage),
+        planDigest: plan.digest,
+        monthlyCost: amountOf(plan.monthlyCents),
+        costDelta: amountOf(plan.monthlyCents - plan.beforeCents),
+        currency: deps.catalog.currency,
+        warnings: [...plan.warnings],
+      });
+    },
+
+    async listProjects(request, call) {
+      const page = { ...cursors.open(call, "projects", null, request), organizationId: organizationOf(call) };
+      const { items, next } = compositions.page(({ spec }) => spec.face === "project", page);
+      return { projects: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
+    },
+
+    getProject: ({ name }, call) => message(requireByName(compositions, name, call).object, call),
+
+    async listDeployments(request, call) {
+      const { object } = requireByName(compositions, request.name, call);
+      const page = cursors.open(call, `deployments ${object.metadata.id}`, null, request);
+      const all = deployments.by(compositionOfDeployment, object.metadata.id).map((each) => each.object);
+      const { items, next } = pageByName(all, ({ metadata }) => metadata.id, page);
+      const seen = await observe(object, call);
+      return { deployments: items.map((record) => deploymentMessage(record, object, seen)), ...page.next(next) };
+    },
+
+    async getDeployment({ name, deploymentId }, call) {
+      const { project, record } = requireDeployment(name, deploymentId, call);
+      return deploymentMessage(record.object, project.object, await observe(project.object, call));
+    },
+
+    abortDeployment: ({ name, deploymentId }, call) =>
+      retryConflict(call.signal, async () => {
+        const { project, record } = requireDeployment(name, deploymentId, call);
+        const { object } = project;
+        const isCurrent = object.status.deploymentId === deploymentId && !isEnded(record.object);
+        if (!isCurrent || object.status.deadline === null || object.status.state === "RollingBack")
+          throw new HoldfastError("WRONG_STATE", "The deployment has ended, or is being rolled back.", {
+            members: { status: record.object.status.state },
+          });
+        const after: CompositionObject = { ...object, status: { ...object.status, isAborted: true } };
+        const answer = deploymentMessage(record.object, after, await observe(after, call));
+        const unit = begin();
+        unit.update(compositionKind, project, after);
+        unit.audit(auditOf(call, "project.abort", compositionKind.name, object.metadata.id));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [compositions]);
+        return answer;
+      }),
+
+    async getDrift({ name }, call) {
+      const { object } = requireByName(compositions, name, call);
+      const { observe: seen, specOf } = await planOf({ name, members: [] }, object, call);
+      const resources = object.status.members
+        .filter(({ step }) => step === "ready")
+        .map((member) => ({ member, changes: driftOf(member, { kinds, specOf, observe: seen }) }))
+        .filter(({ changes }) => changes.length > 0);
+      return {
+        resources: resources.map(({ member, changes }) => ({
+          logicalName: member.name,
+          kind: member.kind,
+          changes: changes.map((each) => changeMessage(shown(each))),
+        })),
+      };
+    },
+
+    releaseResource: ({ name, logicalName }, call) =>
+      retryConflict(call.signal, async () => {
+        const project = requireByName(compositions, name, call);
+        const { object } = project;
+        refuseWhileBusy(object);
+        const member = object.status.members.find((each) => each.name === logicalName && each.step === "ready");
+        if (member === undefined)
+          throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no resource ${logicalName}.`);
+        if (member.isManaged)
+          throw new HoldfastError("WRONG_STATE", `The descriptor names ${logicalName}; deploy one without it first.`);
+        const members = object.status.members.filter((each) => each !== member);
+        const after = { ...object, status: { ...object.status, members } };
+        const answer = await message(after, call);
+        const unit = begin();
+        unit.update(compositionKind, project, after);
+        if (member.isMarked) await kinds.of(member.kind).mark(unit, member.id, undefined, call.signal);
+        unit.audit(auditOf(call, "project.release", compositionKind.name, object.metadata.id, logicalName));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [compositions]);
+        return answer;
+      }),
+
+    async deleteProject({ name }, call) {
+      const { object } = requireByName(compositions, name, call);
+      if (object.status.state !== "Deleting") refuseWhileBusy(object);
+      const find = () => requireByName(compositions, name, call);
+      return deleteComposition(deps, find, (project) => message(project, call), call);
+    },
+
+    getProjectSchema: async () => ({ text: schema }),
+  };
+  return serve(ProjectService, handlers);
+}
+
+/** The members that a plan makes. */
+function newOf({ members }: Descriptor, entries: readonly DeploymentObject["spec"]["plan"][number][]) {
+  const created = new Set(entries.filter(({ action }) => action === "create").map(({ name }) => name));
+  return members.filter(({ name }) => created.has(name));
+}
+
+/** There was nothing to do. */
+function completedAtOnce(
+  record: DeploymentObject,
+  project: CompositionObject,
+  observe: Observe,
+  now: number,
+): DeploymentObject {
+  return {
+    ...record,
+    status: {
+      ...record.status,
+      state: "Completed",
+      progressPct: 100,
+      startedAt: now,
+      finishedAt: now,
+      end: { state: project.status.state, resources: snapshotOf(project, observe) },
+    },
+  };
+}

@@ -1,0 +1,222 @@
+import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { type Stack, StackService } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
+import { actorOf, auditOf, commitAndSee, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { amountOf, isAccepted } from "#catalog/price.ts";
+import { notMade } from "#composition/composition-step.ts";
+import { compositionKind, type CompositionObject, type Member } from "#composition/composition.ts";
+import { costOf } from "#composition/deploy-plan.ts";
+import { compositionOfDeployment, newDeployment } from "#composition/deployment.ts";
+import type { Descriptor } from "#composition/descriptor.ts";
+import { recordDeployment } from "#composition/record-deployment.ts";
+import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "#composition/upgrade.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { pageByName } from "#kernel/page/page-by-name.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import { requireById, requireKindScopes } from "../composition-access.ts";
+import { deleteComposition } from "../delete-composition.ts";
+import { launch, type LaunchDeps } from "../launch.ts";
+import { offerOf, requireChoice, requireOffer } from "../template/template-offer.ts";
+import type { Templates } from "../template/templates.ts";
+import {
+  migrationMessage,
+  stackMessage,
+  templateMessage,
+  upgradeChangeMessage,
+  upToDateMessage,
+} from "./stack-message.ts";
+
+export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
+  readonly catalog: CatalogData;
+  readonly templates: Templates;
+}
+
+/** The RPCs of stacks and of their templates. */
+export function createStackApi(deps: StackApiDeps): ServedService {
+  const { compositions, deployments, kinds, seal, observer, reader, begin, cursors, clock, newId, catalog, templates } =
+    deps;
+
+  const require = (id: string, call: Call) => requireById(compositions, "stack", id, call);
+  const message = async (stack: CompositionObject, call: Call): Promise<Stack> =>
+    stackMessage(stack, await observer.observe(stack, call.signal));
+
+  const lineItemsOf = ({ members }: Descriptor) =>
+    members.flatMap(({ name, kind, spec }) => costOf(kind, spec, kinds).map((line) => ({ name, kind, ...line })));
+  const centsOf = (descriptor: Descriptor) => lineItemsOf(descriptor).reduce((sum, { cents }) => sum + cents, 0);
+
+  function requireAccepted(accepted: number | undefined, cents: number): void {
+    if (accepted !== undefined && isAccepted(accepted, cents)) return;
+    throw new HoldfastError("COST_DRIFT", `It costs ${amountOf(cents)} ${catalog.currency} a month.`, {
+      members: { monthly_cost: amountOf(cents), currency: catalog.currency },
+    });
+  }
+
+  /** What an upgrade to the newest version of its template does. */
+  function upgradeOf(stack: CompositionObject) {
+    const template = templates.require(stack.spec.template?.name ?? "");
+    const descriptor = requireOffer(template, reader, stack.metadata.name, { zone: stack.spec.zone });
+    const specOf = (member: Member) => seal.spec(stack.metadata.id, member.sealedSpec);
+    const changes = planStackUpgrade(stack.status.members, descriptor, kinds, specOf);
+    return { template, descriptor, changes, cents: centsOf(descriptor), reasons: blockedReasons(changes) };
+  }
+
+  function refuseUnlessRunning({ status }: CompositionObject): void {
+    if (status.state === "Running") return;
+    const members = { status: status.state, migration_id: status.deploymentId };
+    if (status.state === "Upgrading")
+      throw new HoldfastError("UPGRADE_IN_PROGRESS", "Another upgrade is in progress.", { members });
+    throw new HoldfastError("WRONG_STATE", `The stack must be Running for this; it is ${status.state}.`, {
+      members: { status: status.state },
+    });
+  }
+
+  const handlers: Handlers<typeof StackService> = {
+    async listStackTemplates(request, call) {
+      const page = cursors.open(call, "stack-templates", null, request);
+      const { items, next } = pageByName(templates.newest, ({ name }) => name, page);
+      return {
+        templates: items.map((each) => templateMessage(each, offerOf(each, reader).reason)),
+        ...page.next(next),
+      };
+    },
+
+    async getStackTemplate({ name }) {
+      const template = templates.require(name);
+      return templateMessage(template, offerOf(template, reader).reason);
+    },
+
+    async previewStack({ templateName }) {
+      const descriptor = requireOffer(templates.require(templateName), reader, templateName, {});
+      const lines = lineItemsOf(descriptor);
+      const ceilings = lines.filter(({ isCeiling }) => isCeiling);
+      return {
+        templateName,
+        currency: catalog.currency,
+        monthlyTotal: amountOf(centsOf(descriptor)),
+        lineItems: lines.map(({ name, kind, description, cents, isCeiling }) => ({
+          symbolicName: name,
+          kind,
+          description,
+          monthlyCost: amountOf(cents),
+          isCeiling,
+        })),
+        warnings: ceilings.map(
+          ({ name, description }) => `${name}: ${description} depends on use, and is this at most.`,
+        ),
+      };
+    },
+
+    async createStack({ name, templateName, acceptedMonthlyCost, zone }, call) {
+      requireUnlimited(call);
+      requireChoice({ zone }, catalog);
+      const { version, ...template } = templates.require(templateName);
+      const descriptor = requireOffer({ version, ...template }, reader, name, { zone });
+      requireKindScopes(kinds, descriptor.members, call);
+      const monthlyCents = centsOf(descriptor);
+      requireAccepted(acceptedMonthlyCost, monthlyCents);
+      const organizationId = organizationOf(call);
+      const priced = { monthlyCents, acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100) };
+      const asked = {
+        face: "stack" as const,
+        organizationId,
+        descriptor,
+        template: { name: templateName, version },
+        ...priced,
+        zone,
+      };
+      const made = (stack: CompositionObject) => stackMessage(stack, () => notMade);
+      return retryConflict(call.signal, () => launch(deps, asked, made, call));
+    },
+
+    async listStacks(request, call) {
+      const page = { ...cursors.open(call, "stacks", null, request), organizationId: organizationOf(call) };
+      const { items, next } = compositions.page(({ spec }) => spec.face === "stack", page);
+      return { stacks: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
+    },
+
+    getStack: ({ id }, call) => message(require(id, call).object, call),
+    deleteStack: ({ id }, call) =>
+      deleteComposition(
+        deps,
+        () => require(id, call),
+        (stack) => message(stack, call),
+        call,
+      ),
+
+    async previewUpgrade({ id }, call) {
+      const { object } = require(id, call);
+      const { template, changes, cents, reasons } = upgradeOf(object);
+      return {
+        fromVersion: object.spec.template?.version ?? "",
+        toVersion: template.version,
+        changes: changes.map(upgradeChangeMessage),
+        currentMonthlyCost: amountOf(object.spec.monthlyCents),
+        newMonthlyCost: amountOf(cents),
+        costDelta: amountOf(cents - object.spec.monthlyCents),
+        blocked: reasons.length > 0,
+        blockedReasons: [...reasons],
+      };
+    },
+
+    upgradeStack: ({ id, acceptedMonthlyCost }, call) =>
+      retryConflict(call.signal, async () => {
+        const stack = require(id, call);
+        const { object } = stack;
+        refuseUnlessRunning(object);
+        const { organizationId } = object.metadata;
+        const { template, descriptor, changes, cents, reasons } = upgradeOf(object);
+        const fromVersion = object.spec.template?.version ?? "";
+        if (template.version === fromVersion) return upToDateMessage(id, fromVersion);
+        if (reasons.length > 0)
+          throw new HoldfastError("UPGRADE_BLOCKED", reasons.join(" "), { members: { blocked_reasons: reasons } });
+        requireAccepted(acceptedMonthlyCost, cents);
+        requireKindScopes(kinds, descriptor.members, call);
+        const [deploymentId, now] = [newId(), clock.now()];
+        const upgrade = {
+          monthlyCents: cents,
+          acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100),
+          template: { name: template.name, version: template.version },
+        };
+        const after = upgradeRequested(object, descriptor, changes, { deploymentId, upgrade, seal, now });
+        if (after === undefined) throw new HoldfastError("WRONG_STATE", "The stack cannot be upgraded now.");
+        const who = { actor: actorOf(call), source: call.source };
+        const versions = { fromVersion, toVersion: template.version };
+        const record = newDeployment(
+          deploymentId,
+          organizationId,
+          { compositionId: id, type: "upgrade", ...who, plan: [], ...versions },
+          stepsOf(object.status.members, changes),
+          now,
+        );
+        const answer = migrationMessage(record, after);
+        const unit = begin();
+        unit.update(compositionKind, stack, after);
+        recordDeployment(unit, record, deployments);
+        unit.audit(auditOf(call, "stack.upgrade", compositionKind.name, id));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [compositions, deployments]);
+        return answer;
+      }),
+
+    async listMigrations(request, call) {
+      const { object } = require(request.id, call);
+      const page = cursors.open(call, `migrations ${request.id}`, null, request);
+      const all = deployments
+        .by(compositionOfDeployment, request.id)
+        .map((record) => record.object)
+        .filter(({ spec }) => spec.type === "upgrade");
+      const { items, next } = pageByName(all, ({ metadata }) => metadata.id, page);
+      return { migrations: items.map((record) => migrationMessage(record, object)), ...page.next(next) };
+    },
+
+    async getMigration({ id, migrationId }, call) {
+      const { object } = require(id, call);
+      const record = deployments.get(migrationId)?.object;
+      if (record?.spec.compositionId !== id || record.spec.type !== "upgrade")
+        throw new HoldfastError("OBJECT_NOT_FOUND", `The stack has no migration ${migrationId}.`);
+      return migrationMessage(record, object);
+    },
+  };
+  return serve(StackService, handlers);
+}

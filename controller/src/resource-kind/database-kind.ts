@@ -1,0 +1,253 @@
+import { create } from "@bufbuild/protobuf";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import type { CatalogData } from "#catalog/catalog.ts";
+import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import { priceOfService } from "#catalog/price.ts";
+import { privateNameOf } from "#fleet/zone/private-name.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, type Stored } from "#kernel/store/resource.ts";
+import { findOperation } from "#operation/find-operation.ts";
+import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "#services/contents/user/database-user.ts";
+import { newUser } from "#services/contents/user/new-user.ts";
+import { engineFormOf } from "#services/engine/engine-forms.ts";
+import { type ResizeDeps, resizeService } from "#services/scaling/resize-service.ts";
+import { canonicalCidrs } from "#services/service/allowed-cidrs.ts";
+import { managedServiceKind, type ManagedServiceObject } from "#services/service/managed-service.ts";
+import { newService } from "#services/service/new-service.ts";
+import type { ServiceCreation } from "#services/service/service-creation.ts";
+import { requestDeletion } from "#services/service/service-deletion.ts";
+import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase } from "./database-spec.ts";
+import type { NewResource, Observation, Owner, Phase, ResourceKind, ResourceSpec } from "./resource-kind.ts";
+import { specChanges } from "./spec-changes.ts";
+
+export interface DatabaseKindDeps extends ResizeDeps {
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+  readonly users: Collection<DatabaseUserObject>;
+  readonly creation: Pick<ServiceCreation, "add">;
+  readonly catalog: CatalogData;
+  readonly engines: () => readonly EngineOffer[];
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** Managed services as resources of projects, stacks and pipelines. */
+export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
+  const { services, operations, users, creation, catalog, engines, sealer, clock, newId } = deps;
+  const choose = (spec: DatabaseSpec) => chooseFromCatalog(choiceOf(spec), catalog, engines());
+
+  /** Memory may not have yet what was written a moment ago. */
+  const find = async (id: string, signal: AbortSignal): Promise<Stored<ManagedServiceObject> | undefined> =>
+    services.get(id) ?? services.fresh(id, signal);
+
+  async function inProgress({ status }: ManagedServiceObject, signal: AbortSignal) {
+    const operation = await findOperation(operations, status.operationId, signal);
+    return operation === undefined || isOver(operation.object) ? undefined : operation;
+  }
+
+  function costLines(spec: ResourceSpec) {
+    const { plan_name: planName, storage_size_gb: storageSizeGb } = spec as DatabaseSpec;
+    const { storageTier } = choose(spec as DatabaseSpec);
+    const { planCents, storageCents } = priceOfService(catalog, { planName, storageSizeGb, storageTier });
+    return [
+      { description: `plan ${planName}`, cents: planCents, isCeiling: false },
+      { description: `${storageSizeGb} GB of ${storageTier} storage`, cents: storageCents, isCeiling: false },
+    ];
+  }
+
+  return {
+    kind: "database",
+    aliases: databaseAliases,
+    scopes: ["services:write"],
+    schema: databaseSchema,
+    normalize: normalizedDatabase,
+
+    faults(spec) {
+      const { faults } = choose(spec as DatabaseSpec);
+      const cidrs = canonicalCidrs((spec as DatabaseSpec).allowed_cidrs ?? []).faults;
+      // What is only missing here is for `unavailable` to say.
+      const isMissing = ({ field, code }: FieldFault) => field === "database_type" || code === "unavailable";
+      return [...faults.filter((fault) => !isMissing(fault)), ...cidrs];
+    },
+
+    unavailable(spec) {
+      const { database_type: type, version } = spec as DatabaseSpec;
+      const { engine, faults } = choose(spec as DatabaseSpec);
+      if (engine === undefined) return `This installation has no ${type}.`;
+      const missing = faults.find(({ code }) => code === "unavailable");
+      return missing && `${type} ${version ?? engine.defaultVersion} ${missing.detail}.`;
+    },
+
+    monthlyCost: costLines,
+    quotaOf: (spec) => ({ services: 1, storageGb: (spec as DatabaseSpec).storage_size_gb }),
+
+    diff(before, after) {
+      const changes = specChanges(before, after);
+      if (changes.length === 0) return { change: "unchanged" };
+      const isPlanAlone = changes.every(({ path }) => path === "plan_name");
+      return isPlanAlone ? { change: "inPlace", action: "scale_service", changes } : { change: "recorded", changes };
+    },
+
+    async create(unit, { id, name, organizationId, spec, owner }: NewResource, signal) {
+      const request = create(CreateManagedServiceRequestSchema, {
+        ...requestOf(spec as DatabaseSpec),
+        name,
+      });
+      return creation.add(
+        unit,
+        { organizationId, serviceId: id },
+        (context) => {
+          const { service, operation } = newService(request, context);
+          const { now } = context;
+          const { databaseType: engine } = service.spec;
+          const user = { serviceId: id, organizationId, username: defaultUser, role: "admin", engine } as const;
+          return {
+            service: { ...service, metadata: { ...service.metadata, managedBy: owner } },
+            operation,
+            users: [newUser({ ...user, sealer, now }).user],
+          };
+        },
+        signal,
+      );
+    },
+
+    async act(unit, id, _action, target, signal) {
+      const service = await find(id, signal);
+      if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service is gone.");
+      const current = await inProgress(service.object, signal);
+      const asked = { planName: (target as DatabaseSpec).plan_name };
+      // It is being done, or done, since before a crash.
+      if (service.object.spec.planName === asked.planName) return;
+      const { after, operation } = await resizeService(service.object, asked, current?.object, unit, deps, signal);
+      if (operation !== undefined) unit.update(managedServiceKind, service, after);
+    },
+
+    async mark(unit, id, owner, signal) {
+      const service = await find(id, signal);
+      if (service === undefined) return;
+      unit.update(managedServiceKind, service, { ...service.object, metadata: marked(service.object, owner) });
+    },
+
+    protectedBy(id) {
+      const service = services.get(id)?.object;
+      return service?.spec.deletionProtection === true ? `deletion_protection of ${service.metadata.name}` : undefined;
+    },
+
+    async remove(unit, id, { isOrderly }, signal) {
+      const service = await find(id, signal);
+      if (service === undefined || service.object.metadata.deletionRequestedAt !== undefined) return false;
+      const current = await inProgress(service.object, signal);
+      const now = clock.now();
+      const asked = { operationId: newId(), now, skipFinalBackup: !isOrderly };
+      const { after, operation } = requestDeletion(service.object, asked);
+      if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
+      unit.create(operationKind, operation);
+      unit.update(managedServiceKind, service, after);
+      return true;
+    },
+
+    async observe(id, signal, { isFresh } = { isFresh: false }) {
+      const service = (await (isFresh ? services.fresh(id, signal) : find(id, signal)))?.object;
+      if (service === undefined) return absent;
+      return observationOf(service, (await inProgress(service, signal))?.object);
+    },
+
+    version: (id) => String(services.get(id)?.modRevision ?? 0),
+    subscribe: (onChange) => services.subscribe((id) => onChange(id)),
+
+    async outputs(id, signal) {
+      const service = (await find(id, signal))?.object;
+      const userId = databaseUserId(id, defaultUser);
+      const user = users.get(userId) ?? (await users.fresh(userId, signal));
+      if (service === undefined || user === undefined) return undefined;
+      const { databaseType: engine, hostname, port } = service.spec;
+      return {
+        type: "database",
+        engine,
+        host: privateNameOf(hostname),
+        port,
+        username: defaultUser,
+        password: sealer.open(user.object.spec.sealedPassword, keyOf(databaseUserKind, userId)),
+        database: engineFormOf(engine).connectionDatabase,
+      };
+    },
+  };
+}
+
+const absent: Observation = { phase: "absent", healthy: false, detail: "It is gone.", progressPct: 0, actual: {} };
+
+/** Pure. `operation` is the one in progress. */
+function observationOf(service: ManagedServiceObject, operation: OperationObject | undefined): Observation {
+  const { metadata, spec, status } = service;
+  const phase = phaseOf(service, operation);
+  const { health, error } = status;
+  const healthy = phase === "running" && health.status === "healthy";
+  const detail = error?.message ?? (healthy ? null : health.reason || `${metadata.name} is ${status.state}.`);
+  return {
+    phase,
+    healthy,
+    detail: healthy ? null : detail,
+    progressPct: operation?.status.progressPct ?? (phase === "running" ? 100 : 0),
+    actual: actualOf(spec),
+  };
+}
+
+function phaseOf({ metadata, status }: ManagedServiceObject, operation: OperationObject | undefined): Phase {
+  if (metadata.deletionRequestedAt !== undefined) return "deleting";
+  if (status.state === "Error") return "failed";
+  if (status.state === "Pending" || status.state === "Provisioning") return "creating";
+  // An operation that ends moves the service in the same transaction.
+  return operation === undefined && status.state === "Running" ? "running" : "changing";
+}
+
+function actualOf(spec: ManagedServiceObject["spec"]): ResourceSpec {
+  return {
+    database_type: spec.databaseType,
+    version: spec.version,
+    plan_name: spec.planName,
+    storage_size_gb: spec.storageSizeGb,
+    storage_tier: spec.storageTier,
+    zone: spec.zone,
+    parameters: spec.parameters,
+    allowed_cidrs: spec.allowedCidrs,
+    deletion_protection: spec.deletionProtection,
+    tags: spec.tags,
+  };
+}
+
+function marked({ metadata }: ManagedServiceObject, owner: Owner | undefined): ManagedServiceObject["metadata"] {
+  const { managedBy: _, ...rest } = metadata;
+  return owner === undefined ? rest : { ...rest, managedBy: owner };
+}
+
+function choiceOf(spec: DatabaseSpec) {
+  return {
+    databaseType: spec.database_type,
+    version: spec.version,
+    planName: spec.plan_name,
+    storageTier: spec.storage_tier,
+    zone: spec.zone,
+    parameters: spec.parameters ?? {},
+  };
+}
+
+function requestOf(spec: DatabaseSpec) {
+  const { version, storageTier, zone, ...chosen } = choiceOf(spec);
+  return {
+    ...chosen,
+    storageSizeGb: spec.storage_size_gb,
+    deletionProtection: spec.deletion_protection ?? false,
+    tags: { ...spec.tags },
+    ...(version !== undefined && { version }),
+    ...(storageTier !== undefined && { storageTier }),
+    ...(zone !== undefined && { zone }),
+    ...(spec.allowed_cidrs && { allowedCidrs: { values: [...spec.allowed_cidrs] } }),
+  };
+}

@@ -1,0 +1,86 @@
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { ResourceSpec } from "./resource-kind.ts";
+
+/** A normalized spec of a database: members that are absent have their default when it is made. */
+export interface DatabaseSpec extends ResourceSpec {
+  readonly database_type: string;
+  readonly plan_name: string;
+  readonly storage_size_gb: number;
+  readonly version?: string;
+  readonly storage_tier?: string;
+  readonly zone?: string;
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly allowed_cidrs?: readonly string[];
+  readonly deletion_protection?: boolean;
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/** Short names of members, as descriptors may have them. */
+const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const;
+
+/** Engines by the names that descriptors have for them. */
+export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = {
+  postgres: { database_type: "postgresql" },
+  ...Object.fromEntries(engineCatalog.map(({ engine }) => [engine, { database_type: engine }])),
+};
+
+/** Pure. */
+export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
+  const named = Object.entries(spec).map(([name, value]) => [
+    Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,
+    value,
+  ]);
+  return { plan_name: "tier-1", storage_size_gb: 1, ...Object.fromEntries(named) };
+}
+
+const shortText = (description: string) => ({ type: "string", minLength: 1, maxLength: 40, description });
+const gigabytes = {
+  type: "integer",
+  minimum: 1,
+  maximum: 16_384,
+  description: "Size of its disk, in GB; 1 unless given.",
+};
+const plan = shortText("Plan of the catalog; tier-1 unless given.");
+
+/** Schema of the spec as users write it; an engine that the kind's name implies is not to be written. */
+export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, unknown>> {
+  const isImplied = Object.hasOwn(implied, "database_type");
+  const engine = { type: "string", pattern: "^[a-z][a-z0-9-]{0,31}$", description: "Engine, such as postgresql." };
+  return {
+    type: "object",
+    additionalProperties: false,
+    ...(!isImplied && { required: ["database_type"] }),
+    properties: {
+      ...(!isImplied && { database_type: engine }),
+      plan,
+      plan_name: plan,
+      storage_gb: gigabytes,
+      storage_size_gb: gigabytes,
+      version: { type: "string", minLength: 1, maxLength: 16, description: "Version of the engine." },
+      storage_tier: shortText("Kind of disk."),
+      zone: shortText("Where it runs."),
+      parameters: {
+        type: "object",
+        maxProperties: 200,
+        propertyNames: { minLength: 1, maxLength: 63 },
+        additionalProperties: { type: "string", maxLength: 1_024 },
+        description: "Parameters of the engine.",
+      },
+      allowed_cidrs: {
+        type: "array",
+        maxItems: 256,
+        items: { type: "string", minLength: 1, maxLength: 64 },
+        description: "Networks that may connect.",
+      },
+      deletion_protection: { type: "boolean", description: "Refuse its deletion." },
+      tags: {
+        type: "object",
+        maxProperties: 50,
+        propertyNames: { pattern: "^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$" },
+        additionalProperties: { type: "string", maxLength: 255 },
+      },
+    },
+    // One name for one thing.
+    not: { anyOf: [{ required: ["plan", "plan_name"] }, { required: ["storage_gb", "storage_size_gb"] }] },
+  };
+}

@@ -1,0 +1,104 @@
+import { connectionUri, type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "./outputs.ts";
+
+/** A resource that is attached, with the prefix of its variables. */
+export interface Attached {
+  readonly prefix: string;
+  readonly outputs: Outputs;
+}
+
+export interface Consumer {
+  readonly apiToken: string;
+  readonly apiUrl: string;
+  /** File of the authorities, as the consumer sees it. */
+  readonly caFile?: string;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
+/** `orders-db` is told of by variables that begin with ORDERS_DB. */
+export function prefixOf(name: string): string {
+  return name.toUpperCase().replaceAll("-", "_");
+}
+
+/** Pure: the variables of a consumer (spec 3, Injected environment variables). */
+export function environmentOf(consumer: Consumer, attachments: readonly Attached[]): Variables {
+  const { apiToken, apiUrl, caFile = machinesCaFile } = consumer;
+  const ofType = <T extends Outputs["type"]>(type: T) =>
+    attachments.filter(
+      (each): each is Attached & { outputs: Extract<Outputs, { type: T }> } => each.outputs.type === type,
+    );
+  const databases = ofType("database");
+  const files = ofType("files");
+  const postgres = databases.filter(({ outputs }) => outputs.engine === "postgresql");
+  const others = databases.filter(({ outputs }) => outputs.engine !== "postgresql");
+  return {
+    ...merged(postgres, ({ prefix, outputs }) => ({
+      [postgres.length === 1 ? "DATABASE_URL" : `${prefix}_DATABASE_URL`]: connectionUri(outputs, caFile),
+    })),
+    ...merged(others, ({ prefix, outputs }) => otherEngine(prefix, outputs)),
+    ...merged(files, ({ prefix, outputs }) => (files.length === 1 ? onlyFiles(outputs) : oneOfFiles(prefix, outputs))),
+    ...merged(ofType("app"), ({ prefix, outputs: { host, port } }) => ({
+      [`${prefix}_HOST`]: host,
+      [`${prefix}_PORT`]: String(port),
+      [`${prefix}_URL`]: `http://${host}:${port}`,
+    })),
+    PLATFORM_API_TOKEN: apiToken,
+    PLATFORM_API_URL: apiUrl,
+  };
+}
+
+/** Pure: is the name one that the platform sets for a consumer with these attachments, whatever their kinds are? */
+export function isReservedName(name: string, prefixes: readonly string[]): boolean {
+  if (alwaysReserved.has(name)) return true;
+  return prefixes.some((prefix) => name.startsWith(`${prefix}_`) && suffixes.has(name.slice(prefix.length)));
+}
+
+const alwaysReserved: ReadonlySet<string> = new Set([
+  "DATABASE_URL",
+  "PLATFORM_API_TOKEN",
+  "PLATFORM_API_URL",
+  "S3_ENDPOINT",
+  "S3_BUCKET",
+  "S3_ACCESS_KEY",
+  "S3_SECRET",
+]);
+
+const suffixes: ReadonlySet<string> = new Set([
+  "_DATABASE_URL",
+  "_HOST",
+  "_PORT",
+  "_URL",
+  "_USERNAME",
+  "_PASSWORD",
+  "_S3_ENDPOINT",
+  "_S3_BUCKET",
+  "_S3_ACCESS_KEY_ID",
+  "_S3_SECRET_ACCESS_KEY",
+]);
+
+function otherEngine(prefix: string, outputs: DatabaseOutputs): Variables {
+  return {
+    [`${prefix}_HOST`]: outputs.host,
+    [`${prefix}_PORT`]: String(outputs.port),
+    [`${prefix}_USERNAME`]: outputs.username,
+    [`${prefix}_PASSWORD`]: outputs.password,
+    [`${prefix}_URL`]: connectionUri(outputs, null),
+  };
+}
+
+function onlyFiles({ endpoint, bucket, accessKeyId, secretAccessKey }: FilesOutputs): Variables {
+  return { S3_ENDPOINT: endpoint, S3_BUCKET: bucket, S3_ACCESS_KEY: accessKeyId, S3_SECRET: secretAccessKey };
+}
+
+function oneOfFiles(prefix: string, { endpoint, bucket, accessKeyId, secretAccessKey }: FilesOutputs): Variables {
+  return {
+    [`${prefix}_S3_ENDPOINT`]: endpoint,
+    [`${prefix}_S3_BUCKET`]: bucket,
+    [`${prefix}_S3_ACCESS_KEY_ID`]: accessKeyId,
+    [`${prefix}_S3_SECRET_ACCESS_KEY`]: secretAccessKey,
+  };
+}
+
+function merged<T>(all: readonly T[], variablesOf: (each: T) => Variables): Variables {
+  return Object.assign({}, ...all.map(variablesOf));
+}

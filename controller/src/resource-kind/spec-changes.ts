@@ -1,0 +1,18 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Change, ResourceSpec } from "./resource-kind.ts";
+
+/** Pure: differences of two specs by path, in the order of paths; members of objects have paths of their own. */
+export function specChanges(before: ResourceSpec, after: ResourceSpec, prefix = ""): readonly Change[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted();
+  return names.flatMap((name): readonly Change[] => {
+    const [old, now] = [before[name], after[name]];
+    if (isDeepStrictEqual(old, now)) return [];
+    const path = `${prefix}${name}`;
+    if (isPlain(old) && isPlain(now)) return specChanges(old, now, `${path}.`);
+    return [{ path, before: old, after: now }];
+  });
+}
+
+function isPlain(value: unknown): value is ResourceSpec {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

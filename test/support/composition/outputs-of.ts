@@ -1,0 +1,15 @@
+import type { DatabaseOutputs } from "@holdfast/controller/resource-kind/outputs.ts";
+import type { RunningService } from "../platform/services.ts";
+
+/** What the platform would tell a consumer of a service, of the public API's answers. */
+export function outputsOf({ service, connection, password }: RunningService): DatabaseOutputs {
+  return {
+    type: "database",
+    engine: service.database_type,
+    host: connection.private_host,
+    port: connection.port,
+    username: connection.user,
+    password,
+    database: connection.database,
+  };
+}

@@ -1,0 +1,231 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type {
+  Pipeline,
+  PipelineDetail,
+  Stack,
+  StackMigration,
+  StackPreview,
+  StackTemplate,
+  UpgradePreview,
+} from "../../sdk/src/index.ts";
+import { openValkeyUrl } from "../support/composition/open-url.ts";
+import { createOrganizations } from "../support/platform/organizations.ts";
+import { createCommandLine } from "../support/platform/command-line.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const valkey = (plan: string) => ({ database_type: "valkey", plan_name: plan, storage_size_gb: 1 });
+const pair = (plan: string, more: object = {}) => ({
+  title: "Two caches",
+  description: "One after the other.",
+  resources: [
+    { logical_name: "first", kind: "database", spec: valkey(plan) },
+    { logical_name: "second", kind: "database", spec: { ...valkey("tier-1"), ...more } },
+  ],
+  dependencies: { second: ["first"] },
+});
+
+describe("stacks and pipelines", () => {
+  let platform: Platform;
+  let templates: string;
+
+  function writeTemplate(face: "stacks" | "pipelines", name: string, version: string, template: object): void {
+    const folder = join(templates, face, name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${version}.yaml`), JSON.stringify(template));
+  }
+
+  beforeAll(async () => {
+    templates = mkdtempSync(join(tmpdir(), "holdfast-templates-"));
+    writeTemplate("stacks", "two-caches", "1.0.0", pair("tier-1"));
+    writeTemplate("pipelines", "test-pair", "1.0.0", {
+      title: "Test",
+      description: "Databases that are there.",
+      resources: [
+        { logical_name: "hot", kind: "database", role: "cache", spec: valkey("tier-1") },
+        { logical_name: "cold", kind: "database", role: "event-store", spec: valkey("tier-1") },
+      ],
+    });
+    platform = await startPlatform({ environment: { HOLDFAST_TEMPLATES: templates } });
+  });
+  afterAll(async () => {
+    await platform?.remove();
+    rmSync(templates, { recursive: true, force: true });
+  });
+
+  const cli = (...args: string[]) => {
+    const line = createCommandLine({ HOLDFAST_DATA: platform.directory });
+    return line.runHere(args).finally(() => line.remove());
+  };
+  const stack = async (id: string) => expectStatus(await platform.rest.get<Stack>(`/stacks/${id}`), 200).json;
+  const upgrade = (id: string, body: object) =>
+    platform.rest.post<StackMigration & { code?: string }>(`/stacks/${id}/upgrade`, body);
+  const answered = <T>(path: string) => platform.rest.get<T>(path).catch(() => undefined);
+
+  /** A controller reads its templates when it starts. */
+  async function restartController(): Promise<void> {
+    const before = platform.processes().controllers[0] ?? 0;
+    killAtOnce(before);
+    await waitUntil("another controller answers", async () => {
+      const [now] = platform.processes().controllers;
+      return now !== undefined && now !== before && (await answered("/catalog"))?.status === 200;
+    });
+  }
+
+  it("are previewed and launched at the cost that is accepted, or not at all", async () => {
+    const { json } = await platform.rest.get<{ templates: StackTemplate[] }>("/stacks/templates");
+    const offered = new Map(json.templates.map((each) => [each.name, each]));
+    expect(offered.get("event-streaming")).toMatchObject({
+      available: false,
+      unavailable_reason: expect.stringContaining("app"),
+    });
+    expect(offered.get("rag-chatbot")).toMatchObject({ available: false });
+    expect(offered.get("web-database")).toMatchObject({ available: true, unavailable_reason: null });
+    const preview = (await platform.rest.post<StackPreview>("/stacks/preview", { template_name: "two-caches" })).json;
+    expect(preview).toMatchObject({ currency: "EUR", monthly_total: 30.4, warnings: [] });
+    expect(preview.line_items.map(({ monthly_cost: cost }) => cost)).toEqual([15, 0.2, 15, 0.2]);
+
+    const asked = { name: "pair", template_name: "two-caches" };
+    const launch = (body: object) =>
+      platform.rest.post<Stack & { code?: string; monthly_cost?: number }>("/stacks", body);
+    expect((await launch(asked)).status).toBe(400);
+    const drift = await launch({ ...asked, accepted_monthly_cost: 30.38 });
+    expect([drift.status, drift.json]).toMatchObject([409, { code: "cost_drift", monthly_cost: 30.4 }]);
+    expect((await launch({ ...asked, template_name: "nothing", accepted_monthly_cost: 1 })).status).toBe(404);
+    const unavailable = await launch({ ...asked, template_name: "event-streaming", accepted_monthly_cost: 1 });
+    expect([unavailable.status, unavailable.json.code]).toEqual([422, "template_unavailable"]);
+    expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
+
+    const launched = await cli(
+      "stacks",
+      "launch",
+      "pair",
+      "--template",
+      "two-caches",
+      "--accept-cost",
+      "30.41",
+      "--wait",
+    );
+    expect(launched).toMatchObject({ code: 0 });
+    const again = await launch({ ...asked, accepted_monthly_cost: 30.4 });
+    expect([again.status, again.json.code]).toEqual([409, "name_taken"]);
+  }, 90_000);
+
+  it("are upgraded in place over a kill of their controller, and refuse what cannot be", async () => {
+    const { json } = await platform.rest.get<{ stacks: Stack[] }>("/stacks");
+    const id = json.stacks[0]?.id ?? "";
+    expect((await upgrade(id, { accepted_monthly_cost: 30.4 })).json).toMatchObject({ status: "up_to_date" });
+    expect((await upgrade(id, {})).status).toBe(400);
+    writeTemplate("stacks", "two-caches", "1.1.0", pair("tier-1", { version: "9" }));
+    await restartController();
+    const blocked = (await platform.rest.post<UpgradePreview>(`/stacks/${id}/upgrade/preview`)).json;
+    expect(blocked).toMatchObject({ from_version: "1.0.0", to_version: "1.1.0", blocked: true });
+    expect(blocked.changes.map(({ change }) => change)).toEqual(["unchanged", "blocked"]);
+    const refused = await upgrade(id, { accepted_monthly_cost: 30.4 });
+    expect([refused.status, refused.json]).toMatchObject([
+      422,
+      { code: "upgrade_blocked", blocked_reasons: [expect.stringContaining("version")] },
+    ]);
+
+    writeTemplate("stacks", "two-caches", "2.0.0", pair("tier-2"));
+    await restartController();
+    const preview = (await platform.rest.post<UpgradePreview>(`/stacks/${id}/upgrade/preview`)).json;
+    expect(preview).toMatchObject({
+      blocked: false,
+      current_monthly_cost: 30.4,
+      new_monthly_cost: 45.4,
+      cost_delta: 15,
+    });
+    expect(preview.changes[0]).toMatchObject({
+      change: "in_place",
+      action: "scale_service",
+      target_spec: { plan_name: "tier-2" },
+    });
+    expect((await upgrade(id, { accepted_monthly_cost: 30.4 })).json).toMatchObject({
+      code: "cost_drift",
+      monthly_cost: 45.4,
+    });
+    const migration = expectStatus(await upgrade(id, { accepted_monthly_cost: 45.4 }), 202).json;
+    killAtOnce(platform.processes().controllers[0] ?? 0);
+    const over = await waitUntil(
+      "the migration is over",
+      async () => {
+        const answer = await answered<StackMigration>(`/stacks/${id}/migrations/${migration.id}`);
+        return answer?.status === 200 && answer.json.finished_at !== null ? answer.json : undefined;
+      },
+      { withinMs: 90_000 },
+    );
+    expect(over).toMatchObject({ status: "Completed", from_version: "1.0.0", to_version: "2.0.0" });
+    expect(over.steps).toMatchObject([{ symbolic_name: "first", action: "scale_service", status: "Completed" }]);
+    expect(await stack(id)).toMatchObject({ status: "Running", template_version: "2.0.0", monthly_cost: 45.4 });
+    const first = (await stack(id)).resources[0]?.service_id ?? "";
+    expect((await platform.rest.get(`/managed-services/${first}`)).json["plan_name"]).toBe("tier-2");
+  }, 180_000);
+
+  it("are deleted with all their resources", async () => {
+    const { json } = await platform.rest.get<{ stacks: Stack[] }>("/stacks");
+    const id = json.stacks[0]?.id ?? "";
+    expect(await cli("stacks", "delete", "pair", "--yes", "--wait")).toMatchObject({ code: 0 });
+    expect((await platform.rest.get(`/stacks/${id}`)).json["code"]).toBe("stack_not_found");
+    expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
+  }, 90_000);
+
+  it("of pipelines tell how they are, and how they are reached", async () => {
+    const { json: list } = await platform.rest.get<{
+      templates: { id: string; available: boolean; unavailable_reason: string }[];
+    }>("/pipelines/templates");
+    for (const id of ["rag-pipeline", "recommendation-engine", "event-analytics"])
+      expect(list.templates.find((each) => each.id === id)).toMatchObject({
+        available: false,
+        unavailable_reason: expect.stringContaining("kafka"),
+      });
+    const asked = { template_id: "test-pair", name: "events", zone: "local" };
+    const create = (body: object) => platform.rest.post<Pipeline & { code?: string }>("/pipelines", body);
+    expect((await create({ ...asked, template_id: "nothing" })).status).toBe(404);
+    expect((await create({ ...asked, zone: "moon" })).status).toBe(400);
+    expect((await create({ ...asked, plan_name: "tier-99" })).status).toBe(400);
+    expect((await create({ ...asked, organization_id: "other" })).status).toBe(403);
+    const made = expectStatus(await create(asked), 201).json;
+    expect(made).toMatchObject({ status: "deploying", name: "events" });
+    expect((await create(asked)).json.code).toBe("name_taken");
+
+    const get = async (rest = platform.rest) => (await rest.get<PipelineDetail>(`/pipelines/${made.id}`)).json;
+    await waitUntil("the pipeline runs", async () => (await get()).status === "running", { withinMs: 90_000 });
+    const detail = await get();
+    expect(detail.services).toEqual(["events-hot", "events-cold"]);
+    const uri = detail.connections.find(({ role }) => role === "cache")?.connections.connection_uri ?? "";
+    const client = await openValkeyUrl(platform, uri);
+    expect(await client.ping()).toBe("PONG");
+    client.disconnect();
+    const organizations = createOrganizations(platform);
+    const reader = await organizations.createKey(await organizations.first(), ["pipelines:read"]);
+    const seen = await get(platform.rest.as(reader.authorization));
+    expect(seen.connections.map(({ connections }) => connections.connection_uri)).toEqual([null, null]);
+
+    // Its engine stops for as long as it is killed again and again.
+    const service = detail.members[0]?.service_id ?? "";
+    const node = (await createServices(platform).get(service)).nodes[0]?.id;
+    const kill = () => {
+      const engine = platform.processes().machines.find(({ id }) => id === node)?.engine;
+      if (engine !== undefined) killAtOnce(engine);
+    };
+    const killing = setInterval(kill, 200);
+    try {
+      await waitUntil("the pipeline is degraded", async () => (await get()).status === "degraded", {
+        withinMs: 60_000,
+      });
+      expect((await get()).status_detail).toContain("hot");
+    } finally {
+      clearInterval(killing);
+    }
+    await waitUntil("the pipeline runs again", async () => (await get()).status === "running", { withinMs: 90_000 });
+    const deleted = await cli("pipelines", "delete", "events", "--yes", "--wait");
+    expect(deleted).toMatchObject({ code: 0 });
+    expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
+  }, 240_000);
+});
