@@ -1,6 +1,8 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { EventDefinitions } from "@holdfast/controller/systems.ts";
 import type { ApiKeyService, CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
+import type { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import type { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { AuditService, ListAuditLogRequestSchema } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import type {
   BackupService,
@@ -32,6 +34,9 @@ import type { AddNodeRequestSchema, NodeService } from "@holdfast/proto/holdfast
 import type { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import type { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
 import type { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
+import type { CreatePipelineRequestSchema, PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
+import type { ProjectService } from "@holdfast/proto/holdfast/v1/project_pb.ts";
+import type { CreateStackRequestSchema, StackService } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import type { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
 import type { QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
 import type {
@@ -57,6 +62,19 @@ import type {
   UpdateWebhookRequestSchema,
   WebhookService,
 } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
+import {
+  CreateMetricsExportRequestSchema,
+  MetricsExportService,
+  UpdateMetricsExportRequestSchema,
+} from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
+import type {
+  CreateInferenceKeyRequestSchema,
+  GetInferenceUsageRequestSchema,
+  InferenceService,
+  PutInferenceProviderRequestSchema,
+  PutInferenceSettingsRequestSchema,
+  UpdateInferenceKeyRequestSchema,
+} from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { describe, expect, test } from "vitest";
 import type * as sdk from "../../sdk/src/index.ts";
 import { createClient } from "../../sdk/src/index.ts";
@@ -64,6 +82,8 @@ import { findRestMethod, restMethods } from "../support/api/api-methods.ts";
 import type { RestEntry, RestShape } from "../support/api/rest-types.ts";
 
 type Methods = (typeof ApiKeyService)["method"] &
+  (typeof AppAuthService)["method"] &
+  (typeof AppService)["method"] &
   (typeof AuditService)["method"] &
   (typeof BackupService)["method"] &
   (typeof CatalogService)["method"] &
@@ -81,11 +101,16 @@ type Methods = (typeof ApiKeyService)["method"] &
   (typeof QueryService)["method"] &
   (typeof QueryConsoleService)["method"] &
   (typeof QueueService)["method"] &
+  (typeof ProjectService)["method"] &
+  (typeof StackService)["method"] &
+  (typeof PipelineService)["method"] &
   (typeof TaskService)["method"] &
   (typeof TokenService)["method"] &
   (typeof UserService)["method"] &
   (typeof AlertService)["method"] &
   (typeof ChannelService)["method"] &
+  (typeof MetricsExportService)["method"] &
+  (typeof InferenceService)["method"] &
   (typeof WebhookService)["method"];
 
 const page = { limit: 7, cursor: "c" };
@@ -123,7 +148,29 @@ const alertChange = {
   no_data: "fire",
   paused: true,
 } as const;
+const inferenceProvider = {
+  provider: "p",
+  api_key: "k",
+  enabled: true,
+  base_url: "u",
+  eu_endpoint: true,
+  ca_certificate: "c",
+};
+const inferenceLimits = { monthly_cost_limit_cents: 1, eu_only: true, reset_circuit: true, alert_pct: 1 };
+const keyLimits = { monthly_token_limit: 1, rate_limit_rpm: 1, expires_at: time };
 const alertRule = { metric: "cpu", ...alertChange } as const;
+
+const smtp = {
+  host: "h",
+  port: 587,
+  username: "u",
+  password: "p",
+  from_address: "f",
+  from_name: "n",
+  ca_certificate: "c",
+} as const;
+const theme = { display_name: "n", brand_color: "#000000", logo_url: "u" } as const;
+const uris = { redirect_uris: ["u"], post_logout_redirect_uris: ["u"], allowed_origins: ["o"] };
 
 /** Each method of the API as the SDK calls it, with every field that it has. */
 const calls = {
@@ -204,6 +251,35 @@ const calls = {
   terminateQuery: (c) => c.queries.terminate("i", "q"),
   translateQuestion: (c) => c.queries.translate("i", { question: "q", database_name: "d" }),
   executeQuery: (c) => c.queries.execute("i", { sql: "s", database_name: "d" }),
+  deployProject: (c) => c.projects.deploy({ name: "n", resources: [] }, { planDigest: "d" }),
+  planProject: (c) => c.projects.plan({ name: "n", resources: [] }),
+  listProjects: (c) => c.projects.list(page),
+  getProject: (c) => c.projects.get("n"),
+  listDeployments: (c) => c.projects.deployments("n", page),
+  getDeployment: (c) => c.projects.deployment("n", "d"),
+  abortDeployment: (c) => c.projects.abort("n", "d"),
+  getDrift: (c) => c.projects.drift("n"),
+  releaseResource: (c) => c.projects.release("n", "r"),
+  deleteProject: (c) => c.projects.delete("n"),
+  getProjectSchema: (c) => c.projects.schema(),
+  listStackTemplates: (c) => c.stacks.templates(page),
+  getStackTemplate: (c) => c.stacks.template("n"),
+  previewStack: (c) => c.stacks.preview("t"),
+  createStack: (c) => c.stacks.create({ name: "n", template_name: "t", accepted_monthly_cost: 1, zone: "z" }),
+  listStacks: (c) => c.stacks.list(page),
+  getStack: (c) => c.stacks.get("i"),
+  deleteStack: (c) => c.stacks.delete("i"),
+  previewUpgrade: (c) => c.stacks.previewUpgrade("i"),
+  upgradeStack: (c) => c.stacks.upgrade("i", 1),
+  listMigrations: (c) => c.stacks.migrations("i", page),
+  getMigration: (c) => c.stacks.migration("i", "m"),
+  listPipelineTemplates: (c) => c.pipelines.templates(page),
+  getPipelineTemplate: (c) => c.pipelines.template("i"),
+  createPipeline: (c) =>
+    c.pipelines.create({ template_id: "t", name: "n", zone: "z", plan_name: "p", organization_id: "o" }),
+  listPipelines: (c) => c.pipelines.list(page),
+  getPipeline: (c) => c.pipelines.get("i"),
+  deletePipeline: (c) => c.pipelines.delete("i"),
   createQueue: (c) => c.queues.create("i", { name: "q", database_name: "d", ...queueSettings }),
   listQueues: (c) => c.queues.list("i", page),
   getQueue: (c) => c.queues.get("i", "q"),
@@ -257,6 +333,71 @@ const calls = {
   deleteChannel: (c) => c.channels.delete("i"),
   testChannel: (c) => c.channels.test("i"),
   listChannelDeliveries: (c) => c.channels.deliveries("i"),
+  createMetricsExport: (c) =>
+    c.exports.create({
+      service_id: "s",
+      name: "n",
+      destination_type: "otlp",
+      data_type: "both",
+      export_interval_seconds: 30,
+      configuration: {},
+    }),
+  listMetricsExports: (c) =>
+    c.exports.page({ service_id: "s", destination_type: "otlp", is_enabled: true, limit: 7, offset: 7 }),
+  getMetricsExport: (c) => c.exports.get("i"),
+  updateMetricsExport: (c) =>
+    c.exports.update("i", {
+      service_id: null,
+      name: "n",
+      destination_type: "otlp",
+      data_type: "logs",
+      export_interval_seconds: 30,
+      configuration: {},
+      is_enabled: true,
+    }),
+  deleteMetricsExport: (c) => c.exports.delete("i"),
+  disableMetricsExport: (c) => c.exports.disable("i"),
+  enableMetricsExport: (c) => c.exports.enable("i"),
+  testMetricsExport: (c) => c.exports.test("i"),
+  putInferenceProvider: (c) => c.inference.putProvider("i", inferenceProvider),
+  listInferenceProviders: (c) => c.inference.providers("i"),
+  deleteInferenceProvider: (c) => c.inference.deleteProvider("i", "p"),
+  putInferenceSettings: (c) => c.inference.putSettings("i", inferenceLimits),
+  getInferenceSettings: (c) => c.inference.settings("i"),
+  createInferenceKey: (c) => c.inference.createKey("i", { name: "n", ...keyLimits }),
+  listInferenceKeys: (c) => c.inference.keys("i", page),
+  getInferenceKey: (c) => c.inference.getKey("i", "k"),
+  updateInferenceKey: (c) => c.inference.updateKey("i", "k", { name: "n", status: "suspended", ...keyLimits }),
+  deleteInferenceKey: (c) => c.inference.deleteKey("i", "k"),
+  rotateInferenceKey: (c) => c.inference.rotateKey("i", "k"),
+  getInferenceUsage: (c) => c.inference.usage("i", { group_by: "key", from: time, to: time }),
+  createApp: (c) => c.apps.create({ name: "n", home_url: "u" }),
+  listApps: (c) => c.apps.list(page),
+  getApp: (c) => c.apps.get("i"),
+  updateApp: (c) => c.apps.update("i", { home_url: null }),
+  deleteApp: (c) => c.apps.delete("i"),
+  createAttachment: (c) => c.apps.attach("i", { service_id: "s", database_name: "d" }),
+  deleteAttachment: (c) => c.apps.detach("i", "a"),
+  enableAuth: (c) =>
+    c.auth.enable("i", { attachment_id: "a", issuer_domain_choice: "fallback", smtp, theme, redirect_uris: ["u"] }),
+  getAuth: (c) => c.auth.get("i"),
+  updateAuth: (c) => c.auth.update("i", { smtp, theme, sign_up: "closed", mails_per_hour: 1 }),
+  disableAuth: (c) => c.auth.disable("i"),
+  rotateAuthKey: (c) => c.auth.rotateKey("i", true),
+  listAuthKeys: (c) => c.auth.keys("i"),
+  revokeAuthSession: (c) => c.auth.revokeSession("i", "s"),
+  eraseAuthUser: (c) => c.auth.eraseUser("i", "e", "u"),
+  deleteAuthUser: (c) => c.auth.deleteUser("i", "u"),
+  createAuthUser: (c) => c.auth.createUser("i", "e"),
+  listAuthUsers: (c) => c.auth.users("i", { email: "e" }, page),
+  listAuthSessions: (c) => c.auth.sessions("i", "u", page),
+  listAuthEvents: (c) => c.auth.events("i", page),
+  createAuthClient: (c) => c.auth.createClient("i", { name: "n", type: "public", require_pkce: true, ...uris }),
+  listAuthClients: (c) => c.auth.clients("i"),
+  updateAuthClient: (c) => c.auth.updateClient("i", "c", { name: "n", require_pkce: true, ...uris }),
+  deleteAuthClient: (c) => c.auth.deleteClient("i", "c"),
+  rotateAuthClientSecret: (c) => c.auth.rotateClientSecret("i", "c"),
+  testAuthSmtp: (c) => c.auth.testSmtp("i", "e"),
   createWebhook: (c) => c.webhooks.create({ url: "u", events: [], retry_policy: "standard" }),
   listWebhooks: (c) => c.webhooks.list(page),
   getWebhook: (c) => c.webhooks.get("i"),
@@ -315,7 +456,7 @@ type WrongAnswers = {
 }[keyof Calls];
 
 /** Of the path, of paging, and of gRPC alone. */
-type Elsewhere = "id" | "rule_id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
+type Elsewhere = "id" | "org_id" | "rule_id" | "service_id" | "update_mask" | "limit" | "cursor" | "follow";
 type Asked<Schema extends DescMessage> = Omit<RestShape<Schema, never>, Elsewhere>;
 type Given<Input> = { [K in keyof Input]-?: Exclude<Input[K], undefined | null> };
 
@@ -352,6 +493,8 @@ interface Inputs {
   serviceFilter: SameInput<sdk.ServiceFilter, typeof ListManagedServicesRequestSchema>;
   metricQuery: SameInput<sdk.MetricQuery, typeof GetMetricsRequestSchema>;
   logFilter: SameInput<sdk.LogFilter, typeof ListLogsRequestSchema>;
+  newStack: SameInput<sdk.NewStack, typeof CreateStackRequestSchema>;
+  newPipeline: SameInput<sdk.NewPipeline, typeof CreatePipelineRequestSchema>;
   newQueue: SameInput<sdk.NewQueue, typeof CreateQueueRequestSchema>;
   queueChange: SameInput<sdk.QueueChange & { readonly name: string }, typeof UpdateQueueRequestSchema>;
   newNode: SameInput<sdk.NewNode, typeof AddNodeRequestSchema>;
@@ -360,6 +503,13 @@ interface Inputs {
   alertRuleChange: SameInput<sdk.AlertRuleChange, typeof UpdateAlertRuleRequestSchema>;
   newChannel: SameInput<WithConfig<sdk.NewChannel>, typeof CreateChannelRequestSchema>;
   channelChange: SameInput<WithConfig<sdk.ChannelChange>, typeof UpdateChannelRequestSchema>;
+  newMetricsExport: SameInput<Omit<sdk.NewMetricsExport, "service_id">, typeof CreateMetricsExportRequestSchema>;
+  metricsExportChange: SameInput<Omit<sdk.MetricsExportChange, "service_id">, typeof UpdateMetricsExportRequestSchema>;
+  inferenceProvider: SameInput<sdk.InferenceProviderChange, typeof PutInferenceProviderRequestSchema>;
+  inferenceSettings: SameInput<sdk.InferenceSettingsChange, typeof PutInferenceSettingsRequestSchema>;
+  newInferenceKey: SameInput<sdk.NewInferenceKey, typeof CreateInferenceKeyRequestSchema>;
+  inferenceKeyChange: SameInput<sdk.InferenceKeyChange, typeof UpdateInferenceKeyRequestSchema>;
+  inferenceUsage: SameInput<sdk.InferenceUsageQuery, typeof GetInferenceUsageRequestSchema>;
   newWebhook: SameInput<sdk.NewWebhook, typeof CreateWebhookRequestSchema>;
   webhookChange: SameInput<sdk.WebhookChange, typeof UpdateWebhookRequestSchema>;
 }

@@ -42,14 +42,38 @@ export async function markEverything({ rest, ...platform }: Platform, organizati
   const config = { url: `https://1.1.1.1/${text}` };
   const { id: channelId } = await make("/alerts/channels", { name: text, type: "webhook", config });
   const { id: webhookId } = await make("/webhooks", config);
+  const { id: exportId } = await make("/api/v1/metrics-exports", {
+    service_id: serviceId,
+    name: text,
+    destination_type: "prometheus_remote_write",
+    data_type: "metrics",
+    configuration: { ...config, bearer_token: text },
+  });
   const { id: keyId } = await make("/api-keys", { name: text, scopes: ["services:read"] });
+  const { id: inferenceKeyId } = await make(`/organizations/${organizationId}/inference/keys`, { name: text });
   const { id: tokenId } = await make("/tokens", { scopes: ["services:read"], ttl_seconds: 600 });
   await make("/users", { username: text });
   expectStatus(await rest.patch(`/organizations/${organizationId}`, { name: `${text} ltd` }), 200);
   const { json: listed } = await rest.get<{ nodes: readonly Made[] }>(`${path}/nodes`);
   const operationId = (await services.operations(serviceId))[0]?.id ?? "";
-  const ids = { serviceId, backupId, ruleId, channelId, webhookId, keyId, tokenId, operationId };
-  const existing: Existing = { ...ids, organizationId, machineId: listed.nodes[0]?.id ?? "", controllerId: "c" };
+  const { id: appId } = await make("/app-services", { name: text });
+  const descriptor = { name: text, resources: [] };
+  const deployed = (await rest.post<Record<string, string>>("/projects/deploy", { descriptor })).json;
+  const project = {
+    projectId: deployed["project_id"] ?? "",
+    projectName: text,
+    deploymentId: deployed["deployment_id"] ?? "",
+  };
+  const inService = { serviceId, backupId, ruleId, operationId };
+  const beside = { appId, channelId, exportId, inferenceKeyId, keyId, tokenId, webhookId };
+  const existing: Existing = {
+    ...inService,
+    ...beside,
+    ...project,
+    organizationId,
+    machineId: listed.nodes[0]?.id ?? "",
+    controllerId: "c",
+  };
   const lists = ["/events", "/audit-log", "/api-keys", "/webhooks", `${path}/operations`];
   const pages = lists.map((list) => rest.get<{ next_cursor: string | null }>(`${list}?limit=1`));
   const cursors = (await Promise.all(pages)).flatMap(({ json }) => json.next_cursor ?? []);

@@ -41,6 +41,28 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     expectStatus(await platform.rest.post(`/webhooks/${id}/test`), 202);
   }
 
+  /** Made, kept by its mask, and used: there is nobody at the address, which is a failure to be told. */
+  async function plantExportSecrets(): Promise<void> {
+    const [token, header] = ["planted-bearer-token-0f3c9a", "planted-header-value-77d1e2"];
+    plant("token of an export", token);
+    plant("header of an export", header);
+    const path = "/api/v1/metrics-exports";
+    for (const [destination_type, configuration] of [
+      ["prometheus_remote_write", { url: "https://exports.invalid/", bearer_token: token }],
+      ["otlp", { endpoint: "https://exports.invalid/", headers: { "x-api-key": header } }],
+    ] as const) {
+      const body = { service_id: postgresql.service.id, name: "planted", destination_type, data_type: "metrics" };
+      const options = { headers: { "idempotency-key": `planted-${destination_type}` } };
+      const made = await platform.rest.post<{ id: string }>(path, { ...body, configuration }, options);
+      const { id } = expectStatus(made, 201).json;
+      expectStatus(await platform.rest.call("PUT", `${path}/${id}`, { body: { name: "again" } }), 200);
+      const tested = await platform.rest.post<{ success: boolean }>(`${path}/${id}/test`);
+      expect(expectStatus(tested, 200).json.success).toBe(false);
+      const elsewhere = { configuration: { ...configuration, colour: token } };
+      expectStatus(await platform.rest.call("PUT", `${path}/${id}`, { body: elsewhere }), 400);
+    }
+  }
+
   function collectEnrollmentTokens(): void {
     for (const file of filesBelow(join(platform.directory, "machines"), (name) => name === "enrollment.json")) {
       const text = contentOf(file).toString("utf8");
@@ -103,6 +125,7 @@ export async function plantSecrets({ platform, services, postgresql, valkey }: S
     }
   }
   await plantWebhookSecrets();
+  await plantExportSecrets();
   const { admin } = platform;
   plant("password of the operator", admin.password);
   plant("secret of the owner's key", admin.api_key_secret);

@@ -11,6 +11,8 @@ import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rol
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
+import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import { AuditService } from "@holdfast/proto/holdfast/v1/audit_pb.ts";
 import { BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import { AlertService } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
@@ -22,8 +24,10 @@ import { DatabaseUserService } from "@holdfast/proto/holdfast/v1/database_user_p
 import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
 import { BackupService as BackupAdminService } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
 import { MaintenanceService as MaintenanceAdminService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
+import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { MetricsExportService } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
 import { MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
 import { QueryConsoleService } from "@holdfast/proto/holdfast/v1/query_console_pb.ts";
@@ -32,6 +36,9 @@ import { NodeService } from "@holdfast/proto/holdfast/v1/node_pb.ts";
 import { OperationService } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { type MethodRules, rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { OrganizationService } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import { PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
+import { ProjectService } from "@holdfast/proto/holdfast/v1/project_pb.ts";
+import { StackService } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { QueueService } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import { TokenService } from "@holdfast/proto/holdfast/v1/token_pb.ts";
@@ -41,6 +48,8 @@ import { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 /** Services that organizations use, over REST and gRPC. */
 export const organizationServices: readonly DescService[] = [
   ApiKeyService,
+  AppAuthService,
+  AppService,
   AuditService,
   OrganizationService,
   TokenService,
@@ -51,6 +60,7 @@ export const organizationServices: readonly DescService[] = [
   DatabaseService,
   DatabaseUserService,
   EventService,
+  InferenceService,
   MaintenanceService,
   ManagedServiceService,
   HealthService,
@@ -60,10 +70,14 @@ export const organizationServices: readonly DescService[] = [
   QueryConsoleService,
   QueryService,
   QueueService,
+  ProjectService,
+  StackService,
+  PipelineService,
   TaskService,
   WebhookService,
   AlertService,
   ChannelService,
+  MetricsExportService,
 ];
 
 /** Services for platform operators, over gRPC. */

@@ -10,8 +10,11 @@ export interface TestCertificate {
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** Valid for an hour, or until `endsAt` (milliseconds since 1970). */
-export async function createTestCertificate(endsAt = Date.now() + 3_600_000): Promise<TestCertificate> {
+/** Valid for an hour, or until `endsAt` (milliseconds since 1970); for another address of this machine besides. */
+export async function createTestCertificate(
+  endsAt = Date.now() + 3_600_000,
+  address = "127.0.0.1",
+): Promise<TestCertificate> {
   x509.cryptoProvider.set(webcrypto as never);
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -24,7 +27,7 @@ export async function createTestCertificate(endsAt = Date.now() + 3_600_000): Pr
       new x509.BasicConstraintsExtension(true, undefined, true),
       new x509.SubjectAlternativeNameExtension([
         { type: "dns", value: "localhost" },
-        { type: "ip", value: "127.0.0.1" },
+        ...[...new Set(["127.0.0.1", address])].map((value) => ({ type: "ip" as const, value })),
       ]),
     ],
   });

@@ -29,8 +29,11 @@ export interface PlatformProcesses {
   readonly etcd: number | undefined;
   readonly history: number | undefined;
   readonly dns: number | undefined;
+  /** Signs the users of apps in. */
+  readonly issuer: number | undefined;
   /** Serves the objects of a directory. */
   readonly store: number | undefined;
+  readonly inference: number | undefined;
   readonly machines: readonly MachineProcesses[];
   /** All of the above and whatever they started, the supervisor too. */
   readonly all: readonly number[];
@@ -88,7 +91,9 @@ export function findProcesses(dataDirectory: string, supervisor: number | undefi
     etcd: first("etcd"),
     history: first("postgres"),
     dns: ofSupervisor.find(runs("dns/src/main.ts"))?.pid,
+    issuer: ofSupervisor.find(runs("issuer/src/main.ts"))?.pid,
     store: ofSupervisor.find(runs("store/src/main.ts"))?.pid,
+    inference: ofSupervisor.find(runs("inference/src/main.ts"))?.pid,
     machines,
     all: supervisor === undefined ? all : [supervisor, ...all],
   };

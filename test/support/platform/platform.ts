@@ -10,6 +10,7 @@ import { waitUntil } from "../wait-until.ts";
 export interface AdminFile {
   readonly base_url: string;
   readonly grpc_url: string;
+  readonly inference_url: string;
   readonly username: string;
   readonly password: string;
   readonly api_key_id: string;

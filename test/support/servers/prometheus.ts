@@ -1,0 +1,81 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { judgeImage } from "../engines/judge-image.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { testUid } from "../platform/platform-software.ts";
+
+/** Debian's Prometheus as a receiver of remote write. */
+export interface Prometheus {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** The newest value of a series, with its labels; undefined without one. */
+  newest(
+    query: string,
+  ): Promise<{ readonly labels: Readonly<Record<string, string>>; readonly value: number } | undefined>;
+  /** Times of all samples of the last quarter of an hour, in milliseconds since 1970. */
+  times(query: string): Promise<readonly number[]>;
+  /** Stops it, and keeps its data and its port for the next `start`. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+interface QueryJson {
+  readonly data: {
+    readonly result: readonly {
+      readonly metric: Readonly<Record<string, string>>;
+      readonly value?: readonly [number, string];
+      readonly values?: readonly (readonly [number, string])[];
+    }[];
+  };
+}
+
+/** A running one, or why this host cannot have it. */
+export async function startPrometheus(): Promise<Prometheus | string> {
+  const image = await judgeImage("metrics");
+  if (typeof image === "string") return image;
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-prometheus-"));
+  chmodSync(directory, 0o755);
+  const data = join(directory, "data");
+  mkdirSync(data);
+  if (process.getuid?.() === 0) chownSync(data, testUid, testUid);
+  const config = join(directory, "prometheus.yml");
+  writeFileSync(config, "{}\n");
+  const [port = 0] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  const argv = [
+    "prometheus",
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${data}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    "--web.enable-remote-write-receiver",
+  ];
+  const run = () => image.start(argv, [directory], /Server is ready to receive web requests/);
+  let running = await run();
+
+  async function ask(query: string): Promise<QueryJson["data"]["result"]> {
+    const answer = await fetch(`${url}/api/v1/query?${new URLSearchParams({ query })}`);
+    return ((await answer.json()) as QueryJson).data.result;
+  }
+
+  return {
+    url,
+    async newest(query) {
+      const [first] = await ask(query);
+      return first?.value === undefined ? undefined : { labels: first.metric, value: Number(first.value[1]) };
+    },
+    async times(query) {
+      const [first] = await ask(`${query}[15m]`);
+      return (first?.values ?? []).map(([seconds]) => Math.round(seconds * 1_000));
+    },
+    stop: () => running.end("SIGTERM"),
+    async start() {
+      running = await run();
+    },
+    async remove() {
+      await running.end("SIGTERM");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,209 @@
+import { createServer } from "node:https";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createTestCertificate } from "../controller/test-certificate.ts";
+
+/** A call as the provider got it. */
+export interface ProviderCall {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What the provider charges for a model by its own count. */
+export interface Charged {
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+/** A provider of models over real TLS that does what the name of a model says, and keeps its own ledger. */
+export interface ScriptedProvider {
+  /** Base URL that organizations configure. */
+  readonly url: string;
+  /** PEM of its authority. */
+  readonly authority: string;
+  readonly calls: ProviderCall[];
+  /** By model; only what it told to the end. */
+  readonly ledger: ReadonlyMap<string, Charged>;
+  /** Calls that have come and wait for `release`, of the model `held`. */
+  readonly held: number;
+  release(): void;
+  close(): Promise<void>;
+}
+
+const promptTokens = 11;
+const completionTokens = 3;
+const usage = {
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+};
+
+const chunk = (more: object) => ({ id: "c1", object: "chat.completion.chunk", created: 1, model: "m", ...more });
+const delta = (content: string) => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+const eventOf = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+
+/** The events of a whole stream; two of its characters have several bytes. */
+const whole = [
+  eventOf(delta("Grüß")),
+  ": a comment\n\n",
+  eventOf(delta(" dich 🙂")),
+  eventOf(chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })),
+  eventOf(chunk({ choices: [], usage })),
+  "data: [DONE]\n\n",
+];
+
+/** Bytes of the stream of model `cut-N`. */
+export const streamBytes = Buffer.from(whole.join(""));
+/** From so many bytes on the usage is told. */
+export const usageToldAt = Buffer.byteLength(whole.slice(0, 5).join(""));
+
+export async function startScriptedProvider(): Promise<ScriptedProvider> {
+  const { cert, key } = await createTestCertificate();
+  const calls: ProviderCall[] = [];
+  const ledger = new Map<string, Charged>();
+  let waiting: (() => void)[] = [];
+
+  function charge(model: string, tokens: { prompt_tokens: number; completion_tokens: number } = usage): void {
+    const before = ledger.get(model) ?? { requests: 0, promptTokens: 0, completionTokens: 0 };
+    ledger.set(model, {
+      requests: before.requests + 1,
+      promptTokens: before.promptTokens + tokens.prompt_tokens,
+      completionTokens: before.completionTokens + tokens.completion_tokens,
+    });
+  }
+
+  function json(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+  }
+
+  const answer = (more: object) => ({
+    id: "c1",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "Hello there" }, finish_reason: "stop" }],
+    ...more,
+  });
+
+  function stream(response: ServerResponse, model: string): void {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const cutAt = /^cut-(\d+)$/.exec(model)?.[1];
+    if (cutAt !== undefined) {
+      if (Number(cutAt) >= usageToldAt) charge(model);
+      response.write(streamBytes.subarray(0, Number(cutAt)));
+      // What was written goes out before the connection breaks.
+      setTimeout(() => response.destroy(), 20);
+      return;
+    }
+    if (model === "bytewise") {
+      charge(model);
+      let at = 0;
+      const next = () => {
+        if (at === streamBytes.length) return void response.end();
+        response.write(streamBytes.subarray(at, (at += 1)));
+        setImmediate(next);
+      };
+      return next();
+    }
+    if (model === "endless") {
+      const more = () => {
+        while (!response.destroyed && response.write(`data: ${"x".repeat(8_192)}`)) continue;
+        if (!response.destroyed) response.once("drain", more);
+      };
+      return more();
+    }
+    const ends: Readonly<Record<string, readonly string[]>> = {
+      none: [whole[0] ?? "", "data: [DONE]\n\n"],
+      junk: [whole[0] ?? "", "data: {not json\n\n"],
+      twice: [
+        whole[0] ?? "",
+        eventOf(chunk({ choices: [], usage: { ...usage, completion_tokens: 1 } })),
+        ...whole.slice(4),
+      ],
+      inline: [eventOf({ ...delta("a"), usage: { ...usage, completion_tokens: 1 } }), ...whole.slice(1)],
+      failing: [whole[0] ?? "", eventOf({ error: { message: "overheated" } })],
+    };
+    if (ends[model] === undefined || model === "twice" || model === "inline") charge(model);
+    response.end((ends[model] ?? whole).join(""));
+  }
+
+  function plain(response: ServerResponse, model: string): void {
+    // "uses-16-50" tells that usage.
+    const [, prompt, completion] = /^uses-(\d+)-(\d+)$/.exec(model) ?? [];
+    if (prompt !== undefined) {
+      const told = { prompt_tokens: Number(prompt), completion_tokens: Number(completion) };
+      charge(model, told);
+      return json(response, 200, answer({ usage: told }));
+    }
+    const odd: Readonly<Record<string, unknown>> = {
+      zero: { ...usage, prompt_tokens: 0, completion_tokens: 0 },
+      none: undefined,
+      negative: { ...usage, completion_tokens: -3 },
+      fraction: { ...usage, completion_tokens: 1.5 },
+      huge: { ...usage, prompt_tokens: 9e9 },
+    };
+    switch (model) {
+      case "unauthorized":
+        return json(response, 401, { error: { message: `the key is wrong` } });
+      case "busy":
+        return json(response, 429, { error: { message: "slow down" } }, { "retry-after": "7" });
+      case "broken":
+        return json(response, 500, { error: { message: "inside" } });
+      case "missing":
+        return json(response, 404, { error: { message: "no such model here" } });
+      case "moved":
+        return json(response, 307, {}, { location: "https://127.0.0.1:1/elsewhere" });
+      case "junk":
+        return void response.writeHead(200, { "content-type": "application/json" }).end("<html>");
+      case "held":
+        charge(model);
+        return void waiting.push(() => json(response, 200, answer({ usage })));
+      default: {
+        const told = Object.hasOwn(odd, model) ? odd[model] : usage;
+        if (!Object.hasOwn(odd, model) || model === "zero") charge(model, told as typeof usage);
+        json(response, 200, answer({ usage: told }));
+      }
+    }
+  }
+
+  const server = createServer({ key, cert }, (request, response) => {
+    const chunks: Buffer[] = [];
+    response.on("error", () => undefined);
+    request.on("data", (each: Buffer) => void chunks.push(each));
+    request.on("end", () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+      calls.push({ path: request.url ?? "", headers: request.headers, body });
+      const model = String(body["model"]);
+      if (request.url === "/v1/embeddings") {
+        charge(model, { prompt_tokens: promptTokens, completion_tokens: 0 });
+        const data = [{ object: "embedding", index: 0, embedding: [0.25, -0.5] }];
+        const told = { prompt_tokens: promptTokens, total_tokens: promptTokens };
+        return json(response, 200, { object: "list", data, model, usage: told });
+      }
+      if (body["stream"] === true) stream(response, model);
+      else plain(response, model);
+    });
+  });
+  server.on("tlsClientError", () => undefined);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://127.0.0.1:${port}/v1`,
+    authority: cert,
+    calls,
+    ledger,
+    get held() {
+      return waiting.length;
+    },
+    release() {
+      for (const go of waiting) go();
+      waiting = [];
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((closed) => server.close(() => closed()));
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { createFileRegistry, type DescMessage, fromBinary } from "@bufbuild/protobuf";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import { create } from "@bufbuild/protobuf";
+
+interface Series {
+  readonly labels: readonly { readonly name: string; readonly value: string }[];
+  readonly samples: readonly { readonly value: number; readonly timestamp: bigint }[];
+}
+
+const one = Label.OPTIONAL;
+const many = Label.REPEATED;
+
+/** Of Prometheus' remote.proto and types.proto, what remote write 1.0 has to have; read by protobuf-es. */
+const schema: DescMessage = loaded();
+
+/** Series of a WriteRequest, by somebody else's decoder. Throws for bytes that are none, and for fields that it does not know. */
+export function readWriteRequest(bytes: Uint8Array): readonly Series[] {
+  const message = fromBinary(schema, bytes) as unknown as { timeseries: Series[]; $unknown?: unknown[] };
+  if (message.$unknown !== undefined) throw new Error("the request has fields that a WriteRequest has not");
+  return message.timeseries;
+}
+
+function loaded(): DescMessage {
+  const file = create(FileDescriptorProtoSchema, {
+    name: "prometheus/remote.proto",
+    package: "prometheus",
+    syntax: "proto3",
+    messageType: [
+      { name: "Label", field: [field("name", 1, Type.STRING, one), field("value", 2, Type.STRING, one)] },
+      { name: "Sample", field: [field("value", 1, Type.DOUBLE, one), field("timestamp", 2, Type.INT64, one)] },
+      {
+        name: "TimeSeries",
+        field: [
+          { ...field("labels", 1, Type.MESSAGE, many), typeName: ".prometheus.Label" },
+          { ...field("samples", 2, Type.MESSAGE, many), typeName: ".prometheus.Sample" },
+        ],
+      },
+      {
+        name: "WriteRequest",
+        field: [{ ...field("timeseries", 1, Type.MESSAGE, many), typeName: ".prometheus.TimeSeries" }],
+      },
+    ],
+  });
+  const found = createFileRegistry(file, () => undefined).getMessage("prometheus.WriteRequest");
+  if (found === undefined) throw new Error("the message is not in its file");
+  return found;
+}
+
+function field(name: string, number: number, type: Type, label: Label) {
+  return { name, number, type, label, jsonName: name };
+}
