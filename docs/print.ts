@@ -19,11 +19,12 @@ import { sdkAnswers } from "../gateway/src/openapi/sdk-answers.ts";
 import { sdkMethods } from "../gateway/src/openapi/sdk-methods.ts";
 import { sdkInputs } from "../gateway/src/openapi/sdk-inputs.ts";
 import { settings as hostSettings } from "../host/src/config.ts";
+import { inferenceSettings } from "../inference/src/config.ts";
 import { machineLifecycle } from "../controller/src/fleet/machine/machine-lifecycle.ts";
 import { authorityRotationLifecycle } from "../controller/src/kernel/pki/authority-rotation-lifecycle.ts";
+import { compositionLifecycle } from "../controller/src/composition/composition-lifecycle.ts";
 import { queueLifecycle } from "../controller/src/queue/queue-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/services/service/managed-service-lifecycle.ts";
-import { cliPage } from "./cli-page.ts";
 import { metricsPage } from "./metrics-page.ts";
 
 interface Table {
@@ -85,6 +86,7 @@ function settingsPage(): string {
     "",
     ...section("controller", controllerSettings),
     ...section("host", hostSettings),
+    ...section("inference", inferenceSettings),
   ].join("\n");
 }
 
@@ -121,31 +123,34 @@ function eventsPage(): string {
 
 const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 
-const pages: Readonly<Record<string, string>> = {
-  "states/managed-service.md": statesPage(managedServiceLifecycle),
-  "states/backup.md": statesPage(backupLifecycle),
-  "states/drill.md": statesPage(drillLifecycle),
-  "states/host.md": statesPage(hostLifecycle),
-  "states/host-drain.md": statesPage(hostDrainLifecycle),
-  "states/machine.md": statesPage(machineLifecycle),
-  "states/queue.md": statesPage(queueLifecycle),
-  "states/task.md": statesPage(taskLifecycle),
-  "states/authority-rotation.md": statesPage(authorityRotationLifecycle),
-  "states/agent-rollout.md": statesPage(agentRolloutLifecycle),
-  "states/alert-rule.md": statesPage(alertRuleLifecycle),
-  "cli.md": await cliPage(),
-  "errors.md": errorsPage(),
-  "events.md": eventsPage(),
-  "metrics.md": metricsPage(),
-  "settings.md": settingsPage(),
-  "../sdk/src/answers.ts": await sdkAnswers(),
-  "../sdk/src/inputs.ts": await sdkInputs(),
-  "../sdk/src/methods.ts": await sdkMethods(),
+/** The command line loads the SDK, so what is printed of that comes first. */
+const pages: Readonly<Record<string, () => string | Promise<string>>> = {
+  "../sdk/src/answers.ts": sdkAnswers,
+  "../sdk/src/inputs.ts": sdkInputs,
+  "../sdk/src/methods.ts": sdkMethods,
+  "states/managed-service.md": () => statesPage(managedServiceLifecycle),
+  "states/backup.md": () => statesPage(backupLifecycle),
+  "states/drill.md": () => statesPage(drillLifecycle),
+  "states/host.md": () => statesPage(hostLifecycle),
+  "states/host-drain.md": () => statesPage(hostDrainLifecycle),
+  "states/machine.md": () => statesPage(machineLifecycle),
+  "states/queue.md": () => statesPage(queueLifecycle),
+  "states/composition.md": () => statesPage(compositionLifecycle),
+  "states/task.md": () => statesPage(taskLifecycle),
+  "states/authority-rotation.md": () => statesPage(authorityRotationLifecycle),
+  "states/agent-rollout.md": () => statesPage(agentRolloutLifecycle),
+  "states/alert-rule.md": () => statesPage(alertRuleLifecycle),
+  "cli.md": async () => (await import("./cli-page.ts")).cliPage(),
+  "errors.md": errorsPage,
+  "events.md": eventsPage,
+  "metrics.md": metricsPage,
+  "settings.md": settingsPage,
 };
 
 const checking = process.argv.includes("--check");
 const outdated: string[] = [];
-for (const [name, page] of Object.entries(pages)) {
+for (const [name, print] of Object.entries(pages)) {
+  const page = await print();
   const file = join(import.meta.dirname, name);
   const present = await readFile(file, "utf8").catch(() => "");
   if (present === page) continue;
