@@ -27,6 +27,7 @@ const longSuites = [
   ["long",  "test/hostile/grpc-walk.test.ts"],
   ["long",  "test/system/agent-upgrade.test.ts"],
   ["long",  "test/system/sign-in-account.test.ts"],
+  ["long",  "test/system/alert-outages.test.ts"],
   ["long",  "test/system/archive-failover.test.ts"],
   ["long",  "test/system/backup-kills.test.ts"],
   ["long",  "test/system/data-back.test.ts"],

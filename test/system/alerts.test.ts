@@ -1,33 +1,17 @@
-import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandLine, createCommandLine } from "../support/platform/command-line.ts";
-import { asOperator } from "../support/platform/organizations.ts";
-import { startSecondController } from "../support/platform/second-controller.ts";
 import { openPostgresql } from "../support/api/clients.ts";
 import { type MailServer, startMailServer } from "../support/servers/mail-server.ts";
-import type { Rest } from "../support/api/rest.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import type { Platform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { acceptedBy } from "../support/servers/webhook-judges.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
-
-interface RuleJson {
-  readonly id: string;
-  readonly metric: string;
-  readonly state: string;
-}
-
-interface AlertJson {
-  readonly id: string;
-  readonly rule_id: string;
-  readonly state: string;
-}
+import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
 
 interface ChannelJson {
   readonly id: string;
@@ -39,67 +23,39 @@ const mailUser = { name: "holdfast", password: "planted-smtp-password" };
 const address = "on-call@example.com";
 
 describe("alerts", { timeout: 600_000 }, () => {
+  const its = createAlertsUnderTest();
+  const { answer, rulesPath, eventsOfAlerts } = its;
   let platform: Platform;
   let services: Services;
-  let shell: CommandLine;
   let receiver: WebhookReceiver;
   let watched: RunningService;
   let mail: MailServer;
-  /** A rule without a channel, and the session whose transaction makes it true. */
-  let slow: RuleJson;
-  let idle: Awaited<ReturnType<typeof openPostgresql>>;
-  /** A service of which nothing is heard while others are tested, and its rule that asks for that. */
-  let silent: RunningService;
-  let silence: RuleJson;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-alerts-"));
 
   beforeAll(async () => {
     mail = await startMailServer({ user: mailUser });
     writeFileSync(join(directory, "password"), mailUser.password);
     writeFileSync(join(directory, "ca"), mail.ca);
-    platform = await startPlatform({
-      environment: {
-        HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
-        HOLDFAST_OPERATOR_EGRESS: "127.0.0.0/8",
-        HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
-        HOLDFAST_SMTP_HOST: "127.0.0.1",
-        HOLDFAST_SMTP_PORT: String(mail.port),
-        HOLDFAST_SMTP_FROM: "alerts@platform.example",
-        HOLDFAST_SMTP_USER: mailUser.name,
-        HOLDFAST_SMTP_PASSWORD_FILE: join(directory, "password"),
-        HOLDFAST_SMTP_CA: join(directory, "ca"),
-      },
+    await its.start({
+      HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
+      HOLDFAST_OPERATOR_EGRESS: "127.0.0.0/8",
+      HOLDFAST_SMTP_HOST: "127.0.0.1",
+      HOLDFAST_SMTP_PORT: String(mail.port),
+      HOLDFAST_SMTP_FROM: "alerts@platform.example",
+      HOLDFAST_SMTP_USER: mailUser.name,
+      HOLDFAST_SMTP_PASSWORD_FILE: join(directory, "password"),
+      HOLDFAST_SMTP_CA: join(directory, "ca"),
     });
-    services = createServices(platform);
+    ({ platform, services, watched } = its);
     receiver = await startWebhookReceiver();
-    shell = createCommandLine({});
-    symlinkSync(platform.directory, join(shell.home, ".holdfast"));
-    [watched, silent] = await Promise.all([
-      services.createRunning("watched", { allowed_cidrs: ["127.0.0.0/8"] }),
-      services.createRunning("silent"),
-    ]);
-    // It becomes true while others are tested.
-    idle = await openPostgresql(platform, watched.connection, { password: watched.password });
-    await idle.query("BEGIN; SELECT count(*) FROM pg_class");
-    const wanted = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
-    slow = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), wanted), 201).json;
-    await fallSilent();
   });
   afterAll(async () => {
-    await idle?.end().catch(() => undefined);
-    shell?.remove();
     await receiver?.close();
-    await platform?.remove();
+    await its.remove();
     await mail?.close();
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** The JSON that a command answers that must not fail. */
-  const answer = async <T>(line: string): Promise<T> => {
-    const ran = await shell.runHere(["--output", "json", ...line.split(" ")]);
-    expect(ran, line).toMatchObject({ code: 0, stderr: "" });
-    return JSON.parse(ran.stdout) as T;
-  };
   const alertsOf = (ruleId: string) =>
     receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
   const mailsOf = (words: string) => mail.received.filter(({ email }) => email.subject?.includes(words));
@@ -115,29 +71,13 @@ describe("alerts", { timeout: 600_000 }, () => {
     });
   const linkIn = (text: string | undefined) =>
     /https:\S+/.exec(text?.split("\n").find((line) => line.startsWith("https:")) ?? "")?.[0] ?? "";
-  const eventsOfAlerts = () => answer<{ event_type: string; data: AlertJson }[]>("alerts events watched");
-  const logOf = (program: string) => readFileSync(join(platform.directory, "log", `${program}.log`), "utf8");
-  const rulesPath = () => `/managed-services/${watched.service.id}/alerts/rules`;
-
-  const pathOfSilence = () => `/managed-services/${silent.service.id}/alerts/rules/${silence.id}`;
-  const stateOfSilence = async () => expectStatus(await platform.rest.get<RuleJson>(pathOfSilence()), 200).json.state;
-  const agentOfSilent = () =>
-    platform.processes().machines.find((machine) => machine.id === silent.service.nodes[0]?.id)?.agent ?? 0;
-
-  async function fallSilent(): Promise<void> {
-    const path = `/managed-services/${silent.service.id}/alerts/rules`;
-    const wanted = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
-    silence = expectStatus(await platform.rest.post<RuleJson>(path, wanted), 201).json;
-    await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
-    killAtOnce(agentOfSilent(), "SIGSTOP");
-  }
 
   it("gives each service default rules", async () => {
     const rules = await waitUntil("the default rules are there", async () => {
       const found = await answer<RuleJson[]>("alerts rules watched");
       return found.length > 2 && found;
     });
-    const ours = rules.filter(({ id }) => id !== slow.id).map(({ metric }) => metric);
+    const ours = rules.map(({ metric }) => metric);
     expect(ours.toSorted()).toEqual(["disk", "health", "restorable_age_seconds"]);
   });
 
@@ -241,7 +181,7 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(told.map(({ to }) => to)).toEqual([[address], [address]]);
     expect(told[0]?.email.references).toBe(told[1]?.email.references);
     expect(told[0]?.email.html).toContain("pg_connections gt 2");
-    const events = (await eventsOfAlerts()).filter(({ data }) => data.rule_id !== slow.id);
+    const events = await eventsOfAlerts();
     expect(events.map(({ event_type }) => event_type).toSorted()).toEqual([
       "alert.fired",
       "alert.fired",
@@ -251,47 +191,6 @@ describe("alerts", { timeout: 600_000 }, () => {
     await waitUntil("the ends are on record", async () => (await recorded(byMail?.id)).length === 5);
     await waitUntil("so is that of the webhook", async () => (await recorded(channel.id)).length >= 2);
     expect(await recorded(channel.id)).toHaveLength(2);
-  });
-
-  it("fires once and is resolved while its controllers are killed and take turns", async () => {
-    const ruleAt = async (rest: Rest) =>
-      (await rest.get<RuleJson & { since: string }>(`${rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
-    const before = await ruleAt(platform.rest);
-    expect(before?.since).toEqual(expect.any(String));
-    const second = await startSecondController(platform);
-    try {
-      const [first = 0] = platform.processes().controllers;
-      killAtOnce(first);
-      await waitUntil("it is started anew", () => platform.processes().controllers.some((pid) => pid !== first));
-      await waitUntil("the second one owns everything", () =>
-        asOperator(platform, ControlService, async (rpcs) => {
-          await rpcs.drainController({ controllerId: "controller-1" });
-          const { controllers } = await rpcs.listControllers({});
-          return controllers.every(({ id: controller, shards }) => (controller === "controller-2") === shards > 0);
-        }).catch(() => false),
-      );
-      await waitUntil("it fires", async () => (await ruleAt(second.rest))?.state === "firing");
-      expect((await ruleAt(second.rest))?.since).toBe(before?.since);
-    } finally {
-      for (const pid of [second.pid, ...platform.processes().controllers]) killAtOnce(pid);
-      await second.stop();
-    }
-    await waitUntil("the first one is back", async () => (await ruleAt(platform.rest))?.state === "firing");
-    await idle.query("COMMIT");
-    const told = await waitUntil("it is resolved", async () => {
-      const events = (await eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
-      const inOrder = events.toSorted((one, other) => one.event_type.localeCompare(other.event_type));
-      return inOrder.at(-1)?.event_type === "alert.resolved" && inOrder;
-    });
-    expect(told).toMatchObject([
-      { event_type: "alert.fired", data: { state: "firing" } },
-      { event_type: "alert.resolved", data: { id: told[0]?.data.id, reason: "condition_false" } },
-    ]);
-    expect(told).toHaveLength(2);
-    // Whoever fired it is no more.
-    const ended = new RegExp(`"rule":"${slow.id}".*"from":"firing","to":"ok"`);
-    await waitUntil("the controller's log has it", () => ended.test(logOf("controller")));
-    expectStatus(await platform.rest.delete(`${rulesPath()}/${slow.id}`), 204);
   });
 
   it("ends what fires when its rule changes or is deleted, and tells the default channel", async () => {
@@ -414,21 +313,6 @@ describe("alerts", { timeout: 600_000 }, () => {
     expect(await translate("")).toMatchObject({ status: 400 });
   });
 
-  it("resolves what fires when its service is deleted", async () => {
-    const { service } = await services.createRunning("short-lived", { database_type: "valkey" });
-    const path = `/managed-services/${service.id}/alerts/rules`;
-    const body = { metric: "memory", condition: "gt", threshold: 0 };
-    const { id } = expectStatus(await platform.rest.post<RuleJson>(path, body), 201).json;
-    await waitUntil("it fires", () => alertsOf(id).length === 1);
-    await services.delete(service.id);
-    await waitUntil("it is resolved", () => alertsOf(id).length === 2);
-    expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_deleted" });
-    await waitUntil("nothing of it fires", async () => {
-      const { json } = await platform.rest.get<{ alerts: readonly AlertJson[] }>("/alerts/firing");
-      return json.alerts.every(({ rule_id }) => rule_id !== id);
-    });
-  });
-
   it("resolves what fires when its service stops", async () => {
     const body = { metric: "memory", condition: "gt", threshold: 0 };
     const { id } = expectStatus(await platform.rest.post<RuleJson>(rulesPath(), body), 201).json;
@@ -436,20 +320,5 @@ describe("alerts", { timeout: 600_000 }, () => {
     await services.verb(watched.service.id, "stop");
     await waitUntil("it is resolved", () => alertsOf(id).length === 2);
     expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_stopped" });
-  });
-
-  it("tell of a service of which nothing is heard any more, by a rule that asks for that", async () => {
-    const firing = async () =>
-      expectStatus(await platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
-        ({ rule_id }) => rule_id === silence.id,
-      );
-    await waitUntil("nothing is heard", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
-    expect(await firing()).toMatchObject([{ state: "no_data" }]);
-    killAtOnce(agentOfSilent(), "SIGCONT");
-    await waitUntil(
-      "it is heard again",
-      async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,
-    );
-    await services.delete(silent.service.id);
   });
 });

@@ -1,0 +1,140 @@
+import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import type { Rest } from "../support/api/rest.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { startSecondController } from "../support/platform/second-controller.ts";
+import { expectStatus, type RunningService } from "../support/platform/services.ts";
+import { startWebhookReceiver, type WebhookReceiver } from "../support/servers/webhook-receiver.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AlertJson, createAlertsUnderTest, type RuleJson } from "./alerts/alerts-under-test.ts";
+
+/** Rules while whoever looks at them, or what they are about, is not there. */
+describe("alerts", { timeout: 600_000 }, () => {
+  const its = createAlertsUnderTest();
+  /** A rule without a channel, and the session whose transaction makes it true. */
+  let slow: RuleJson;
+  let idle: Awaited<ReturnType<typeof openPostgresql>>;
+  /** A service of which nothing is heard while another is tested, and its rule that asks for that. */
+  let silent: RunningService;
+  let silence: RuleJson;
+
+  beforeAll(async () => {
+    await its.start({ HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" });
+    const { platform, services, watched } = its;
+    silent = await services.createRunning("silent");
+    idle = await openPostgresql(platform, watched.connection, { password: watched.password });
+    await idle.query("BEGIN; SELECT count(*) FROM pg_class");
+    const wanted = { metric: "pg_oldest_transaction_seconds", condition: "gt", threshold: 0.1, duration_minutes: 1 };
+    slow = expectStatus(await platform.rest.post<RuleJson>(its.rulesPath(), wanted), 201).json;
+    await waitUntil("it is found to be true", async () => typeof (await slowAt(platform.rest))?.since === "string");
+    await fallSilent();
+  });
+  afterAll(async () => {
+    await idle?.end().catch(() => undefined);
+    await its.remove();
+  });
+
+  /** The rule as one of the controllers tells it; undefined while that does not answer. */
+  const slowAt = async (rest: Rest) =>
+    (await rest.get<RuleJson & { since: string }>(`${its.rulesPath()}/${slow.id}`).catch(() => undefined))?.json;
+  const logOf = (program: string) => readFileSync(join(its.platform.directory, "log", `${program}.log`), "utf8");
+  const pathOfSilence = () => `/managed-services/${silent.service.id}/alerts/rules/${silence.id}`;
+  const stateOfSilence = async () =>
+    expectStatus(await its.platform.rest.get<RuleJson>(pathOfSilence()), 200).json.state;
+  const agentOfSilent = () =>
+    its.platform.processes().machines.find((machine) => machine.id === silent.service.nodes[0]?.id)?.agent ?? 0;
+
+  async function fallSilent(): Promise<void> {
+    const path = `/managed-services/${silent.service.id}/alerts/rules`;
+    const wanted = { metric: "pg_connections", condition: "gt", threshold: 1e6, duration_minutes: 0, no_data: "fire" };
+    silence = expectStatus(await its.platform.rest.post<RuleJson>(path, wanted), 201).json;
+    await waitUntil("it is looked at", async () => (await stateOfSilence()) === "ok");
+    killAtOnce(agentOfSilent(), "SIGSTOP");
+  }
+
+  it("fires once and is resolved while its controllers are killed and take turns", async () => {
+    const before = await slowAt(its.platform.rest);
+    expect(before?.since).toEqual(expect.any(String));
+    const second = await startSecondController(its.platform);
+    try {
+      const [first = 0] = its.platform.processes().controllers;
+      killAtOnce(first);
+      await waitUntil("it is started anew", () => its.platform.processes().controllers.some((pid) => pid !== first));
+      await waitUntil("the second one owns everything", () =>
+        asOperator(its.platform, ControlService, async (rpcs) => {
+          await rpcs.drainController({ controllerId: "controller-1" });
+          const { controllers } = await rpcs.listControllers({});
+          return controllers.every(({ id: controller, shards }) => (controller === "controller-2") === shards > 0);
+        }).catch(() => false),
+      );
+      await waitUntil("it fires", async () => (await slowAt(second.rest))?.state === "firing");
+      expect((await slowAt(second.rest))?.since).toBe(before?.since);
+    } finally {
+      for (const pid of [second.pid, ...its.platform.processes().controllers]) killAtOnce(pid);
+      await second.stop();
+    }
+    await waitUntil("the first one is back", async () => (await slowAt(its.platform.rest))?.state === "firing");
+    await idle.query("COMMIT");
+    const told = await waitUntil("it is resolved", async () => {
+      const events = (await its.eventsOfAlerts()).filter(({ data }) => data.rule_id === slow.id);
+      const inOrder = events.toSorted((one, other) => one.event_type.localeCompare(other.event_type));
+      return inOrder.at(-1)?.event_type === "alert.resolved" && inOrder;
+    });
+    expect(told).toMatchObject([
+      { event_type: "alert.fired", data: { state: "firing" } },
+      { event_type: "alert.resolved", data: { id: told[0]?.data.id, reason: "condition_false" } },
+    ]);
+    expect(told).toHaveLength(2);
+    // Whoever fired it is no more.
+    const ended = new RegExp(`"rule":"${slow.id}".*"from":"firing","to":"ok"`);
+    await waitUntil("the controller's log has it", () => ended.test(logOf("controller")));
+    expectStatus(await its.platform.rest.delete(`${its.rulesPath()}/${slow.id}`), 204);
+  });
+
+  it("tell of a service of which nothing is heard any more, by a rule that asks for that", async () => {
+    const firing = async () =>
+      expectStatus(await its.platform.rest.get<{ alerts: AlertJson[] }>("/alerts/firing"), 200).json.alerts.filter(
+        ({ rule_id }) => rule_id === silence.id,
+      );
+    await waitUntil("nothing is heard", async () => (await stateOfSilence()) === "no_data", { withinMs: 240_000 });
+    expect(await firing()).toMatchObject([{ state: "no_data" }]);
+    killAtOnce(agentOfSilent(), "SIGCONT");
+    await waitUntil(
+      "it is heard again",
+      async () => (await stateOfSilence()) === "ok" && (await firing()).length === 0,
+    );
+    await its.services.delete(silent.service.id);
+  });
+
+  describe("that go to a default channel", () => {
+    let receiver: WebhookReceiver;
+    beforeAll(async () => {
+      receiver = await startWebhookReceiver();
+      const channel = await its.answer<{ id: string }>(`channels create on-call --url ${receiver.url}`);
+      await its.answer(`alerts default-channel ${channel.id}`);
+    });
+    afterAll(() => receiver?.close());
+
+    const alertsOf = (ruleId: string) =>
+      receiver.received.map(({ body }) => JSON.parse(body) as AlertJson).filter(({ rule_id }) => rule_id === ruleId);
+
+    it("resolves what fires when its service is deleted", async () => {
+      const { service } = await its.services.createRunning("short-lived", { database_type: "valkey" });
+      const path = `/managed-services/${service.id}/alerts/rules`;
+      const body = { metric: "memory", condition: "gt", threshold: 0 };
+      const { id } = expectStatus(await its.platform.rest.post<RuleJson>(path, body), 201).json;
+      await waitUntil("it fires", () => alertsOf(id).length === 1);
+      await its.services.delete(service.id);
+      await waitUntil("it is resolved", () => alertsOf(id).length === 2);
+      expect(alertsOf(id)[1]).toMatchObject({ state: "resolved", reason: "service_deleted" });
+      await waitUntil("nothing of it fires", async () => {
+        const { json } = await its.platform.rest.get<{ alerts: readonly AlertJson[] }>("/alerts/firing");
+        return json.alerts.every(({ rule_id }) => rule_id !== id);
+      });
+    });
+  });
+});
