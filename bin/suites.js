@@ -42,6 +42,7 @@ const longSuites = [
   ["long",  "test/system/maintenance.test.ts"],
   ["long",  "test/system/postgresql-upgrade"],
   ["long",  "test/system/project-kills.test.ts"],
+  ["long",  "test/system/prometheus.test.ts"],
   ["long",  "test/system/queue-kills.test.ts"],
   ["long",  "test/system/restore-points.test.ts"],
   ["long",  "test/system/rolling-changes.test.ts"],

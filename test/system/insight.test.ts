@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createNodeClient } from "../../sdk/src/node/index.ts";
 import { openPostgresql } from "../support/api/clients.ts";
 import { createCommandLine } from "../support/platform/command-line.ts";
 import { metricsText } from "../support/api/metrics-text.ts";
-import { freePorts } from "../support/platform/free-ports.ts";
-import { judgeImage } from "../support/engines/judge-image.ts";
 import { parseExposition } from "../support/api/parse-exposition.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { type ScriptedModel, startScriptedModel } from "../support/servers/scripted-model.ts";
@@ -126,11 +124,7 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(await valueOf(orders, "operation_last_duration_seconds", created)).toBeGreaterThan(0);
   });
 
-  // The first time it makes an image, which a busy machine takes minutes for.
-  it("passes Prometheus' own linter, and is scraped by a real one", { timeout: 600_000 }, async (context) => {
-    const image = await judgeImage("metrics");
-    if (typeof image === "string") return context.skip(image);
-    chmodSync(directory, 0o755);
+  it("tells operators of the platform itself, and nobody else", async () => {
     const { admin } = platform;
     expect((await platform.rest.get("/metrics/platform")).status).toBe(403);
     const own = await metricsText(platform, "/metrics/platform", {
@@ -141,47 +135,6 @@ describe("what a database does", { timeout: 600_000 }, () => {
     const wanted = ["rpc_seconds_count", "etcd_call_seconds_count", "reconcile_seconds_count", "reconcile_queue_keys"];
     const more = ["agent_sessions", "outbox_waiting", "samples_waiting", "sample_lag_seconds"];
     for (const name of [...wanted, ...more]) expect(names).toContain(`holdfast_${name}`);
-    const exports = { own, all: await textAt("/metrics"), one: await textAt(pathOf(orders, "metrics/export")) };
-    for (const [name, text] of Object.entries(exports)) {
-      const file = join(directory, `${name}.prom`);
-      writeFileSync(file, text);
-      await image.run(["sh", "-c", `promtool check metrics < ${file}`], [directory]);
-    }
-
-    const [port = 0] = await freePorts(1);
-    const job = (path: string, username: string, password: string) => ({
-      job_name: path,
-      scheme: "https",
-      metrics_path: path,
-      basic_auth: { username, password },
-      tls_config: { ca_file: join(directory, "ca.pem") },
-      static_configs: [{ targets: [new URL(admin.base_url).host] }],
-    });
-    writeFileSync(join(directory, "ca.pem"), platform.ca);
-    const scrape_configs = [
-      job("/metrics", admin.api_key_id, admin.api_key_secret),
-      job("/metrics/platform", admin.username, admin.password),
-    ];
-    writeFileSync(
-      join(directory, "prometheus.yml"),
-      JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs }),
-    );
-    const arguments_ = [
-      `--config.file=${join(directory, "prometheus.yml")}`,
-      "--storage.tsdb.path=/tmp/prometheus",
-      `--web.listen-address=127.0.0.1:${port}`,
-    ];
-    const prometheus = await image.start(["prometheus", ...arguments_], [directory], /ready to receive web requests/);
-    try {
-      for (const query of ["holdfast_pg_connections", "holdfast_agent_sessions"])
-        await waitUntil(`Prometheus has ${query}`, async () => {
-          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`);
-          const { data } = (await answer.json()) as { data: { result: unknown[] } };
-          return data.result.length > 0;
-        });
-    } finally {
-      await prometheus.end("SIGKILL");
-    }
   });
 
   it("is told live, sample by sample, each once", async () => {

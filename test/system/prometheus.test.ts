@@ -1,0 +1,99 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { metricsText } from "../support/api/metrics-text.ts";
+import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+// The first time it makes an image, which a busy machine takes minutes for.
+describe("metrics of the platform and of services", { timeout: 600_000 }, () => {
+  let image: JudgeImage | string;
+  let platform: Platform;
+  let orders: RunningService;
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-prometheus-"));
+
+  beforeAll(async () => {
+    image = await judgeImage("metrics");
+    if (typeof image === "string") return;
+    chmodSync(directory, 0o755);
+    platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" } });
+    const services = createServices(platform);
+    const [postgresql, valkey] = await Promise.all([
+      services.createRunning("orders"),
+      services.createRunning("cache", { database_type: "valkey" }),
+    ]);
+    orders = postgresql;
+    expectStatus(await platform.rest.post(pathOf(valkey, "backups"), {}), 202);
+    expectStatus(await platform.rest.post(pathOf(orders, "queues"), { name: "mails" }), 201);
+    const all = ["valkey_used_memory", "pg_connections", "backup_last_size_bytes", "queues"];
+    await waitUntil("all kinds of figures are told", async () => {
+      const text = await textAt("/metrics");
+      return all.every((name) => text.includes(`holdfast_${name}{`));
+    });
+  }, 600_000);
+  afterAll(async () => {
+    await platform?.remove();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const pathOf = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}/${rest}`;
+  const textAt = (path: string) => metricsText(platform, path);
+
+  it("pass Prometheus' own linter", async (context) => {
+    if (typeof image === "string") return context.skip(image);
+    const { admin } = platform;
+    const own = await metricsText(platform, "/metrics/platform", {
+      name: admin.username,
+      secret: admin.password,
+    });
+    const exports = { own, all: await textAt("/metrics"), one: await textAt(pathOf(orders, "metrics/export")) };
+    for (const [name, text] of Object.entries(exports)) {
+      const file = join(directory, `${name}.prom`);
+      writeFileSync(file, text);
+      await image.run(["sh", "-c", `promtool check metrics < ${file}`], [directory]);
+    }
+  });
+
+  it("are scraped by a real one", async (context) => {
+    if (typeof image === "string") return context.skip(image);
+    const [port = 0] = await freePorts(1);
+    const { admin } = platform;
+    const job = (path: string, username: string, password: string) => ({
+      job_name: path,
+      scheme: "https",
+      metrics_path: path,
+      basic_auth: { username, password },
+      tls_config: { ca_file: join(directory, "ca.pem") },
+      static_configs: [{ targets: [new URL(admin.base_url).host] }],
+    });
+    writeFileSync(join(directory, "ca.pem"), platform.ca);
+    const scrape_configs = [
+      job("/metrics", admin.api_key_id, admin.api_key_secret),
+      job("/metrics/platform", admin.username, admin.password),
+    ];
+    writeFileSync(
+      join(directory, "prometheus.yml"),
+      JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs }),
+    );
+    const arguments_ = [
+      `--config.file=${join(directory, "prometheus.yml")}`,
+      "--storage.tsdb.path=/tmp/prometheus",
+      `--web.listen-address=127.0.0.1:${port}`,
+    ];
+    const prometheus = await image.start(["prometheus", ...arguments_], [directory], /ready to receive web requests/);
+    try {
+      for (const query of ["holdfast_pg_connections", "holdfast_agent_sessions"])
+        await waitUntil(`Prometheus has ${query}`, async () => {
+          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=${query}`);
+          const { data } = (await answer.json()) as { data: { result: unknown[] } };
+          return data.result.length > 0;
+        });
+    } finally {
+      await prometheus.end("SIGKILL");
+    }
+  });
+});
