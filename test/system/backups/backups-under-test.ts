@@ -1,0 +1,126 @@
+import { expect } from "vitest";
+import { openPostgresql } from "../../support/api/clients.ts";
+import type { ServiceJson } from "../../support/api/service-json.ts";
+import { type CommandLine, createCommandLine, type Ran } from "../../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+
+export interface BackupJson {
+  readonly id: string;
+  readonly status: string;
+  readonly backup_type: string;
+  readonly size_bytes: number | null;
+  readonly error_message: string | null;
+  readonly key_version: number;
+  readonly verified_at: string | null;
+  readonly operation_id: string;
+}
+
+export const longMs = 120_000;
+const rows = 20_000;
+
+/** One PostgreSQL whose data go through what backups do, mostly by the commands that users have for it. */
+export interface BackupsUnderTest {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly source: RunningService;
+  run(...args: string[]): Promise<Ran>;
+  /** What the command answers, which must not fail. */
+  holdfast<T>(line: string): Promise<T>;
+  pathOf(id: string, rest?: string): string;
+  read(id: string): Promise<BackupJson>;
+  sql(of: RunningService, text: string, password?: string): Promise<Record<string, unknown>[]>;
+  /** Makes the table `kept`, and a role of its own password. */
+  fill(): Promise<void>;
+  /** Of the rows of `kept`. */
+  digest(of: RunningService): Promise<Record<string, unknown> | undefined>;
+  taken(): Promise<BackupJson>;
+  /** The service that the command makes, once it runs. */
+  made(line: string): Promise<RunningService>;
+  window(): Promise<ServiceJson["backups"]>;
+  /** Resolves when log goes on from a base. */
+  untilRestorable(): Promise<void>;
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+type Started = Pick<BackupsUnderTest, "platform" | "services" | "source">;
+
+export function createBackupsUnderTest(): BackupsUnderTest {
+  let running: Started | undefined;
+  let platform: Platform | undefined;
+  let shell: CommandLine | undefined;
+  const started = () => {
+    if (running === undefined) throw new Error("the service was not made");
+    return running;
+  };
+  const its: BackupsUnderTest = {
+    get platform() {
+      return started().platform;
+    },
+    get services() {
+      return started().services;
+    },
+    get source() {
+      return started().source;
+    },
+    run(...args) {
+      if (shell === undefined) throw new Error("the platform was not started");
+      return shell.runHere(args);
+    },
+    async holdfast<T>(line: string) {
+      const ran = await its.run("--output", "json", ...line.split(" "));
+      expect(ran, line).toMatchObject({ code: 0 });
+      return JSON.parse(ran.stdout) as T;
+    },
+    pathOf: (id, rest = "") => `/managed-services/${id}/backups${rest}`,
+    read: async (id) =>
+      expectStatus(await its.platform.rest.get<BackupJson>(its.pathOf(its.source.service.id, `/${id}`)), 200).json,
+    async sql(of, text, password = of.password) {
+      const client = await openPostgresql(its.platform, of.connection, { password });
+      try {
+        return (await client.query(text)).rows as Record<string, unknown>[];
+      } finally {
+        await client.end();
+      }
+    },
+    async fill() {
+      const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
+      await its.sql(its.source, `CREATE TABLE kept AS ${series}`);
+      await its.sql(its.source, "CREATE ROLE made_in_sql LOGIN PASSWORD 'known to the source'");
+    },
+    digest: async (of) =>
+      (await its.sql(of, "SELECT count(*)::int AS count, md5(string_agg(text, ',' ORDER BY i)) AS sum FROM kept"))[0],
+    async taken() {
+      const backup = await its.holdfast<BackupJson>("backups create orders --wait");
+      expect(backup).toMatchObject({ backup_type: "manual", encryption_algorithm: "AES-256-GCM" });
+      return backup;
+    },
+    async made(line) {
+      const { id } = await its.holdfast<ServiceJson>(`${line} --wait`);
+      await its.services.settled(id, "Running", longMs);
+      return its.services.open(id);
+    },
+    window: async () => (await its.services.get(its.source.service.id)).backups,
+    async untilRestorable() {
+      const isRestorable = async () => ((await its.window())?.restorable ?? null) !== null;
+      await waitUntil("the log goes on from a base", isRestorable, { withinMs: longMs, everyMs: 200 });
+    },
+    async start(environment = {}) {
+      platform = await startPlatform({ environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", ...environment } });
+      const services = createServices(platform);
+      shell = createCommandLine({ HOLDFAST_DATA: platform.directory });
+      const source = await services.createRunning("orders", {
+        allowed_cidrs: ["127.0.0.0/8"],
+        parameters: { work_mem: "5MB" },
+      });
+      running = { platform, services, source };
+    },
+    async remove() {
+      shell?.remove();
+      await platform?.remove();
+    },
+  };
+  return its;
+}

@@ -1,0 +1,108 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { BackupService } from "@holdfast/proto/holdfast/admin/v1/backup_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { GrpcCalls } from "../support/api/grpc-calls.ts";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { asOperator } from "../support/platform/organizations.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
+
+describe("a service that was deleted", () => {
+  const its = createBackupsUnderTest();
+  const { holdfast, pathOf, read, sql, digest, made, window } = its;
+  let platform: Platform;
+  let services: Services;
+  let source: RunningService;
+  beforeAll(async () => {
+    await its.start();
+    ({ platform, services, source } = its);
+    await its.fill();
+    await its.taken();
+    await its.untilRestorable();
+  }, longMs);
+  afterAll(its.remove, longMs);
+
+  /** Resolves when a base was taken since the service was gone, and the log reaches behind it, long before the daily one. */
+  async function coveredAnew(since: string): Promise<void> {
+    const isCovered = async () => {
+      const { restorable, last_completed_at: base } = (await window()) ?? {};
+      return (base ?? "") > since && (restorable?.to ?? "") > (base ?? "");
+    };
+    const describe = () => services.describe(source.service.id);
+    await waitUntil("what it does since can be restored", isCovered, { withinMs: longMs, everyMs: 200, describe });
+  }
+
+  it(
+    "a service that was deleted comes back with its rows, its hostname and its password",
+    async () => {
+      const before = await digest(source);
+      const from = (await window())?.restorable?.from;
+      expect(from).toBeDefined();
+      await its.run("services", "delete", "orders", "--yes", "--wait");
+      const list = await holdfast<ServiceJson[]>("services list --deleted");
+      expect(list.map(({ id }) => id)).toContain(source.service.id);
+      const gone = new Date().toISOString();
+      const back = await made(`services undelete ${source.service.id}`);
+      expect(back.service).toMatchObject({ id: source.service.id, name: "orders", hostname: source.service.hostname });
+      expect(back.password).toBe(source.password);
+      const reader = { ...back, connection: { ...back.connection, user: "made_in_sql" } };
+      expect(await sql(reader, "SELECT current_user", "known to the source")).toEqual([
+        { current_user: "made_in_sql" },
+      ]);
+      expect(await digest(back)).toEqual(before);
+      // What could be restored before still can, whatever becomes of the new archive.
+      expect((await window())?.restorable?.from).toBe(from);
+      await coveredAnew(gone);
+      expect(await window()).toMatchObject({ restorable: { from }, gaps: [expect.anything()] });
+      const { restorable, gaps = [] } = (await window()) ?? {};
+      const middle = gaps.at(0) ?? { from: "", to: "" };
+      const restore_point = new Date((Date.parse(middle.from) + Date.parse(middle.to)) / 2).toISOString();
+      const asked = { restore_point, target_service_name: "orders-nowhen" };
+      const answer = await platform.rest.post(pathOf(source.service.id, "/restore"), asked);
+      expect(expectStatus(answer, 422).json).toMatchObject({
+        code: "restore_point_unavailable",
+        earliest: restorable?.from,
+        gaps,
+      });
+    },
+    2 * longMs,
+  );
+
+  it(
+    "a service that comes back on its disk has a base at once too, and its log has no further gap",
+    async () => {
+      const { id } = source.service;
+      const before = await window();
+      await services.verb(id, "stop");
+      expectStatus(await platform.rest.post(pathOf(id)), 409);
+      expectStatus(await platform.rest.post(`/managed-services/${id}/fork`, { name: "orders-fork" }), 409);
+      await services.delete(id);
+      const gone = new Date().toISOString();
+      await made(`services undelete ${id}`);
+      await coveredAnew(gone);
+      expect(await window()).toMatchObject({ restorable: { from: before?.restorable?.from }, gaps: before?.gaps });
+    },
+    2 * longMs,
+  );
+
+  it("operators see its archive, the ranges of its log and what retention would end", async () => {
+    const { id: serviceId } = source.service;
+    const all = <T>(run: (rpcs: GrpcCalls<typeof BackupService>) => Promise<T>) =>
+      asOperator(platform, BackupService, run);
+    const { archives } = await all((rpcs) => rpcs.listArchives({}));
+    const archive = archives.find((each) => each.serviceId === serviceId);
+    expect(archive).toMatchObject({ serviceName: "orders", engine: "postgresql" });
+    const { ranges } = await all((rpcs) => rpcs.listLogRanges({ serviceId }));
+    expect(ranges.at(-1)).toMatchObject({ archiveId: archive?.archiveId, term: archive?.term });
+    expect(new Set(ranges.map(({ archiveId }) => archiveId)).size).toBeGreaterThan(1);
+    const inAYear = { at: timestampFromMs(Date.now() + 365 * 86_400_000) };
+    const { expiries } = await all((rpcs) => rpcs.listExpiry(inAYear));
+    const ended = expiries.filter((each) => each.serviceId === serviceId && each.kind === "backup");
+    expect(ended.length).toBeGreaterThan(0);
+    for (const { id } of ended) expect(await read(id)).toMatchObject({ backup_type: "automated" });
+    const { expiries: now } = await all((rpcs) => rpcs.listExpiry({}));
+    expect(now.filter((each) => each.serviceId === serviceId)).toEqual([]);
+  });
+});
