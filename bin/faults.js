@@ -46,7 +46,9 @@ if (flags.includes("--outages")) {
   ];
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_UPGRADES: "1" });
 } else if (flags.includes("--queues")) {
-  const files = ["test/system/queues.test.ts", "test/system/queue-kills.test.ts"];
+  const files = ["queues", "queue-copies", "queue-controllers", "queue-kills"].map(
+    (name) => `test/system/${name}.test.ts`,
+  );
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_QUEUES: "all" });
 } else if (flags.includes("--alerts")) {
   await runPinned([vitest, "run", "test/faults/alert-flood.test.ts"], { HOLDFAST_TEST_ALERTS: "10000" });

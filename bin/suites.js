@@ -44,6 +44,8 @@ const longSuites = [
   ["long",  "test/system/postgresql-upgrade"],
   ["long",  "test/system/project-kills.test.ts"],
   ["long",  "test/system/prometheus.test.ts"],
+  ["long",  "test/system/queue-controllers.test.ts"],
+  ["long",  "test/system/queue-copies.test.ts"],
   ["long",  "test/system/queue-kills.test.ts"],
   ["long",  "test/system/restore-points.test.ts"],
   ["long",  "test/system/rolling-changes.test.ts"],

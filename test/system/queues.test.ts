@@ -7,14 +7,12 @@ import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { commandCases } from "./queues/commands.ts";
-import { copyCases } from "./queues/copies.ts";
 import { databaseCases } from "./queues/databases.ts";
 import { eventCases } from "./queues/events.ts";
 import { hostileCases } from "./queues/hostile-callers.ts";
 import { limitCases } from "./queues/limits.ts";
-import { outageCases, recordCases } from "./queues/records.ts";
+import { recordCases } from "./queues/records.ts";
 import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
-import { twoControllersCases } from "./queues/two-controllers.ts";
 
 describe("queues of a service", () => {
   const its = createQueuesUnderTest();
@@ -243,7 +241,6 @@ describe("queues of a service", () => {
   eventCases(its);
   databaseCases(its);
   recordCases(its);
-  copyCases(its);
   limitCases(its);
   hostileCases(its);
 
@@ -255,7 +252,4 @@ describe("queues of a service", () => {
     expect(await cli("queues", "create", "orders", "jobs")).toMatchObject({ code: 0 });
     expect(await claim("jobs", {})).toEqual([]);
   });
-
-  twoControllersCases(its);
-  outageCases(its);
 });

@@ -7,7 +7,7 @@ import type { RestAnswer } from "../../support/api/rest-answer.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** For what `npm test` has no time for. */
+/** For what neither lane has time for. */
 export const isWhole: boolean = process.env["HOLDFAST_TEST_QUEUES"] === "all";
 
 /** One PostgreSQL service with queues, which the cases of this folder share: a start of a platform is dear. */
@@ -32,7 +32,7 @@ export interface QueuesUnderTest {
   settle(queue: string, verb: string, messages: readonly object[], rest?: Rest): Promise<SettledJson>;
   ack(queue: string, claimed: readonly ClaimedJson[]): Promise<SettledJson>;
   leftIn(queue: string): Promise<number>;
-  start(): Promise<void>;
+  start(environment?: Readonly<Record<string, string>>): Promise<void>;
   remove(): Promise<void>;
 }
 
@@ -120,14 +120,9 @@ export function createQueuesUnderTest(): QueuesUnderTest {
         await client.end();
       }
     },
-    async start() {
-      const environment = {
-        HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8",
-        HOLDFAST_FIRST_BACKUP_AFTER_S: "1",
-        HOLDFAST_IDLE_LOG_AFTER_S: "2",
-        HOLDFAST_SAMPLE_INTERVAL_MS: "1000",
-      };
-      platform = await startPlatform({ environment });
+    async start(environment = {}) {
+      const always = { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_SAMPLE_INTERVAL_MS: "1000" };
+      platform = await startPlatform({ environment: { ...always, ...environment } });
       services = createServices(platform);
       orders = await services.createRunning("orders");
     },

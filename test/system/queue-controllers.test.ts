@@ -1,0 +1,15 @@
+import { afterAll, beforeAll, describe } from "vitest";
+import { floodCases } from "./queues/floods.ts";
+import { createQueuesUnderTest } from "./queues/queues-under-test.ts";
+import { outageCases } from "./queues/records.ts";
+import { twoControllersCases } from "./queues/two-controllers.ts";
+
+describe("queues whose controllers are flooded, killed and gone", () => {
+  const its = createQueuesUnderTest();
+  beforeAll(() => its.start());
+  afterAll(its.remove);
+
+  floodCases(its);
+  twoControllersCases(its);
+  outageCases(its);
+});

@@ -1,0 +1,59 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { waitUntil } from "../../support/wait-until.ts";
+import { isWhole, type QueuesUnderTest } from "./queues-under-test.ts";
+
+/** Messages of 256 KB in each request that is sent at the same time: as many as one may have, and in `npm run test:long` fewer in the others. */
+const batches = [100, ...Array.from({ length: 7 }, () => (isWhole ? 100 : 20))];
+
+/** Callers that send as much as they can. */
+export function floodCases(its: QueuesUnderTest): void {
+  it("take large requests eight at a time, each once, while control tasks go on", async () => {
+    await its.create("flood");
+    const log = join(its.platform.directory, "log", "controller.log");
+    const loggedBefore = statSync(log).size;
+    let isOver = false;
+    let taken = 0;
+    let meanwhile = 0;
+    const control = (async () => {
+      while (!isOver) {
+        const { status } = await its.platform.rest.get(`/managed-services/${its.orders.service.id}/databases`);
+        if (status === 200 && taken < batches.length) meanwhile += 1;
+        else expect([200, 429, 503]).toContain(status);
+      }
+    })();
+    await Promise.all(
+      batches.map(async (batch, n) => {
+        const payloads = Array.from({ length: batch }, (_, m) => ({ at: n * 100 + m, t: "x".repeat(262_000) }));
+        // Whoever gets no answer in time asks again under the same key.
+        await waitUntil(
+          `request ${n} is taken`,
+          async () => {
+            const answer = await its
+              .post("flood", payloads, { "idempotency-key": `flood-${n}` })
+              .catch(() => undefined);
+            if (answer === undefined || answer.status === 202) return answer !== undefined;
+            expect([429, 503]).toContain(answer.status);
+            return false;
+          },
+          { withinMs: 170_000, everyMs: 1_000 },
+        );
+        taken += 1;
+      }),
+    );
+    isOver = true;
+    await control;
+    expect(meanwhile).toBeGreaterThan(0);
+    // Its event loop stood still for no longer than its rights last without it.
+    expect(readFileSync(log).subarray(loggedBefore).toString()).not.toContain("lease lost");
+    const client = await its.connect();
+    const { rows } = await client.query(
+      "SELECT count(*)::int AS n, count(DISTINCT payload ->> 'at')::int AS each FROM mdb_queue.messages WHERE queue_name = 'flood'",
+    );
+    const sent = batches.reduce((sum, batch) => sum + batch, 0);
+    expect(rows).toEqual([{ n: sent, each: sent }]);
+    await client.query("DELETE FROM mdb_queue.messages WHERE queue_name = 'flood'");
+    await client.end();
+  }, 180_000);
+}
