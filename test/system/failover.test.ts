@@ -9,36 +9,23 @@ import { asOperator } from "../support/platform/organizations.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type BothSides, rowsOf, writeToAll } from "./replication/both-sides.ts";
-import { createFailures } from "./replication/failures.ts";
-import { figuresOfRolesCases } from "./replication/figures-of-roles.ts";
+import { allEndedCases, createFailoverUnderTest } from "./replication/failover-under-test.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 
+/** With more in the way than that; a primary that fails by itself is among the cases of replication.test.ts. */
 describe("a PostgreSQL whose primary fails", () => {
   const its = createReplicationUnderTest();
-  let sides: BothSides | undefined;
-  const figures: string[] = [];
-
+  const failover = createFailoverUnderTest(its);
+  const { sides } = failover;
+  const { roles, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failover.failures;
   beforeAll(async () => {
     await its.start();
-    const primary = its.main.service.primary_node_id;
-    await its.addReplica();
-    await its.queryNode(primary, "CREATE TABLE sides (host text)");
-    const { nodes } = await its.services.get(its.main.service.id);
-    sides = writeToAll(
-      nodes.map(({ hostname }) => hostname),
-      rowsOf(its.platform, its.main),
-    );
+    await failover.begin();
   });
-
   afterAll(async () => {
-    await sides?.stop();
-    console.log(figures.join("\n"));
+    await failover.end();
     await its.remove();
   });
-
-  const failures = createFailures(its, () => sides, figures);
-  const { roles, untilReplicaCounts, failsOver, pauseMachine, pauseEngine } = failures;
 
   /** Resolves when the primary's commits wait for its replica, or for nobody. */
   async function setMode(mode: "sync" | "async"): Promise<void> {
@@ -49,12 +36,6 @@ describe("a PostgreSQL whose primary fails", () => {
       return (row?.["synchronous_standby_names"] !== "") === (mode === "sync");
     });
   }
-
-  it("fails over while its whole machine stands still, and loses the last messages of its queues at most", async () => {
-    const queue = await queueMeanwhile(its.platform, its.main.service.id, "asynchronous");
-    await failsOver("machine paused", pauseMachine);
-    await queue.check({ mayLoseLast: true });
-  });
 
   it("does not while failovers are held back, until an operator takes the loss on", async () => {
     const { platform } = its;
@@ -101,28 +82,18 @@ describe("a PostgreSQL whose primary fails", () => {
     });
   });
 
-  figuresOfRolesCases(its, "after a failover that nobody asked for");
-
-  failures.outlivedCases(() => its.writer);
-
   it("goes on for longer than a right while there is no controller", async () => {
     await untilReplicaCounts();
     const { primary, term, oldHost } = await roles();
     await its.platform.killControlPlane();
     const endMs = performance.now() + 2 * rightMs;
     // The platform's names are gone, too: sessions that are open go on.
-    await waitUntil("a write later than any right of a controller", () => sides?.firstAfter(oldHost, endMs), {
+    await waitUntil("a write later than any right of a controller", () => sides()?.firstAfter(oldHost, endMs), {
       withinMs: 60_000,
     });
     await its.platform.start();
     expect(await roles()).toMatchObject({ primary, term });
   });
 
-  it("never had two writable primaries, and no failover is left without an end", async () => {
-    expect(sides?.overlaps()).toEqual([]);
-    const operations = await its.services.operations(its.main.service.id);
-    expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
-    const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");
-    expect(failedOver.length).toBeGreaterThanOrEqual(2);
-  });
+  allEndedCases(its, failover);
 });

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { failingPrimaryCases } from "./replication/failing-primary.ts";
 import { fromTheStartCases } from "./replication/from-the-start.ts";
 import { poolerCases } from "./replication/pooler.ts";
 import { replicaCases } from "./replication/replicas.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { switchoverCases } from "./replication/switchover.ts";
+import { synchronousCases } from "./replication/synchronous.ts";
 
+/** One platform for all that services of several nodes do within a moment; what takes longer has files of its own. */
 describe("a PostgreSQL of several nodes", () => {
   const its = createReplicationUnderTest();
   beforeAll(() => its.start());
@@ -16,7 +19,9 @@ describe("a PostgreSQL of several nodes", () => {
   switchoverCases(its);
 
   it("has lost no row that was acknowledged", async () => {
-    await its.stopWriting();
     expect(await its.writer.missing()).toEqual([]);
   });
+
+  failingPrimaryCases(its);
+  synchronousCases(its);
 });

@@ -17,28 +17,5 @@ export function fromTheStartCases(its: ReplicationUnderTest): void {
       const { json } = expectStatus(await its.platform.rest.post<ProblemJson>("/managed-services", body), status);
       expect(json.errors?.[0]?.field).toBe(field);
     });
-
-    it("is made when all of them follow its primary", async () => {
-      const { service } = await its.services.createRunning("three", { node_count: 3, replication_mode: "async" });
-      expect(service.nodes.map(({ role, status }) => `${role} ${status}`)).toEqual([
-        "primary Running",
-        "replica Running",
-        "replica Running",
-      ]);
-      const replicas = service.nodes.slice(1);
-      expect(service).toMatchObject({
-        primary_node_id: service.nodes[0]?.id,
-        term: 1,
-        replication: { mode: "async", standby_names: replicas.map(({ hostname }) => hostname) },
-      });
-      const operations = await its.services.operations(service.id);
-      expect(operations.map(({ type, status }) => `${type} ${status}`)).toEqual(["create completed"]);
-      const path = `/managed-services/${service.id}`;
-      for (const { id } of replicas) {
-        const { json } = expectStatus(await its.platform.rest.get(`${path}/nodes/${id}/replication-status`), 200);
-        expect(json).toMatchObject({ role: "replica", connected: true });
-      }
-      await its.services.delete(service.id);
-    });
   });
 }

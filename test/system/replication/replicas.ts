@@ -4,7 +4,6 @@ import { resolveName } from "../../support/network/dns-query.ts";
 import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
-import { whileStanding } from "../service-lifecycle/lifecycle-under-test.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
 
 interface MetricsAnswer {
@@ -14,10 +13,6 @@ interface MetricsAnswer {
     readonly points: readonly unknown[];
   }[];
   readonly absent: readonly { readonly metric: string }[];
-}
-
-interface Events {
-  readonly events: readonly { readonly data: { readonly node_id?: string; readonly missing?: readonly string[] } }[];
 }
 
 export function replicaCases(its: ReplicationUnderTest): void {
@@ -68,28 +63,6 @@ export function replicaCases(its: ReplicationUnderTest): void {
       await waitUntil("a rule watches the lag", async () => {
         const { json } = await its.platform.rest.get<{ rules: { metric: string }[] }>(its.path("/alerts/rules"));
         return json.rules.some(({ metric }) => metric === "replication_lag_seconds");
-      });
-    });
-
-    it("is told of when it has been silent for a while, and with it the service", async () => {
-      const { nodes } = await its.services.get(its.main.service.id);
-      const replica = nodes.find(({ role }) => role === "replica");
-      const agent = its.platform.processes().machines.find(({ id }) => id === replica?.id)?.agent;
-      const eventsOf = async (type: string) => {
-        const { json } = await its.platform.rest.get<Events>(its.path(`/events?type=${type}`));
-        return json.events.map(({ data }) => data);
-      };
-      await whileStanding(agent, async () => {
-        await waitUntil("both are told", async () => {
-          const [unhealthy] = await eventsOf("node.unhealthy");
-          const [degraded] = await eventsOf("service.replication_degraded");
-          return unhealthy?.node_id === replica?.id && degraded?.missing?.join() === replica?.hostname;
-        });
-        const { replication, status } = await its.services.get(its.main.service.id);
-        expect({ status, replication }).toMatchObject({ status: "Running", replication: { healthy: false } });
-      });
-      await waitUntil("replication is healthy again", async () => {
-        return (await its.services.get(its.main.service.id)).replication?.healthy === true;
       });
     });
 

@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { type BothSides, rowsOf, writeToAll } from "./both-sides.ts";
+import { createFailures } from "./failures.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+/** A replica of the PostgreSQL, writes to it and to its primary all the time, and what makes the primary fail. */
+export interface FailoverUnderTest {
+  readonly failures: ReturnType<typeof createFailures>;
+  /** Writes to both nodes, once that began. */
+  sides(): BothSides | undefined;
+  begin(): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Of a service that has no replica yet. */
+export function createFailoverUnderTest(its: ReplicationUnderTest): FailoverUnderTest {
+  const figures: string[] = [];
+  let sides: BothSides | undefined;
+  return {
+    failures: createFailures(its, () => sides, figures),
+    sides: () => sides,
+    async begin() {
+      await its.addReplica();
+      const { nodes, primary_node_id: primary } = await its.services.get(its.main.service.id);
+      await its.queryNode(primary, "CREATE TABLE sides (host text)");
+      sides = writeToAll(
+        nodes.map(({ hostname }) => hostname),
+        rowsOf(its.platform, its.main),
+      );
+    },
+    async end() {
+      await sides?.stop();
+      console.log(figures.join("\n"));
+    },
+  };
+}
+
+/** The last case of a suite in which the service failed over. */
+export function allEndedCases(its: ReplicationUnderTest, { sides }: FailoverUnderTest): void {
+  it("never had two writable primaries, and no failover is left without an end", async () => {
+    expect(sides()?.overlaps()).toEqual([]);
+    const operations = await its.services.operations(its.main.service.id);
+    expect(operations.filter(({ status }) => status === "pending" || status === "running")).toEqual([]);
+    const failedOver = operations.filter(({ type, status }) => type === "failover" && status === "completed");
+    expect(failedOver.length).toBeGreaterThanOrEqual(2);
+  });
+}

@@ -1,0 +1,76 @@
+import { type AcknowledgedWriter, writeRows } from "../../faults/acknowledged-writer.ts";
+import { queryOnce } from "../../support/api/clients.ts";
+import type { ServiceJson } from "../../support/api/service-json.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+
+/** One PostgreSQL whose commits wait for its replica, and which is written to all the time. */
+export interface SynchronousUnderTest {
+  readonly orders: RunningService;
+  readonly writer: AcknowledgedWriter;
+  stopWriting(): Promise<void>;
+  /** Path of the service, or of what is below it. */
+  path(rest?: string): string;
+  /** Runs a statement on its primary. */
+  query(sql: string): Promise<Record<string, unknown>[]>;
+  now(): Promise<ServiceJson>;
+  replicaNow(): Promise<ServiceJson["nodes"][number]>;
+  writesGoOn(): Promise<void>;
+  /** Resolves when commits wait for the replica. */
+  isProtected(): Promise<void>;
+  setMode(mode: string): Promise<ServiceJson>;
+  start(): Promise<void>;
+  /** Ends what writes; the platform's end is its owner's. */
+  end(): void;
+}
+
+export function createSynchronousUnderTest(on: {
+  readonly platform: Platform;
+  readonly services: Services;
+}): SynchronousUnderTest {
+  const writing = new AbortController();
+  let running: Pick<SynchronousUnderTest, "orders" | "writer"> | undefined;
+  const started = () => {
+    if (running === undefined) throw new Error("the PostgreSQL was not started");
+    return running;
+  };
+  const its: SynchronousUnderTest = {
+    get orders() {
+      return started().orders;
+    },
+    get writer() {
+      return started().writer;
+    },
+    async stopWriting() {
+      writing.abort();
+      await its.writer.done;
+    },
+    path: (rest = "") => `/managed-services/${its.orders.service.id}${rest}`,
+    query: (sql) => queryOnce<Record<string, unknown>>(on.platform, its.orders.connection, its.orders, sql),
+    now: () => on.services.get(its.orders.service.id),
+    async replicaNow() {
+      const replica = (await its.now()).nodes.find(({ role }) => role === "replica");
+      if (replica === undefined) throw new Error("the service has no replica");
+      return replica;
+    },
+    async writesGoOn() {
+      const before = its.writer.acknowledged;
+      await waitUntil("writes go on", async () => its.writer.acknowledged > before + 5);
+    },
+    async isProtected() {
+      await waitUntil("commits wait for the replica", async () => {
+        const [row] = await its.query("SHOW synchronous_standby_names");
+        return row?.["synchronous_standby_names"] !== "" && (await its.now()).replication?.healthy === true;
+      });
+    },
+    setMode: async (mode) =>
+      expectStatus(await on.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200).json,
+    async start() {
+      const orders = await on.services.createRunning("orders", { node_count: 2, replication_mode: "sync" });
+      running = { orders, writer: await writeRows(on.platform, orders, writing.signal) };
+    },
+    end: () => writing.abort(),
+  };
+  return its;
+}

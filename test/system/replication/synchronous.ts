@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
+import { expectStatus } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import type { ReplicationUnderTest } from "./replication-under-test.ts";
+import { createSynchronousUnderTest, type SynchronousUnderTest } from "./synchronous-under-test.ts";
+
+/** A service of its own on the platform. */
+export function synchronousCases(on: ReplicationUnderTest): void {
+  describe("a PostgreSQL whose commits wait for a replica", () => {
+    const its = createSynchronousUnderTest(on);
+    const { path, query, now, replicaNow, writesGoOn, isProtected } = its;
+    beforeAll(its.start);
+    afterAll(its.end);
+
+    it("waits from the end of its creation on, and says for whom", async () => {
+      const { replication } = await now();
+      const { hostname } = await replicaNow();
+      expect(replication).toMatchObject({ mode: "sync", standby_names: [hostname] });
+      await isProtected();
+      const [row] = await query("SHOW synchronous_commit");
+      expect(row).toEqual({ synchronous_commit: "on" });
+    });
+
+    it("loses no acknowledged row in a switchover", async () => {
+      const replica = await replicaNow();
+      const asked = await on.platform.rest.post<OperationJson>(path(`/nodes/${replica.id}/failover`), {});
+      expectStatus(asked, 202);
+      await on.services.settled(its.orders.service.id, "Running");
+      expect((await now()).primary_node_id).toBe(replica.id);
+      await writesGoOn();
+      await isProtected();
+      expect(await its.writer.missing()).toEqual([]);
+    });
+
+    it("keeps its last synchronous replica", async () => {
+      const { id } = await replicaNow();
+      const refused = expectStatus(await on.platform.rest.delete<ProblemJson>(path(`/nodes/${id}`)), 409).json;
+      expect(refused.detail).toContain("set replication_mode to async");
+    });
+
+    lettingGoCases(on, its);
+  });
+}
+
+/** The last case: nobody is waited for any more, and nothing is written. */
+export function lettingGoCases(
+  on: Pick<ReplicationUnderTest, "platform" | "services">,
+  its: SynchronousUnderTest,
+): void {
+  const { path, query, replicaNow, setMode } = its;
+
+  it("lets its replica go in the mode that waits for none", async () => {
+    expect((await setMode("async")).replication).toMatchObject({ mode: "async" });
+    await waitUntil("nobody is waited for", async () => {
+      const [row] = await query("SHOW synchronous_standby_names");
+      return row?.["synchronous_standby_names"] === "";
+    });
+    expectStatus(await on.platform.rest.delete(path(`/nodes/${(await replicaNow()).id}`)), 202);
+    await on.services.settled(its.orders.service.id, "Running");
+    const refused = await on.platform.rest.patch<ProblemJson>(path(), { replication_mode: "sync" });
+    expect(expectStatus(refused, 422).json.detail).toContain("needs a replica");
+    await its.stopWriting();
+    expect(await its.writer.missing()).toEqual([]);
+  });
+}
