@@ -219,6 +219,8 @@ describe.skipIf(skipped !== undefined)(
       const newest = () => machine.controller.observations.at(-1);
       const converge = async (restartCount: bigint) =>
         (await machine.converge({ listeners, restartCount })).failure?.message;
+      // It answers a moment before the agent has found it so.
+      await expect.poll(() => newest()?.state).toBe("running");
       const before = postmasters();
       const busy = await occupyPort(port, () => undefined, outside);
       // One that runs serves on where it can, and is not well.
