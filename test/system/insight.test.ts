@@ -101,29 +101,6 @@ describe("what a database does", { timeout: 600_000 }, () => {
     expect(own.find(({ name }) => name === "holdfast_health")?.value).toBe(0);
   });
 
-  it("tells what is known of a service besides: operations, backups and queues", async () => {
-    expectStatus(await platform.rest.post(pathOf(cache, "backups"), {}), 202);
-    expectStatus(await platform.rest.post(pathOf(orders, "queues"), { name: "mails" }), 201);
-    const valueOf = async (at: RunningService, name: string, labels: Readonly<Record<string, string>>) => {
-      const told = parseExposition(await textAt(pathOf(at, "metrics/export")));
-      const service = { service_id: at.service.id, service_name: at.service.name, db_type: at.service.database_type };
-      const wanted = JSON.stringify({ ...service, ...labels });
-      return told.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === wanted)?.value;
-    };
-    await waitUntil(
-      "the backup is counted",
-      async () => (await valueOf(cache, "backups", { state: "completed" })) === 1,
-    );
-    await waitUntil("so is the queue", async () => (await valueOf(orders, "queues", { state: "Active" })) === 1);
-    const ofSnapshots = (name: string) => valueOf(cache, `backup_last_${name}`, { kind: "snapshot" });
-    expect(await ofSnapshots("size_bytes")).toBeGreaterThan(0);
-    expect(await ofSnapshots("duration_seconds")).toBeGreaterThanOrEqual(0);
-    expect(Math.abs(((await ofSnapshots("finish_time_seconds")) ?? 0) - Date.now() / 1_000)).toBeLessThan(600);
-    const created = { type: "create", result: "completed" };
-    expect(await valueOf(orders, "operations", created)).toBe(1);
-    expect(await valueOf(orders, "operation_last_duration_seconds", created)).toBeGreaterThan(0);
-  });
-
   it("tells operators of the platform itself, and nobody else", async () => {
     const { admin } = platform;
     expect((await platform.rest.get("/metrics/platform")).status).toBe(403);

@@ -1,8 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { metricsText } from "../support/api/metrics-text.ts";
+import { parseExposition } from "../support/api/parse-exposition.ts";
 import { type JudgeImage, judgeImage } from "../support/engines/judge-image.ts";
 import { freePorts } from "../support/platform/free-ports.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -14,25 +15,21 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
   let image: JudgeImage | string;
   let platform: Platform;
   let orders: RunningService;
+  let cache: RunningService;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-prometheus-"));
 
   beforeAll(async () => {
     image = await judgeImage("metrics");
-    if (typeof image === "string") return;
     chmodSync(directory, 0o755);
     platform = await startPlatform({ environment: { HOLDFAST_SAMPLE_INTERVAL_MS: "1000" } });
     const services = createServices(platform);
-    const [postgresql, valkey] = await Promise.all([
+    [orders, cache] = await Promise.all([
       services.createRunning("orders"),
       services.createRunning("cache", { database_type: "valkey" }),
     ]);
-    orders = postgresql;
-    expectStatus(await platform.rest.post(pathOf(valkey, "backups"), {}), 202);
-    expectStatus(await platform.rest.post(pathOf(orders, "queues"), { name: "mails" }), 201);
-    const all = ["valkey_used_memory", "pg_connections", "backup_last_size_bytes", "queues"];
-    await waitUntil("all kinds of figures are told", async () => {
+    await waitUntil("both have told", async () => {
       const text = await textAt("/metrics");
-      return all.every((name) => text.includes(`holdfast_${name}{`));
+      return text.includes("holdfast_valkey_used_memory{") && text.includes("holdfast_pg_connections{");
     });
   }, 600_000);
   afterAll(async () => {
@@ -42,6 +39,29 @@ describe("metrics of the platform and of services", { timeout: 600_000 }, () => 
 
   const pathOf = ({ service }: RunningService, rest: string) => `/managed-services/${service.id}/${rest}`;
   const textAt = (path: string) => metricsText(platform, path);
+
+  it("tell what is known of a service besides: operations, backups and queues", async () => {
+    expectStatus(await platform.rest.post(pathOf(cache, "backups"), {}), 202);
+    expectStatus(await platform.rest.post(pathOf(orders, "queues"), { name: "mails" }), 201);
+    const valueOf = async (at: RunningService, name: string, labels: Readonly<Record<string, string>>) => {
+      const told = parseExposition(await textAt(pathOf(at, "metrics/export")));
+      const service = { service_id: at.service.id, service_name: at.service.name, db_type: at.service.database_type };
+      const wanted = JSON.stringify({ ...service, ...labels });
+      return told.find((each) => each.name === `holdfast_${name}` && JSON.stringify(each.labels) === wanted)?.value;
+    };
+    await waitUntil(
+      "the backup is counted",
+      async () => (await valueOf(cache, "backups", { state: "completed" })) === 1,
+    );
+    await waitUntil("so is the queue", async () => (await valueOf(orders, "queues", { state: "Active" })) === 1);
+    const ofSnapshots = (name: string) => valueOf(cache, `backup_last_${name}`, { kind: "snapshot" });
+    expect(await ofSnapshots("size_bytes")).toBeGreaterThan(0);
+    expect(await ofSnapshots("duration_seconds")).toBeGreaterThanOrEqual(0);
+    expect(Math.abs(((await ofSnapshots("finish_time_seconds")) ?? 0) - Date.now() / 1_000)).toBeLessThan(600);
+    const created = { type: "create", result: "completed" };
+    expect(await valueOf(orders, "operations", created)).toBe(1);
+    expect(await valueOf(orders, "operation_last_duration_seconds", created)).toBeGreaterThan(0);
+  });
 
   it("pass Prometheus' own linter", async (context) => {
     if (typeof image === "string") return context.skip(image);
