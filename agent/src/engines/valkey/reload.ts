@@ -1,7 +1,7 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { blockingParameter, wantedParameters } from "./render.ts";
+import { blockingParameter, copySettings, wantedParameters } from "./render.ts";
 import { certificateSettings, liveSettings } from "./replication/peer-way.ts";
 import { applyAllowList, applyCertificate } from "./listener.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
@@ -12,6 +12,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
   await applyAllowList(instance, signal);
   await applyCertificate(instance, signal);
   await withSession(instance, signal, async (session) => {
+    await session.call("CONFIG", "SET", ...copySettings.flat());
     if (instance.spec.replication !== undefined)
       await session.call("CONFIG", "SET", ...liveSettings.flat(), ...certificateSettings(instance).flat());
     // By itself, before what the engine might refuse.

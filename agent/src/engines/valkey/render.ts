@@ -13,6 +13,9 @@ const reservedClients = 32;
 export const blockingParameter = "min-replicas-to-write";
 const moreReplicasThanAny = "2147483647";
 
+/** Whoever asks for all contents, a replica or a backup, gets them at once: the engine waits for more of them otherwise. */
+export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0"]];
+
 /** Pure: what the engine is to run with of the parameters in the catalog. */
 export function wantedParameters(instance: Instance): Map<string, string> {
   const values = effectiveParameters(instance);
@@ -62,6 +65,7 @@ function settings(instance: Instance): string {
     ["daemonize", "no"],
     ["loglevel", "notice"],
     ["logfile", ""],
+    ...copySettings,
   ];
   for (const [name, value] of [...fixed, ...replicationSettings(instance)]) values.set(name, value);
   const lines = [...values]

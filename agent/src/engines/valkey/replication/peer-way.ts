@@ -54,5 +54,4 @@ export function certificateSettings(instance: Instance): [string, string][] {
 export const liveSettings: [string, string][] = [
   ["repl-timeout", "5"],
   ["repl-ping-replica-period", "1"],
-  ["repl-diskless-sync-delay", "0"],
 ];
