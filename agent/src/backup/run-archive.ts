@@ -11,7 +11,7 @@ import type { JobSurroundings } from "./surroundings.ts";
 const fullBytes = 8 << 20;
 /** and soon when it is this large: under load the newest restorable moment is seconds old. */
 const busyBytes = 64 << 10;
-const busyMs = 4_000;
+const busyMs = 2_000;
 const lookEveryMs = 500;
 /** The engine sends what it has written within this time, mostly. */
 const streamingMs = 50;
@@ -131,9 +131,9 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   // Also while the store does not answer: then more and more waits.
   const telling = setInterval(tell, tellEveryMs);
 
+  const isHasty = () => writer.durableTimeMs < haste.untilMs;
   const isDue = () => {
-    const isSoon = takenBytes >= busyBytes || writer.durableTimeMs < haste.untilMs;
-    const waitsMs = isSoon ? Math.min(busyMs, job.idleMs) : job.idleMs;
+    const waitsMs = isHasty() ? 0 : takenBytes >= busyBytes ? Math.min(busyMs, job.idleMs) : job.idleMs;
     return takenBytes >= fullBytes || (takenBytes > 0 && now() - oldestMs >= waitsMs);
   };
 
