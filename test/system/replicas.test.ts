@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { poolerCases } from "./replication/pooler.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { whileStanding } from "./service-lifecycle/lifecycle-under-test.ts";
 
@@ -64,6 +66,50 @@ describe("a PostgreSQL of several nodes", () => {
       return (await its.services.get(its.main.service.id)).replication?.healthy === true;
     });
   });
+
+  it("keeps its stream while no client may come from where it is", async () => {
+    const { nodes, primary_node_id: primary, allowed_cidrs: before } = await its.services.get(its.main.service.id);
+    const replica = nodes.find(({ role }) => role === "replica")?.id ?? "";
+    const { since } = await its.statusOf(replica);
+    const allow = async (cidrs: readonly string[]) =>
+      expectStatus(await its.platform.rest.patch(its.path(), { allowed_cidrs: cidrs }), 200);
+    const isOpen = () =>
+      its.queryNode(primary, "SELECT 1").then(
+        () => true,
+        () => false,
+      );
+    await allow(["192.0.2.0/24"]);
+    try {
+      await waitUntil("no client is admitted", async () => !(await isOpen()));
+      // Whoever is forbidden is looked for each second.
+      await sleep(3_000);
+      expect(await its.statusOf(replica)).toMatchObject({ connected: true, sync_state: "streaming", since });
+    } finally {
+      await allow(before);
+    }
+    await waitUntil("clients are admitted", isOpen);
+  });
+
+  it("follows settings, a restart and a stop of its service", async () => {
+    const { id } = its.main.service;
+    // With the restart the replica of before becomes the primary.
+    const streams = async () => {
+      const replica = (await its.services.get(id)).nodes.find(({ role }) => role === "replica");
+      return replica !== undefined && (await its.statusOf(replica.id)).sync_state === "streaming";
+    };
+    const change = { parameters: { wal_level: "logical" } };
+    const patched = await its.platform.rest.patch(its.path("/configuration"), change);
+    expectStatus(patched, 200);
+    await its.services.verb(id, "restart");
+    for (const node of (await its.services.get(id)).nodes)
+      expect(await its.queryNode(node.id, "SHOW wal_level")).toEqual([{ wal_level: "logical" }]);
+    await waitUntil("the replica streams after the restart", streams);
+    await its.services.verb(id, "stop");
+    await its.services.verb(id, "start");
+    await waitUntil("the replica streams after the start", streams);
+  });
+
+  poolerCases(its);
 
   it("has lost no row that was acknowledged", async () => {
     await its.stopWriting();

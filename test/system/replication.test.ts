@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { failingPrimaryCases } from "./replication/failing-primary.ts";
 import { fromTheStartCases } from "./replication/from-the-start.ts";
-import { poolerCases } from "./replication/pooler.ts";
 import { replicaCases } from "./replication/replicas.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { switchoverCases } from "./replication/switchover.ts";
@@ -15,7 +14,6 @@ describe("a PostgreSQL of several nodes", () => {
 
   fromTheStartCases(its);
   replicaCases(its);
-  poolerCases(its);
   switchoverCases(its);
 
   it("has lost no row that was acknowledged", async () => {
