@@ -22,7 +22,7 @@ try {
   machine.controller.signer = store.signer;
   const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
   // As controllers ask for it by default.
-  const { failure } = await machine.converge({ archive: { archiveId: "a-1", key, idleMs: 60_000 } });
+  const { failure } = await machine.converge({ archive: { archiveId: "a-1", key, idleMs: 55_000 } });
   if (failure !== undefined) throw new Error(failure.message);
   const archive = () => machine.controller.observations.at(-1)?.archive;
   await waitUntil("it is followed", () => archive()?.state === "following" && (archive()?.lastSequence ?? 0n) > 0n);

@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
-import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type BackupObservation,
+  type LogArchiveSchema,
+  RestoreSourceSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { startTestStore } from "@holdfast/test/support/controller/store.ts";
 import { connectPostgresql, scramVerifier } from "@holdfast/test/support/engines/engine-clients.ts";
@@ -124,9 +128,18 @@ export async function startBackupGround(version = "17") {
     }
   }
 
+  /** Has the source's log archived from now on. */
+  async function follow(archive: MessageInitShape<typeof LogArchiveSchema>): Promise<void> {
+    const { failure } = await source.converge({ ...primaryByRight, archive });
+    if (failure !== undefined) throw new Error(failure.message);
+  }
+
   return {
     sql,
     backup,
+    follow,
+    /** What its agent told last of its log. */
+    archive: () => source.controller.observations.at(-1)?.archive,
     pace,
     restore,
     /** Rows of the target, after a restore. */
