@@ -35,7 +35,7 @@ try {
   const aDay = (count: number) => (count * dayMs) / measuredMs;
   print("objects of an idle archive, a day", aDay(after.count - before.count).toFixed(0), "<= 1,500");
   print("their bytes, a day", `${(aDay(after.bytes - before.bytes) / 1e6).toFixed(1)} MB`, "<= 15 MB");
-  const [pid] = machine.pidsOf("/node").filter((each) => commandOf(each).includes("backup/main.ts"));
+  const [pid] = machine.pidsOf("/node").filter((each) => /backup\/main\.ts|\/code\/backup\.mjs/.test(commandOf(each)));
   const { rssMb, pssMb, privateMb } = memoryOf(pid ?? 0);
   print("its component's private memory at rest, from source files", `${privateMb.toFixed(0)} MB`);
   print("resident; with shared in parts", `${rssMb.toFixed(0)}; ${pssMb.toFixed(0)} MB`);
