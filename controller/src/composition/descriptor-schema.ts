@@ -1,7 +1,7 @@
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 
 /** So many resources has a composition at most. */
-const resourcesMax = 100;
+export const resourcesMax = 100;
 export const descriptorBytesMax = 256 * 1024;
 
 /** Names of projects and of resources in them. */

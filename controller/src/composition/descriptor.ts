@@ -4,8 +4,8 @@ import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { isReservedName, prefixOf } from "#resource-kind/environment-of.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { cycleOf } from "./dependency-order.ts";
-import { descriptorBytesMax, descriptorSchema } from "./descriptor-schema.ts";
+import { cycleOf, type Dependent } from "./dependency-order.ts";
+import { descriptorBytesMax, descriptorSchema, resourcesMax } from "./descriptor-schema.ts";
 import type { DesiredMember } from "./desired-member.ts";
 
 /** A descriptor without faults. */
@@ -14,11 +14,19 @@ export interface Descriptor {
   readonly members: readonly DesiredMember[];
 }
 
-/** As users write it, once its shape is right. */
-interface WrittenDescriptor {
+/** As users write it: what can be read of it, whatever else is wrong. */
+interface Written {
   readonly name: string;
-  readonly resources: readonly { readonly logical_name: string; readonly kind: string; readonly spec?: ResourceSpec }[];
-  readonly dependencies?: Readonly<Record<string, readonly string[]>>;
+  readonly resources: readonly WrittenResource[];
+  readonly dependencies: ReadonlyMap<string, readonly string[]>;
+}
+
+interface WrittenResource {
+  /** Such as `resources[0]`. */
+  readonly at: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly spec: ResourceSpec;
 }
 
 /** Reads descriptors of projects, and those inside of templates. */
@@ -41,50 +49,52 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
   );
 
   function readValue(value: unknown): Descriptor {
-    if (!validate(value)) throw invalidDescriptor((validate.errors ?? []).flatMap(faultOf));
-    const written = value as WrittenDescriptor;
-    const toCome = written.resources.filter(({ kind }) => kinds.isToCome(kind));
-    const members = written.resources.flatMap((resource) => desired(resource, written));
-    const faults = [...namesFaults(written), ...members.flatMap((member) => memberFaults(member, members, written))];
+    const ofShape = validate(value) ? [] : (validate.errors ?? []).flatMap(faultOf);
+    const written = legible(value);
+    const sound = written.resources.filter(({ at }) => !ofShape.some(({ field }) => isBelow(field, at)));
+    const members = sound.flatMap((resource) => desired(resource, written));
+    const cycle = cycleOf(needsOf(written, members));
+    const faults = [
+      ...ofShape,
+      ...namesFaults(written),
+      ...(cycle === undefined ? [] : [cycleFault(cycle)]),
+      ...members.flatMap((member) => memberFaults(member, members, written)),
+    ];
     if (faults.length > 0) throw invalidDescriptor(faults);
-    const [missing] = toCome;
+    for (const { name: consumer, attachments } of members)
+      for (const { name } of attachments) requireOpenPort(consumer, members.find((member) => member.name === name));
+    const missing = written.resources.find(({ kind }) => kinds.isToCome(kind));
     if (missing !== undefined) {
-      const detail = `${missing.logical_name}: this installation has no resources of kind ${missing.kind}.`;
+      const detail = `${missing.name}: this installation has no resources of kind ${missing.kind}.`;
       throw new HoldfastError("KIND_NOT_AVAILABLE", detail, { members: { kind: missing.kind } });
     }
-    const cycle = cycleOf(members);
-    if (cycle !== undefined) throw invalidDescriptor([cycleFault(cycle)]);
     return { name: written.name, members };
   }
 
-  function desired(
-    { logical_name: name, kind: writtenKind, spec = {} }: WrittenDescriptor["resources"][number],
-    { dependencies = {} }: WrittenDescriptor,
-  ): DesiredMember[] {
+  function desired({ name, kind: writtenKind, spec }: WrittenResource, { dependencies }: Written): DesiredMember[] {
     const named = kinds.named(writtenKind);
     if (named === undefined) return [];
     const { kind, implied } = named;
     const normalized = kind.normalize({ ...implied, ...spec });
     const attachments = kind.consumer?.attachmentsOf(normalized) ?? [];
-    const declared = Object.hasOwn(dependencies, name) ? (dependencies[name] ?? []) : [];
-    const needs = [...new Set([...declared, ...attachments.map((each) => each.name)])].toSorted();
+    const needs = [...new Set([...(dependencies.get(name) ?? []), ...attachments.map((each) => each.name)])].toSorted();
     return [{ name, kind: kind.kind, writtenKind, spec: normalized, needs, attachments }];
   }
 
   function memberFaults(
     member: DesiredMember,
     members: readonly DesiredMember[],
-    written: WrittenDescriptor,
+    { resources }: Written,
   ): readonly FieldFault[] {
-    const at = `resources[${written.resources.findIndex(({ logical_name: name }) => name === member.name)}]`;
+    const at = resources.find(({ name }) => name === member.name)?.at ?? "resources";
     const kind = kinds.of(member.kind);
     const spec = kind.faults(member.spec).map((fault) => below(`${at}.spec`, fault));
-    return [...spec, ...attachmentFaults(member, members, `${at}.spec`)];
+    return [...spec, ...attachmentFaults(member, resources, `${at}.spec`)];
   }
 
   function attachmentFaults(
     { name, kind, spec, attachments }: DesiredMember,
-    members: readonly DesiredMember[],
+    resources: readonly WrittenResource[],
     at: string,
   ): readonly FieldFault[] {
     const consumer = kinds.of(kind).consumer;
@@ -92,9 +102,8 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
     const prefixes = attachments.map(prefixOfAttachment);
     const twice = prefixes.filter((prefix, index) => prefixes.indexOf(prefix) !== index);
     const missing = attachments.filter(
-      (each) => each.name === name || !members.some((member) => member.name === each.name),
+      (each) => each.name === name || !resources.some((resource) => resource.name === each.name),
     );
-    for (const { name: target } of attachments) requireOpenPort(members.find((member) => member.name === target));
     return [
       ...[...new Set(twice)].map((prefix) =>
         fault(`${at}.attachments`, "prefix_collision", `two attachments have the prefix ${prefix}`),
@@ -113,9 +122,12 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
     ];
   }
 
-  function requireOpenPort(target: DesiredMember | undefined): void {
+  function requireOpenPort(consumer: string, target: DesiredMember | undefined): void {
     if (target === undefined || kinds.of(target.kind).portOf?.(target.spec) !== 80) return;
-    throw new HoldfastError("PORT_80_RESERVED", `${target.name} listens on port 80, which others cannot reach.`);
+    throw new HoldfastError(
+      "PORT_80_RESERVED",
+      `${consumer} cannot reach ${target.name}, which listens on port 80: choose another port.`,
+    );
   }
 
   function unavailable({ members }: Descriptor): string | undefined {
@@ -153,15 +165,14 @@ function parsed(text: string): unknown {
   }
 }
 
-function namesFaults({ resources, dependencies = {} }: WrittenDescriptor): readonly FieldFault[] {
-  const names = resources.map(({ logical_name: name }) => name);
-  const known = new Set(names);
-  const twice = names.flatMap((name, index) =>
-    names.indexOf(name) === index
-      ? []
-      : [fault(`resources[${index}].logical_name`, "duplicate", `${name} is the name of another resource`)],
-  );
-  const unknown = Object.entries(dependencies).flatMap(([name, needs]) => [
+function namesFaults({ resources, dependencies }: Written): readonly FieldFault[] {
+  const known = new Set<string>();
+  const twice = resources.flatMap(({ at, name }) => {
+    if (known.has(name)) return [fault(`${at}.logical_name`, "duplicate", `${name} is the name of another resource`)];
+    known.add(name);
+    return [];
+  });
+  const unknown = [...dependencies].flatMap(([name, needs]) => [
     ...(known.has(name) ? [] : [fault(`dependencies.${name}`, "unknown", `${name} is no resource`)]),
     ...needs.flatMap((needed, index) => {
       if (needed === name) return [fault(`dependencies.${name}[${index}]`, "own_dependency", "names itself")];
@@ -169,6 +180,47 @@ function namesFaults({ resources, dependencies = {} }: WrittenDescriptor): reado
     }),
   ]);
   return [...twice, ...unknown];
+}
+
+/** What needs what, of all resources with a name; a resource that names itself is no cycle, but a fault of its own. */
+function needsOf({ resources, dependencies }: Written, members: readonly DesiredMember[]): readonly Dependent[] {
+  const known = new Map(members.map((member) => [member.name, member.needs]));
+  return resources.map(({ name }) => {
+    const needs = known.get(name) ?? dependencies.get(name) ?? [];
+    return { name, needs: needs.filter((needed) => needed !== name) };
+  });
+}
+
+/** Pure: what can be read of a value of whatever shape. Of more resources than there may be nothing is. */
+function legible(value: unknown): Written {
+  const { name, resources, dependencies } = isObject(value) ? value : {};
+  const listed = Array.isArray(resources) && resources.length <= resourcesMax ? resources : [];
+  const needs = isObject(dependencies) && listed.length > 0 ? Object.entries(dependencies) : [];
+  return {
+    name: String(name),
+    resources: listed.flatMap((resource: unknown, index): WrittenResource[] => {
+      if (!isObject(resource)) return [];
+      const { logical_name: logicalName, kind, spec } = resource;
+      if (typeof logicalName !== "string") return [];
+      return [{ at: `resources[${index}]`, name: logicalName, kind: String(kind), spec: isObject(spec) ? spec : {} }];
+    }),
+    dependencies: new Map(
+      needs
+        .slice(0, resourcesMax)
+        .flatMap(([from, to]) =>
+          Array.isArray(to) ? [[from, to.slice(0, resourcesMax).filter((each) => typeof each === "string")]] : [],
+        ),
+    ),
+  };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Is the field the place, or in it? */
+function isBelow(field: string, place: string): boolean {
+  return field === place || field.startsWith(`${place}.`);
 }
 
 function cycleFault(path: readonly string[]): FieldFault {
