@@ -18,7 +18,7 @@ const bounds: Readonly<Record<string, string>> = {
   "channel-link-pace":    "one a channel",
   "credential-use":       "one a key or token",
   "database-user":        "limits of the service's engine",
-  "deployment":           "the newest 50 of a project, stack or pipeline",
+  "deployment":           "the newest of a project, stack or pipeline; older ones move to the history",
   "dns-record":           "names of machines and services",
   "drill":                "the newest of a service",
   "engine-change":        "one at a time of a user or database",

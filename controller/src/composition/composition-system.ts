@@ -9,19 +9,27 @@ import { compositionEventDefinitions } from "./composition-event-definitions.ts"
 import { compositionMetrics } from "./composition-metrics.ts";
 import { createCompositionWork } from "./composition-reconciler.ts";
 import { compositionKind, type CompositionObject, type CompositionSeal, createCompositionSeal } from "./composition.ts";
+import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
+import { createDeploymentArchive } from "./deployment-archive.ts";
+import { createDeploymentMover } from "./deployment-mover.ts";
+import { createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
 import { createDescriptorReader, type DescriptorReader } from "./descriptor.ts";
 import { createObserver, type Observer } from "./observer.ts";
 
 /** What the faces of compositions need of them. */
 export interface CompositionSystem {
   readonly compositions: Collection<CompositionObject>;
+  /** Those that are in etcd. */
   readonly deployments: Collection<DeploymentObject>;
+  readonly records: DeploymentRecords;
   readonly kinds: ResourceKinds;
   readonly seal: CompositionSeal;
   readonly observer: Observer;
   readonly reader: DescriptorReader;
 }
+
+const hourMs = 3_600_000;
 
 /** Resources that come, change and go together: what projects, stacks and pipelines are made of. */
 export const compositionSystem = declareSystem({
@@ -39,11 +47,18 @@ function openCompositionSystem(
   const kinds = createResourceKinds([createDatabaseKind({ ...kernel, ...databases })]);
   const seal = createCompositionSeal(kernel.sealer);
   const observer = createObserver(compositions, kinds, seal);
-  const composition = { compositions, deployments, kinds, seal, observer, reader: createDescriptorReader(kinds) };
+  const archive = createDeploymentArchive(kernel.history.sql, kernel.sealer);
+  const records = createDeploymentRecords(deployments, archive);
+  const reader = createDescriptorReader(kinds);
+  const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",
     gives: { composition },
-    work: [createCompositionWork({ ...kernel, ...composition, inTurn: databases.creation.inTurn })],
+    work: [
+      createCompositionWork({ ...kernel, ...composition, inTurn: databases.creation.inTurn }),
+      createDeploymentMover({ ...kernel, ...composition, archive }),
+      createPeriodic("deployment-upkeep", hourMs, () => archive.keepOnly([...compositions.ids()], kernel.clock.now())),
+    ],
     metrics: compositionMetrics(compositions),
   };
 }

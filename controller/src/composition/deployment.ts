@@ -75,9 +75,6 @@ export interface DeploymentStep {
   readonly error: string | null;
 }
 
-/** So many records of each composition stay. */
-export const deploymentsKept = 50;
-
 /** Pure: a record that has not begun. */
 export function newDeployment(
   id: string,

@@ -4,9 +4,8 @@ import type { Quotas } from "#access/organization/quotas.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject, type Face, nameKindOf } from "#composition/composition.ts";
 import { newComposition } from "#composition/deploy.ts";
-import { newDeployment } from "#composition/deployment.ts";
+import { deploymentKind, newDeployment } from "#composition/deployment.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
-import { recordDeployment } from "#composition/record-deployment.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { quotaOf } from "./composition-access.ts";
 
@@ -51,7 +50,7 @@ export async function launch<M extends AnyMessage>(
   await quotas.claim(unit, organizationId, { ...quotaOf(kinds, members), [`${face}s`]: 1 });
   const who = { actor: actorOf(call), source: call.source };
   const spec = { compositionId: id, type: "launch" as const, ...who, plan: [], toVersion: template.version };
-  recordDeployment(unit, newDeployment(deploymentId, organizationId, spec, [], now), deployments);
+  unit.create(deploymentKind, newDeployment(deploymentId, organizationId, spec, [], now));
   unit.audit(auditOf(call, `${face}.create`, compositionKind.name, id));
   const answer = message(made);
   unit.answer(call, answer);

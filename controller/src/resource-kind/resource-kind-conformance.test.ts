@@ -1,86 +1,204 @@
 import { randomBytes } from "node:crypto";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
+import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { comeAbout, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
 import { createCollections } from "../../../test/support/controller/test-collections.ts";
 import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
+import { createQuotas } from "#access/organization/quotas.ts";
+import { organizationKind } from "#access/organization/organization.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { createWaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
-import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { newMetadata } from "#kernel/store/resource.ts";
+import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { completed, operationKind } from "#operation/operation.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
+import { createServiceCreation } from "#services/service/service-creation.ts";
 import { createDatabaseKind } from "./database-kind.ts";
-import type { ResourceKind, ResourceSpec } from "./resource-kind.ts";
+import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
-// What every kind of resource owes to whoever composes resources.
+// What every kind of resource owes to whoever composes resources. The store is etcd; machines are played by `comeAbout`.
 
-const unused = () => {
-  throw new Error("no resource is made here");
-};
+interface World {
+  readonly kind: ResourceKind;
+  /** Specs that can be, and that cannot; then two of which the second is reached in place, and one that is not. */
+  readonly good: readonly ResourceSpec[];
+  readonly bad: readonly ResourceSpec[];
+  readonly inPlace: readonly [ResourceSpec, ResourceSpec];
+  readonly otherwise: ResourceSpec;
+  /** What is under way comes about. */
+  comeAbout(unit: UnitOfWork, id: string): Promise<void>;
+  /** The parent that the resource names. */
+  ownerOf(id: string): Promise<unknown>;
+}
+
+const signal = new AbortController().signal;
+const organizationId = "organization";
+const owner = { kind: "project", id: "parent" };
 
 let store: TestStore;
 let collections: ReturnType<typeof createCollections>;
-let database: ResourceKind;
+let worlds: Readonly<Record<string, World>>;
 
 beforeAll(async () => {
   store = await startTestStore();
   collections = createCollections(store.store);
-  await collections.ready;
-  const images = engineCatalog.flatMap(({ engine, versions }) =>
-    versions.map((version) => ({ engine, version, available: true, image: "image" }) as never),
-  );
-  database = createDatabaseKind({
-    ...collections,
-    creation: { add: unused },
-    catalog: defaultCatalog,
-    engines: () => createEngineOffers(images),
-    sealer: createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) }),
-    clock,
-    newId: unused,
-    quotas: { claim: unused },
-    fleet: { observation: () => undefined },
-    machines: collections.machines,
-    hosts: collections.hosts,
-  } as never);
+  collections.set.open(gadgetKind);
+  await collections.set.ready();
+  const unit = store.begin();
+  unit.create(organizationKind, {
+    metadata: newMetadata(organizationId, 1, { organizationId }),
+    spec: { quota: {} },
+    status: {},
+  });
+  await collections.organizations.reached(await unit.commit(), 5_000);
+  worlds = { database: databaseWorld(), fixture: fixtureWorld() };
 });
 afterAll(async () => {
   collections?.close();
   await store?.close();
 });
 
-const written: Readonly<Record<string, readonly [good: readonly ResourceSpec[], bad: readonly ResourceSpec[]]>> = {
-  database: [
-    [
+function databaseWorld(): World {
+  const images = engineCatalog.flatMap(({ engine, versions }) =>
+    versions.map((version) => ({ engine, version, available: true, image: "image" }) as never),
+  );
+  const fleet = { session: () => undefined, observation: () => undefined };
+  const { services, operations, machines, hosts } = collections;
+  const shared = {
+    begin: store.begin,
+    quotas: createQuotas(collections.set, clock),
+    services,
+    operations,
+    organizations: collections.organizations,
+    users: collections.databaseUsers,
+    machines,
+    hosts,
+    fleet,
+    catalog: defaultCatalog,
+    engines: () => createEngineOffers(images),
+    sealer: createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) }),
+    clock,
+    newId: uuidv7,
+  };
+  const creation = createServiceCreation({
+    ...shared,
+    waiting: createWaitingMachines({ machines, hosts, fleet, held: () => false, now: clock.now }),
+    defaultAllowedCidrs: [],
+    domain: "example",
+    shown: () => {
+      throw new Error("nobody is answered here");
+    },
+  });
+  return {
+    kind: createDatabaseKind({ ...shared, creation }),
+    good: [
       { database_type: "postgresql" },
       { database_type: "valkey", plan: "tier-2", storage_gb: 3, allowed_cidrs: ["10.0.0.0/8"], tags: { a: "b" } },
     ],
-    [
+    bad: [
       {},
       { database_type: "postgresql", plan: "tier-1", plan_name: "tier-1" },
       { database_type: "postgresql", storage_gb: 0 },
       { database_type: "postgresql", disk: 1 },
     ],
-  ],
-  fixture: [[{}, { image: "a", env: { KEY: "v" } }], [{ more: 1 }]],
+    inPlace: [
+      { database_type: "valkey", plan: "tier-1" },
+      { database_type: "valkey", plan: "tier-2" },
+    ],
+    otherwise: { database_type: "valkey", plan: "tier-1", storage_gb: 2 },
+    async comeAbout(unit, id) {
+      const service = await services.fresh(id);
+      const operation = await operations.fresh(service?.object.status.operationId ?? "");
+      if (service === undefined || operation === undefined) throw new Error("nothing is under way");
+      const { metadata, status } = service.object;
+      unit.update(operationKind, operation, completed(operation.object, clock.now()));
+      if (metadata.deletionRequestedAt !== undefined) {
+        unit.remove(managedServiceKind, service);
+        unit.releaseName(managedServiceKind, organizationId, metadata.name);
+        return;
+      }
+      const health = { ...status.health, status: "healthy" as const, reason: "" };
+      unit.update(managedServiceKind, service, {
+        ...service.object,
+        status: { ...status, state: "Running", health, operationId: null },
+      });
+    },
+    ownerOf: async (id) => (await services.fresh(id))?.object.metadata.managedBy,
+  };
+}
+
+function fixtureWorld(): World {
+  const gadgets = collections.set.open(gadgetKind);
+  return {
+    kind: createStoredFixture(gadgets),
+    good: [{}, { image: "a", env: { KEY: "v" } }],
+    bad: [{ more: 1 }],
+    inPlace: [{ image: "a" }, { image: "b" }],
+    otherwise: { image: "a", port: 81 },
+    async comeAbout(unit, id) {
+      const gadget = await gadgets.fresh(id);
+      if (gadget === undefined) throw new Error("nothing is under way");
+      comeAbout(unit, gadget);
+    },
+    ownerOf: async (id) => (await gadgets.fresh(id))?.object.metadata.managedBy,
+  };
+}
+
+const worldOf = (name: string): World => {
+  const world = worlds[name];
+  if (world === undefined) throw new Error(`there is no world of ${name}`);
+  return world;
 };
 
+/** One transaction. */
+async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T> {
+  const unit = store.begin();
+  const answer = await change(unit);
+  await collections.reached(await unit.commit(), 5_000);
+  return answer;
+}
+
+let resources = 0;
+
 describe.each(["database", "fixture"])("the kind %s", (name) => {
-  const kind = () => (name === "database" ? database : fixtureKind);
-  const [good, bad] = written[name] ?? [[], []];
+  const kind = () => worldOf(name).kind;
+  const spec = (written: ResourceSpec) => kind().normalize(written);
+  const asked = (written: ResourceSpec, resourceName = `made-${(resources += 1)}`): NewResource => ({
+    id: uuidv7(),
+    name: resourceName,
+    organizationId,
+    spec: spec(written),
+    owner,
+  });
+  const phaseOf = async (id: string) => (await kind().observe(id, signal, { isFresh: true })).phase;
+  const make = async (resource: NewResource) => {
+    await committed((unit) => kind().create(unit, resource, signal));
+    return resource.id;
+  };
+  const settle = (id: string) => committed((unit) => worldOf(name).comeAbout(unit, id));
+  const running = async (written: ResourceSpec) => {
+    const id = await make(asked(written));
+    await settle(id);
+    return id;
+  };
 
   test("publishes a schema that takes what can be and refuses what cannot", () => {
-    const validate = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false }).compile(
-      kind().schema({}),
-    );
-    expect(good.map((spec) => validate(spec))).toEqual(good.map(() => true));
-    expect(bad.map((spec) => validate(spec))).toEqual(bad.map(() => false));
-    for (const implied of Object.values(kind().aliases))
-      new Ajv2020({ strictTypes: false, strictRequired: false }).compile(kind().schema(implied));
+    const { good, bad } = worldOf(name);
+    const options = { strict: true, strictTypes: false, strictRequired: false };
+    const validate = new Ajv2020(options).compile(kind().schema({}));
+    expect(good.map((each) => validate(each))).toEqual(good.map(() => true));
+    expect(bad.map((each) => validate(each))).toEqual(bad.map(() => false));
+    for (const implied of Object.values(kind().aliases)) new Ajv2020(options).compile(kind().schema(implied));
   });
 
   test("has one form of a spec, that differs from itself in nothing and costs whole cents", () => {
-    for (const spec of good) {
-      const normalized = kind().normalize(spec);
+    for (const each of worldOf(name).good) {
+      const normalized = spec(each);
       expect(kind().normalize(normalized)).toEqual(normalized);
       expect(kind().diff(normalized, normalized)).toEqual({ change: "unchanged" });
       expect(kind().faults(normalized)).toEqual([]);
@@ -89,11 +207,143 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
       for (const amount of Object.values(kind().quotaOf(normalized))) expect(amount).toBeGreaterThan(0);
     }
   });
+
+  test("tells a change in place from one that is recorded and not applied", () => {
+    const { inPlace, otherwise } = worldOf(name);
+    const [before, after] = inPlace.map(spec);
+    expect(kind().diff(before ?? {}, after ?? {})).toMatchObject({ change: "inPlace" });
+    expect(kind().diff(before ?? {}, spec(otherwise))).toMatchObject({ change: "recorded" });
+  });
+
+  test("has nothing to say of a resource that was never made", async () => {
+    expect(await kind().observe("nobody", signal)).toMatchObject({ phase: "absent", healthy: false });
+    expect(await kind().outputs("nobody", signal)).toBeUndefined();
+    expect(await committed((unit) => kind().remove(unit, "nobody", { isOrderly: true }, signal))).toBe(false);
+  });
+
+  test("makes a resource with its owner, in the caller's transaction or not at all, and never twice", async () => {
+    const { good, ownerOf } = worldOf(name);
+    const resource = asked(good[0] ?? {});
+    const seen: string[] = [];
+    const watch = kind().subscribe((id) => seen.push(id));
+    const lost = store.begin();
+    await kind().create(lost, resource, signal);
+    lost.onlyWhile({ key: "/holdfast/v1/nothing", modRevision: 17n });
+    await expect(lost.commit()).rejects.toThrow(Conflict);
+    expect(await phaseOf(resource.id)).toBe("absent");
+
+    const before = kind().version(resource.id);
+    await make(resource);
+    expect([await phaseOf(resource.id), await ownerOf(resource.id)]).toEqual(["creating", owner]);
+    expect(kind().version(resource.id)).not.toBe(before);
+    expect(seen).toContain(resource.id);
+    watch.close();
+    await expect(make(resource)).rejects.toThrow();
+    await settle(resource.id);
+    expect(await kind().observe(resource.id, signal, { isFresh: true })).toMatchObject({
+      phase: "running",
+      healthy: true,
+      detail: null,
+    });
+    expect((await kind().observe(resource.id, signal)).actual).toMatchObject(resource.spec);
+  });
+
+  test("changes a resource in place, and asked again after a crash it changes nothing more", async () => {
+    const [before, after] = worldOf(name).inPlace;
+    const id = await running(before);
+    const difference = kind().diff(spec(before), spec(after));
+    if (difference.change !== "inPlace") throw new Error("it is a change in place");
+    const act = () => committed(async (unit) => kind().act?.(unit, id, difference.action, spec(after), signal));
+    await act();
+    expect(await phaseOf(id)).toBe("changing");
+    const version = kind().version(id);
+    await act();
+    expect(kind().version(id)).toBe(version);
+    await settle(id);
+    expect(await phaseOf(id)).toBe("running");
+    expect((await kind().observe(id, signal)).actual).toMatchObject(spec(after));
+  });
+
+  test("makes a resource the organization's own, and its parent's again", async () => {
+    const { ownerOf, good } = worldOf(name);
+    const id = await running(good[0] ?? {});
+    await committed((unit) => kind().mark(unit, id, undefined, signal));
+    expect(await ownerOf(id)).toBeUndefined();
+    await committed((unit) => kind().mark(unit, id, owner, signal));
+    expect(await ownerOf(id)).toEqual(owner);
+  });
+
+  test("removes a resource in whatever state, once, and one in its place has its name and another id", async () => {
+    const [good = {}] = worldOf(name).good;
+    const fresh = asked(good);
+    await make(fresh);
+    const ran = asked(good);
+    await make(ran);
+    await settle(ran.id);
+    for (const { id } of [fresh, ran]) {
+      const remove = () => committed((unit) => kind().remove(unit, id, { isOrderly: false }, signal));
+      expect([await remove(), await phaseOf(id), await remove()]).toEqual([true, "deleting", false]);
+    }
+    await expect(make(asked(good, ran.name))).rejects.toThrow("is in use");
+    await settle(ran.id);
+    expect(await phaseOf(ran.id)).toBe("absent");
+    const next = await make(asked(good, ran.name));
+    expect([next === ran.id, await phaseOf(next)]).toEqual([false, "creating"]);
+  });
+
+  test("tells how a resource is reached", async () => {
+    const id = await running(worldOf(name).good[0] ?? {});
+    const outputs = await kind().outputs(id, signal);
+    expect(outputs).toMatchObject({ host: expect.stringMatching(/./), port: expect.any(Number) });
+  });
+
+  test("tells a consumer of what is attached, and the same again is no other", async () => {
+    const { consumer } = kind();
+    if (consumer === undefined) return expect(name).toBe("database");
+    const database = worldOf("database").kind;
+    const [postgres, valkey] = [asked({}), asked({})].map(({ id, name: called }) => ({ id, called }));
+    const specs = [{ database_type: "postgresql" }, { database_type: "valkey" }];
+    for (const [index, each] of [postgres, valkey].entries()) {
+      if (each === undefined) continue;
+      const resource = { ...asked({}, each.called), id: each.id, spec: database.normalize(specs[index] ?? {}) };
+      await committed((unit) => database.create(unit, resource, signal));
+    }
+    const outputs = await Promise.all([postgres, valkey].map((each) => database.outputs(each?.id ?? "", signal)));
+    const attached = outputs.flatMap((each, index) =>
+      each === undefined ? [] : [{ prefix: index === 0 ? "DB" : "CACHE", outputs: each }],
+    );
+    expect(attached).toHaveLength(2);
+    const id = await running({ attachments: ["db", { name: "cache", prefix: "CACHE" }] });
+    const told = async () => {
+      await committed((unit) => consumer.wire(unit, id, attached, signal));
+      return (await collections.set.open(gadgetKind).fresh(id))?.object.status.environment;
+    };
+    const first = await told();
+    expect(Object.keys(first ?? {}).toSorted()).toEqual([
+      "CACHE_HOST",
+      "CACHE_PASSWORD",
+      "CACHE_PORT",
+      "CACHE_URL",
+      "CACHE_USERNAME",
+      "DATABASE_URL",
+      "PLATFORM_API_TOKEN",
+      "PLATFORM_API_URL",
+    ]);
+    expect(await told()).toEqual(first);
+    // One that is not attached any more is told of no more.
+    attached.pop();
+    expect(Object.keys((await told()) ?? {}).toSorted()).toEqual([
+      "DATABASE_URL",
+      "PLATFORM_API_TOKEN",
+      "PLATFORM_API_URL",
+    ]);
+  });
 });
 
 test("a database changes its plan in place, and everything else is recorded alone", () => {
-  const before = database.normalize({ database_type: "postgresql" });
-  const to = (change: ResourceSpec) => database.diff(before, { ...before, ...change });
+  const { kind } = worldOf("database");
+  const before = kind.normalize({ database_type: "postgresql" });
+  const to = (change: ResourceSpec) => kind.diff(before, { ...before, ...change });
   expect(to({ plan_name: "tier-2" })).toMatchObject({ change: "inPlace", action: "scale_service" });
   for (const change of [
     { version: "18" },
@@ -105,18 +355,11 @@ test("a database changes its plan in place, and everything else is recorded alon
 });
 
 test("an engine, and a version, that this installation lacks make a database unavailable, not wrong", () => {
-  const kafka = database.normalize({ database_type: "kafka", version: "3.9" });
-  expect(database.faults(kafka)).toEqual([]);
-  expect(database.unavailable(kafka)).toContain("no kafka");
-  expect(database.faults(database.normalize({ database_type: "postgresql", plan: "tier-99" }))).toMatchObject([
+  const { kind } = worldOf("database");
+  const kafka = kind.normalize({ database_type: "kafka", version: "3.9" });
+  expect(kind.faults(kafka)).toEqual([]);
+  expect(kind.unavailable(kafka)).toContain("no kafka");
+  expect(kind.faults(kind.normalize({ database_type: "postgresql", plan: "tier-99" }))).toMatchObject([
     { field: "plan_name" },
   ]);
-});
-
-test("a resource that was never made is absent", async () => {
-  expect(await database.observe("nobody", new AbortController().signal)).toMatchObject({
-    phase: "absent",
-    healthy: false,
-  });
-  expect(await database.outputs("nobody", new AbortController().signal)).toBeUndefined();
 });

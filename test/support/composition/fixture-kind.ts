@@ -8,7 +8,8 @@ const never = () => {
   throw new Error("nothing of the fixture is made here");
 };
 
-const consumer: ConsumerFacet = {
+/** What it consumes: named by its spec, as an app will name it. */
+export const fixtureConsumer: ConsumerFacet = {
   attachmentsOf: ({ attachments = [] }) =>
     (attachments as (string | { name: string; prefix?: string })[]).map((each) =>
       typeof each === "string" ? { name: each } : each,
@@ -22,7 +23,7 @@ export const fixtureKind: ResourceKind = {
   kind: "fixture",
   aliases: { gadget: { plan_name: "tier-1" } },
   scopes: ["plaques:write"],
-  consumer,
+  consumer: fixtureConsumer,
   schema: () => ({
     type: "object",
     additionalProperties: false,

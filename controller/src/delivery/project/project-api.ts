@@ -26,10 +26,8 @@ import {
 import { snapshotOf } from "#composition/deployment-progress.ts";
 import { descriptorSchema } from "#composition/descriptor-schema.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
-import { recordDeployment } from "#composition/record-deployment.ts";
 import { notMade, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { pageByName } from "#kernel/page/page-by-name.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { findByName, quotaOf, requireByName, requireKindScopes } from "../composition-access.ts";
@@ -49,7 +47,7 @@ export interface ProjectApiDeps extends CompositionSystem, Pick<Kernel, "begin" 
 
 /** The RPCs of projects: they write down what is asked; the reconciler of compositions brings it. */
 export function createProjectApi(deps: ProjectApiDeps): ServedService {
-  const { compositions, deployments, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } = deps;
+  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } = deps;
   const schema = JSON.stringify(descriptorSchema(kinds), null, 2);
 
   const descriptorOf = ({ descriptor }: { readonly descriptor: Uint8Array }) =>
@@ -106,7 +104,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const source = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
-    recordDeployment(unit, isOver ? completedAtOnce(record, after, seen, now) : record, deployments);
+    unit.create(deploymentKind, isOver ? completedAtOnce(record, after, seen, now) : record);
     unit.audit(auditOf(call, "project.deploy", compositionKind.name, id));
     const answer = create(DeployedProjectSchema, {
       projectId: id,
@@ -129,10 +127,10 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     });
   }
 
-  function requireDeployment(name: string, id: string, call: Call) {
+  async function requireDeployment(name: string, id: string, call: Call) {
     const project = requireByName(compositions, name, call);
-    const record = deployments.get(id);
-    if (record?.object.spec.compositionId !== project.object.metadata.id)
+    const record = await records.get(project.object.metadata.id, id);
+    if (record === undefined)
       throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no deployment ${id}.`);
     return { project, record };
   }
@@ -170,28 +168,27 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     async listDeployments(request, call) {
       const { object } = requireByName(compositions, request.name, call);
       const page = cursors.open(call, `deployments ${object.metadata.id}`, null, request);
-      const all = deployments.by(compositionOfDeployment, object.metadata.id).map((each) => each.object);
-      const { items, next } = pageByName(all, ({ metadata }) => metadata.id, page);
+      const { items, next } = await records.page(object.metadata.id, page);
       const seen = await observe(object, call);
       return { deployments: items.map((record) => deploymentMessage(record, object, seen)), ...page.next(next) };
     },
 
     async getDeployment({ name, deploymentId }, call) {
-      const { project, record } = requireDeployment(name, deploymentId, call);
-      return deploymentMessage(record.object, project.object, await observe(project.object, call));
+      const { project, record } = await requireDeployment(name, deploymentId, call);
+      return deploymentMessage(record, project.object, await observe(project.object, call));
     },
 
     abortDeployment: ({ name, deploymentId }, call) =>
       retryConflict(call.signal, async () => {
-        const { project, record } = requireDeployment(name, deploymentId, call);
+        const { project, record } = await requireDeployment(name, deploymentId, call);
         const { object } = project;
-        const isCurrent = object.status.deploymentId === deploymentId && !isEnded(record.object);
+        const isCurrent = object.status.deploymentId === deploymentId && !isEnded(record);
         if (!isCurrent || object.status.deadline === null || object.status.state === "RollingBack")
           throw new HoldfastError("WRONG_STATE", "The deployment has ended, or is being rolled back.", {
-            members: { status: record.object.status.state },
+            members: { status: record.status.state },
           });
         const after: CompositionObject = { ...object, status: { ...object.status, isAborted: true } };
-        const answer = deploymentMessage(record.object, after, await observe(after, call));
+        const answer = deploymentMessage(record, after, await observe(after, call));
         const unit = begin();
         unit.update(compositionKind, project, after);
         unit.audit(auditOf(call, "project.abort", compositionKind.name, object.metadata.id));

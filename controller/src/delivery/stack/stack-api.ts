@@ -7,9 +7,8 @@ import { amountOf, isAccepted } from "#catalog/price.ts";
 import { notMade } from "#composition/composition-step.ts";
 import { compositionKind, type CompositionObject, type Member } from "#composition/composition.ts";
 import { costOf } from "#composition/deploy-plan.ts";
-import { compositionOfDeployment, newDeployment } from "#composition/deployment.ts";
+import { deploymentKind, newDeployment } from "#composition/deployment.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
-import { recordDeployment } from "#composition/record-deployment.ts";
 import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "#composition/upgrade.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
@@ -34,7 +33,7 @@ export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
 
 /** The RPCs of stacks and of their templates. */
 export function createStackApi(deps: StackApiDeps): ServedService {
-  const { compositions, deployments, kinds, seal, observer, reader, begin, cursors, clock, newId, catalog, templates } =
+  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, catalog, templates } =
     deps;
 
   const require = (id: string, call: Call) => requireById(compositions, "stack", id, call);
@@ -192,7 +191,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
         const answer = migrationMessage(record, after);
         const unit = begin();
         unit.update(compositionKind, stack, after);
-        recordDeployment(unit, record, deployments);
+        unit.create(deploymentKind, record);
         unit.audit(auditOf(call, "stack.upgrade", compositionKind.name, id));
         unit.answer(call, answer);
         await commitAndSee(call, unit, [compositions, deployments]);
@@ -202,18 +201,14 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     async listMigrations(request, call) {
       const { object } = require(request.id, call);
       const page = cursors.open(call, `migrations ${request.id}`, null, request);
-      const all = deployments
-        .by(compositionOfDeployment, request.id)
-        .map((record) => record.object)
-        .filter(({ spec }) => spec.type === "upgrade");
-      const { items, next } = pageByName(all, ({ metadata }) => metadata.id, page);
+      const { items, next } = await records.page(request.id, { ...page, type: "upgrade" });
       return { migrations: items.map((record) => migrationMessage(record, object)), ...page.next(next) };
     },
 
     async getMigration({ id, migrationId }, call) {
       const { object } = require(id, call);
-      const record = deployments.get(migrationId)?.object;
-      if (record?.spec.compositionId !== id || record.spec.type !== "upgrade")
+      const record = await records.get(id, migrationId);
+      if (record?.spec.type !== "upgrade")
         throw new HoldfastError("OBJECT_NOT_FOUND", `The stack has no migration ${migrationId}.`);
       return migrationMessage(record, object);
     },

@@ -15,6 +15,7 @@ const tables = {
   task_log: ["task_id", "line", "occurred_at"],
   inference_usage: ["hour", "organization_id", "key_id", "model", "provider"],
   inference_batch: ["process_id", "batch"],
+  deployment: ["id"],
   webhook_attempt: ["id", "occurred_at"],
   webhook_delivery: ["id"],
 } as const;

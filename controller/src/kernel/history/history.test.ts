@@ -128,6 +128,7 @@ test("several controllers that started together migrated once", async () => {
     "0007-audit-detail.sql",
     "0008-exports.sql",
     "0009-inference-usage.sql",
+    "0010-deployments.sql",
   ]);
 });
 

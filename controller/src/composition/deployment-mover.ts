@@ -1,0 +1,63 @@
+import { settled } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { CompositionObject } from "./composition.ts";
+import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
+import type { DeploymentArchive } from "./deployment-archive.ts";
+
+export interface DeploymentMoverDeps {
+  readonly compositions: Collection<CompositionObject>;
+  readonly deployments: Collection<DeploymentObject>;
+  readonly archive: Pick<DeploymentArchive, "add">;
+  readonly begin: () => UnitOfWork;
+}
+
+/**
+ * Moves records that ended, and that another one followed, from etcd into the history. It is there before it is removed here, so
+ * that a crash between the two repeats the first. Key: id of the record.
+ */
+export function createDeploymentMover({
+  compositions,
+  deployments,
+  archive,
+  begin,
+}: DeploymentMoverDeps): ControlLoop {
+  return {
+    reconciler: {
+      name: "deployment",
+      async reconcile(id, signal) {
+        const record = await deployments.fresh(id, signal);
+        const finishedAt = record?.object.status.finishedAt ?? null;
+        if (record === undefined || finishedAt === null) return settled;
+        const composition = await compositions.fresh(record.object.spec.compositionId, signal);
+        if (composition?.object.status.deploymentId === id) return settled;
+        if (composition !== undefined) await archive.add(record.object, finishedAt);
+        const unit = begin();
+        unit.remove(deploymentKind, record);
+        await unit.commit(signal);
+        return settled;
+      },
+    },
+    keys: () => deployments.ids(),
+    inputs(id) {
+      const record = deployments.get(id);
+      const newest = record && compositions.get(record.object.spec.compositionId)?.object.status.deploymentId;
+      return `${record?.modRevision ?? 0} ${newest ?? ""}`;
+    },
+    subscribe(onChange) {
+      const watches = [
+        deployments.subscribe(onChange),
+        compositions.subscribe((id, before) => {
+          if (before?.status.deploymentId === compositions.get(id)?.object.status.deploymentId) return;
+          for (const { object } of deployments.by(compositionOfDeployment, id)) onChange(object.metadata.id);
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
+  };
+}
