@@ -1,234 +1,403 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { environmentOf } from "@holdfast/controller/resource-kind/environment-of.ts";
+import { PipelineService, PipelineStatus } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
+import { ProjectService, ProjectStatus } from "@holdfast/proto/holdfast/v1/project_pb.ts";
+import { StackService, StackStatus } from "@holdfast/proto/holdfast/v1/stack_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Deployment, Project, ProjectPlan } from "../../sdk/src/index.ts";
+import type { Deployment, Pipeline, PipelineDetail, Project, ProjectPlan, Stack } from "../../sdk/src/index.ts";
+import { type DeliveryGround, startDeliveryGround, valkeySpec } from "../support/composition/delivery-ground.ts";
 import { openDatabaseUrl, openValkeyUrl } from "../support/composition/open-url.ts";
 import { outputsOf } from "../support/composition/outputs-of.ts";
-import { createCommandLine } from "../support/platform/command-line.ts";
 import { dumpEtcd } from "../support/platform/etcd-dump.ts";
+import { createOrganizations, grpcAs } from "../support/platform/organizations.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+// One platform, on which a project, a stack and a pipeline come up together: what each test finds is what those before it left.
 
 const small = { plan: "tier-1", storage_gb: 1 };
 const shop = {
   name: "shop",
   resources: [
-    { logical_name: "orders", kind: "postgres", spec: small },
+    { logical_name: "orders", kind: "postgres", spec: { ...small, tags: { team: "shop" } } },
     { logical_name: "people", kind: "postgres", spec: small },
     { logical_name: "cache", kind: "valkey", spec: { ...small, tags: { marked: "marked-descriptor" } } },
   ],
   dependencies: { people: ["orders"] },
 };
-const third = { logical_name: "third", kind: "postgres", spec: small };
+const third = { logical_name: "third", kind: "valkey", spec: small };
+const oneCache = (plan: string) => ({
+  title: "A cache",
+  description: "A Valkey.",
+  resources: [{ logical_name: "cache", kind: "database", spec: valkeySpec(plan) }],
+});
+const testPair = {
+  title: "Test",
+  description: "Databases that are there.",
+  resources: [
+    { logical_name: "hot", kind: "database", role: "cache", spec: valkeySpec() },
+    { logical_name: "cold", kind: "database", role: "event-store", spec: valkeySpec() },
+  ],
+};
 
-describe("a project", () => {
-  let platform: Platform;
+describe("projects, stacks and pipelines", () => {
+  let ground: DeliveryGround;
   let services: Services;
-  let directory: string;
+  let cli: DeliveryGround["cli"];
+  let rest: DeliveryGround["platform"]["rest"];
 
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), "holdfast-projects-"));
-    platform = await startPlatform();
-    services = createServices(platform);
+    ground = await startDeliveryGround((write) => {
+      write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
+      write("pipelines", "test-pair", "1.0.0", testPair);
+    });
+    ({ cli } = ground);
+    ({ rest } = ground.platform);
+    services = createServices(ground.platform);
   });
-  afterAll(async () => {
-    await platform?.remove();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  afterAll(() => ground?.remove());
 
-  const fileOf = (descriptor: object) => {
-    const file = join(directory, "holdfast.yaml");
-    writeFileSync(file, JSON.stringify(descriptor));
-    return file;
-  };
-  const cli = (...args: string[]) => {
-    const line = createCommandLine({ HOLDFAST_DATA: platform.directory });
-    return line.runHere(args).finally(() => line.remove());
-  };
-  const project = async (name = "shop") =>
-    expectStatus(await platform.rest.get<Project>(`/projects/${name}`), 200).json;
   const idOf = async (logicalName: string, name = "shop") =>
-    (await project(name)).resources.find((each) => each.logical_name === logicalName)?.resource_id ?? "";
-  const deploy = (descriptor: object) =>
-    platform.rest.post<{ deployment_id: string; code?: string }>("/projects/deploy", { descriptor });
-  const ended = (id: string, name = "shop") =>
-    waitUntil(
-      `deployment ${id} is over`,
-      async () => {
-        const answer = await platform.rest
-          .get<Deployment>(`/projects/${name}/deployments/${id}`)
-          .catch(() => undefined);
-        return answer?.status === 200 && answer.json.finished_at !== null ? answer.json : undefined;
-      },
-      { withinMs: 120_000 },
-    );
+    (await ground.project(name)).resources.find((each) => each.logical_name === logicalName)?.resource_id ?? "";
+  const stackNow = async () => {
+    const { stacks } = (await rest.get<{ stacks: Stack[] }>("/stacks")).json;
+    const [stack] = stacks;
+    if (stack === undefined) throw new Error("there is no stack");
+    return stack;
+  };
+  const pipelineNow = async (as = rest) => {
+    const { pipelines } = (await as.get<{ pipelines: Pipeline[] }>("/pipelines")).json;
+    return (await as.get<PipelineDetail>(`/pipelines/${pipelines[0]?.id}`)).json;
+  };
+  const printed = async (...args: readonly string[]) => {
+    const ran = await cli(...args);
+    expect([args.join(" "), ran.code, ran.code === 0 ? "" : ran.stderr]).toEqual([args.join(" "), 0, ""]);
+    return ran.stdout;
+  };
 
-  it("is planned with its cost, and comes up in order though its controller is killed", async () => {
-    const file = fileOf(shop);
-    const planned = await cli("projects", "plan", "-f", file);
-    expect(planned).toMatchObject({ code: 0 });
-    expect(planned.stdout).toMatch(/\+ orders\s+postgres\s+create/);
-    expect(planned.stdout).toMatch(/Cost a month: 0\.00 -> 45\.60 EUR/);
-    expect((await platform.rest.get("/projects/shop")).json["code"]).toBe("project_not_found");
+  it("say what they would make and what it costs, and make nothing", async () => {
+    const file = ground.fileOf(shop);
+    expect((await cli("projects", "init", "-f", file)).code).toBe(2);
+    await printed("projects", "validate", "-f", file);
+    const planned = await printed("projects", "plan", "-f", file);
+    expect(planned).toMatch(/\+ orders\s+postgres\s+create/);
+    expect(planned).toMatch(/Cost a month: 0\.00 -> 45\.60 EUR/);
+    expect((await rest.get("/projects/shop")).json["code"]).toBe("project_not_found");
+    expect((await cli("projects", "plan", "-f", file, "--check")).code).toBe(1);
 
+    const templates = await printed("stacks", "templates");
+    expect(templates).toMatch(/one-cache/);
+    expect(templates).toMatch(/event-streaming.*app/);
+    expect(await printed("stacks", "preview", "one-cache")).toContain("15.20 EUR a month");
+    const launch = (body: object) =>
+      rest.post<{ code: string; monthly_cost?: number }>("/stacks", { name: "c", template_name: "one-cache", ...body });
+    expect((await launch({})).status).toBe(400);
+    const drift = await launch({ accepted_monthly_cost: 15.18 });
+    expect([drift.status, drift.json]).toMatchObject([409, { code: "cost_drift", monthly_cost: 15.2 }]);
+    expect((await launch({ template_name: "none", accepted_monthly_cost: 1 })).status).toBe(404);
+    for (const name of ["event-streaming", "rag-chatbot"]) {
+      const unavailable = await launch({ template_name: name, accepted_monthly_cost: 1 });
+      expect([unavailable.status, unavailable.json.code]).toEqual([422, "template_unavailable"]);
+    }
+
+    const offered = await printed("pipelines", "templates");
+    for (const name of ["rag-pipeline", "recommendation-engine", "event-analytics"])
+      expect(offered).toMatch(new RegExp(`${name}.*kafka`));
+    const asked = { template_id: "test-pair", name: "events", zone: "local" };
+    const create = async (body: object) => (await rest.post("/pipelines", { ...asked, ...body })).status;
+    expect(await create({ template_id: "nothing" })).toBe(404);
+    expect(await create({ template_id: "rag-pipeline" })).toBe(422);
+    expect(await create({ zone: "moon" })).toBe(400);
+    expect(await create({ plan_name: "tier-99" })).toBe(400);
+    expect(await create({ organization_id: "other" })).toBe(403);
+    expect((await rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
+  });
+
+  it("tell all faults of a descriptor at once, and kinds that are still to come", async () => {
+    const bad = {
+      name: "Shop",
+      resources: [
+        { logical_name: "a", kind: "postgres", spec: { plan: "tier-99" } },
+        { logical_name: "a", kind: "postgres", spec: {} },
+        { logical_name: "b", kind: "valkey", spec: { disk: 1 } },
+        { logical_name: "c", kind: "oracle" },
+      ],
+      dependencies: { a: ["c"], b: ["b", "d"], c: ["a"] },
+    };
+    const plan = (descriptor: object) =>
+      rest.post<{ code: string; errors: { field: string; code: string }[] }>("/projects/plan", { descriptor });
+    const refused = await plan(bad);
+    expect([refused.status, refused.json.code]).toEqual([400, "invalid_descriptor"]);
+    expect(refused.json.errors.map(({ field, code }) => `${field} ${code}`)).toEqual([
+      "name pattern",
+      "resources[2].spec.disk unknown_field",
+      "resources[3].kind unknown",
+      "resources[1].logical_name duplicate",
+      "dependencies.b[0] own_dependency",
+      "dependencies.b[1] unknown",
+      "dependencies cycle",
+      "resources[0].spec.plan_name unavailable",
+    ]);
+    expect(refused.text).toContain("a -> c -> a");
+    const told = await cli("projects", "validate", "-f", ground.fileOf(bad));
+    expect(told.code).toBe(2);
+    expect(told.stderr).toContain("dependencies: has a cycle");
+    for (const kind of ["app", "files", "inference"]) {
+      const toCome = await plan({ name: "shop", resources: [{ logical_name: "web", kind }] });
+      expect([toCome.status, toCome.json.code]).toEqual([422, "kind_not_available"]);
+    }
+    const { text } = await rest.as("").get("/schemas/project.json");
+    expect(JSON.parse(text)).toMatchObject({ title: "Holdfast project" });
+    const drifted = await rest.post("/projects/deploy", { descriptor: shop, plan_digest: "sha256:other" });
+    expect([drifted.status, drifted.json["code"]]).toEqual([409, "plan_changed"]);
+  });
+
+  it("come up whole and in order, though their controller is killed", async () => {
+    const file = ground.fileOf(shop);
+    const launching = printed("stacks", "launch", "cached", "--template", "one-cache", "--accept-cost", "15.21");
+    const creating = printed("pipelines", "create", "events", "--template", "test-pair");
     const applied = cli("projects", "apply", "-f", file, "--yes");
     await waitUntil("a database is being made", async () => {
-      const { json } = await platform.rest.get<Project>("/projects/shop");
+      const { json } = await rest.get<Project>("/projects/shop");
       return json.resources?.some(({ status }) => status === "Provisioning");
     });
-    const busy = await deploy(shop);
+    expect(await launching).toMatch(/Pending|Provisioning/);
+    expect(await creating).toContain("deploying");
+    const busy = await ground.deploy(shop);
     expect([busy.status, busy.json.code]).toEqual([409, "project_busy"]);
-    killAtOnce(platform.processes().controllers[0] ?? 0);
+    // The controller that comes has another version of the stack's template.
+    ground.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
+    killAtOnce(ground.platform.processes().controllers[0] ?? 0);
     expect(await applied).toMatchObject({ code: 0 });
 
-    const made = await project();
+    const made = await ground.project("shop");
     expect(made).toMatchObject({ status: "Running", health: "healthy", monthly_cost: 45.6 });
     expect(made.resources.map(({ status }) => status)).toEqual(["Running", "Running", "Running"]);
     const { services: all } = (
-      await platform.rest.get<{ services: { name: string; created_at: string }[] }>("/managed-services")
+      await rest.get<{ services: { name: string; created_at: string }[] }>("/managed-services")
     ).json;
-    expect(all.map(({ name }) => name).toSorted()).toEqual(["shop-cache", "shop-orders", "shop-people"]);
+    expect(all.map(({ name }) => name).toSorted()).toEqual([
+      "cached-cache",
+      "events-cold",
+      "events-hot",
+      "shop-cache",
+      "shop-orders",
+      "shop-people",
+    ]);
     const madeAt = (name: string) => all.find((service) => service.name === name)?.created_at ?? "";
     expect(madeAt("shop-people") > madeAt("shop-orders")).toBe(true);
+    await waitUntil("the stack runs", async () => (await stackNow()).status === "Running", { withinMs: 60_000 });
+    await waitUntil("the pipeline runs", async () => (await pipelineNow()).status === "running", { withinMs: 60_000 });
+    const again = await rest.post("/stacks", { name: "cached", template_name: "one-cache", accepted_monthly_cost: 30.2 });
+    expect([again.status, again.json["code"]]).toEqual([409, "name_taken"]);
+    const twice = await rest.post("/pipelines", { template_id: "test-pair", name: "events", zone: "local" });
+    expect([twice.status, twice.json["code"]]).toEqual([409, "name_taken"]);
   }, 120_000);
 
-  it("gives consumers all that they need in their environment", async () => {
+  it("give consumers all that they need to reach their databases", async () => {
     const of = async (name: string) => ({
       prefix: name.toUpperCase(),
       outputs: outputsOf(await services.open(await idOf(name))),
     });
-    const consumer = { apiToken: "t", apiUrl: platform.admin.base_url, caFile: platform.admin.ca_file };
+    const { admin } = ground.platform;
+    const consumer = { apiToken: "t", apiUrl: admin.base_url, caFile: admin.ca_file };
     const several = environmentOf(consumer, [await of("orders"), await of("people"), await of("cache")]);
     for (const name of ["ORDERS_DATABASE_URL", "PEOPLE_DATABASE_URL"]) {
-      const client = await openDatabaseUrl(platform, several[name] ?? "");
+      const client = await openDatabaseUrl(ground.platform, several[name] ?? "");
       expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
       await client.end();
     }
-    const one = environmentOf(consumer, [await of("orders")]);
-    const client = await openDatabaseUrl(platform, one["DATABASE_URL"] ?? "");
-    await client.query("CREATE TABLE kept AS SELECT 17 AS n");
-    await client.end();
-    const cache = await openValkeyUrl(platform, several["CACHE_URL"] ?? "");
-    expect(await cache.ping()).toBe("PONG");
-    cache.disconnect();
+    const { DATABASE_URL: only = "" } = environmentOf(consumer, [await of("orders")]);
+    await (await openDatabaseUrl(ground.platform, only)).end();
+    const { connections, services: names } = await pipelineNow();
+    expect(names).toEqual(["events-hot", "events-cold"]);
+    expect(connections.map(({ role }) => role)).toEqual(["cache", "event-store"]);
+    const uris = connections.map((each) => each.connections.connection_uri ?? "");
+    for (const uri of [several["CACHE_URL"] ?? "", ...uris]) {
+      const client = await openValkeyUrl(ground.platform, uri);
+      expect(await client.ping()).toBe("PONG");
+      client.disconnect();
+    }
+    const organizations = createOrganizations(ground.platform);
+    const reader = await organizations.createKey(await organizations.first(), ["pipelines:read"]);
+    const seen = await pipelineNow(rest.as(reader.authorization));
+    expect(seen.connections.map((each) => each.connections.connection_uri)).toEqual([null, null]);
+    organizations.close();
   });
 
-  it("reads noop when it is applied again, and touches nothing", async () => {
-    const before = (await platform.rest.get<{ services: object[] }>("/managed-services")).text;
-    const again = await cli("projects", "apply", "-f", fileOf(shop), "--yes");
-    expect(again).toMatchObject({ code: 0 });
-    expect(again.stdout).toContain("Nothing is changed.");
-    const { last_deployment_id: id } = await project();
-    const record = await ended(id);
+  it("read noop when they are applied again, and touch nothing", async () => {
+    const before = (await rest.get("/managed-services")).text;
+    const again = await printed("projects", "apply", "-f", ground.fileOf(shop), "--yes");
+    expect(again).toMatch(/orders\s+postgres\s+noop/);
+    expect(again).toContain("Nothing is changed.");
+    const { last_deployment_id: id } = await ground.project("shop");
+    const record = await ground.ended("shop", id);
     expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
     expect(record.plan.map(({ action }) => action)).toEqual(["noop", "noop", "noop"]);
-    expect((await platform.rest.get("/managed-services")).text).toBe(before);
-    const check = await cli("projects", "plan", "-f", fileOf(shop), "--check");
-    expect(check.code).toBe(0);
-    expect(
-      (await cli("projects", "plan", "-f", fileOf({ ...shop, resources: [...shop.resources, third] }), "--check")).code,
-    ).toBe(1);
+    expect((await rest.get("/managed-services")).text).toBe(before);
+    expect((await cli("projects", "plan", "-f", ground.fileOf(shop), "--check")).code).toBe(0);
+    const other = { ...shop, resources: [{ ...shop.resources[0], spec: { ...shop.resources[0]?.spec, storage_gb: 2 } }] };
+    const pending = await printed("projects", "plan", "-f", ground.fileOf(other));
+    expect(pending).toMatch(/orders\s+postgres\s+noop\s+\(recorded, not applied\)\n\s+storage_size_gb: 1 -> 2/);
+    expect(await printed("projects", "list")).toMatch(/shop\s+Running\s+healthy\s+45\.6/);
+    expect(await printed("projects", "status", "shop")).toMatch(/people\s+database\s+Running/);
+    expect((await printed("projects", "deployments", "shop")).match(/Completed/g)).toHaveLength(2);
+    await printed("projects", "drift", "shop");
   });
 
-  it("keeps its resources to itself, and its descriptor out of etcd", async () => {
-    const path = `/managed-services/${await idOf("orders")}`;
-    const { id } = await project();
-    const refused = await platform.rest.delete(path);
-    expect([refused.status, refused.json]).toMatchObject([
-      409,
-      { code: "managed_by_parent", managed_by: { kind: "project", id } },
-    ]);
-    expect((await platform.rest.post(`${path}/stop`)).status).toBe(409);
-    expect((await platform.rest.patch(path, { name: "mine" })).status).toBe(409);
-    expect((await platform.rest.get(path)).json["managed_by"]).toEqual({ kind: "project", id });
-    const stored = [...(await dumpEtcd(platform.directory))].filter(([key]) => key.includes("/composition/"));
-    expect(stored).toHaveLength(1);
-    expect(JSON.stringify(stored)).not.toContain("marked-descriptor");
+  it("keep their resources to themselves, and their descriptors out of etcd", async () => {
+    const [stack, pipeline, project] = [await stackNow(), await pipelineNow(), await ground.project("shop")];
+    const children = [
+      { owner: { kind: "project", id: project.id }, id: await idOf("orders") },
+      { owner: { kind: "stack", id: stack.id }, id: stack.resources[0]?.service_id },
+      { owner: { kind: "pipeline", id: pipeline.id }, id: pipeline.members[0]?.service_id },
+    ];
+    for (const { owner, id } of children) {
+      const path = `/managed-services/${id}`;
+      expect((await rest.get(path)).json["managed_by"]).toEqual(owner);
+      const answers = await Promise.all([
+        rest.delete(path),
+        rest.post(`${path}/stop`),
+        rest.post(`${path}/resize`, { plan_name: "tier-2" }),
+        rest.post(`${path}/storage/expand`, { storage_size_gb: 2 }),
+        rest.patch(path, { name: "mine" }),
+      ]);
+      for (const { status, json } of answers)
+        expect([status, json]).toMatchObject([409, { code: "managed_by_parent", managed_by: owner }]);
+    }
+    const { entries } = (
+      await rest.get<{ entries: { action: string; detail: string | null }[] }>("/audit-log?limit=200")
+    ).json;
+    const deeds = entries.filter(({ action }) => action === "managed-service.create").map(({ detail }) => detail);
+    for (const { kind, id } of children.map(({ owner }) => owner))
+      expect(deeds.some((detail) => detail?.startsWith(kind) === true && detail.includes(id))).toBe(true);
+
+    // Of the deployments, what is not the newest of its project is in the history.
+    const stored = () => dumpEtcd(ground.platform.directory);
+    const newest = await waitUntil("older deployments are in the history", async () => {
+      const keys = [...(await stored()).keys()].filter((key) => key.includes("/deployment/"));
+      return keys.length === 3 && keys;
+    });
+    expect(newest.some((key) => key.endsWith(project.last_deployment_id))).toBe(true);
+    const page = async (query: string) =>
+      (await rest.get<{ deployments: Deployment[]; next_cursor: string | null }>(`/projects/shop/deployments${query}`))
+        .json;
+    const first = await page("?limit=1");
+    expect(first.deployments.map(({ id }) => id)).toEqual([project.last_deployment_id]);
+    const second = await page(`?limit=1&cursor=${first.next_cursor}`);
+    expect(second).toMatchObject({ deployments: [{ status: "Completed" }], next_cursor: null });
+    const all = JSON.stringify([...(await stored())].filter(([key]) => /\/(composition|deployment)\//.test(key)));
+    expect(all).not.toContain("marked-descriptor");
   });
 
-  it("leaves what runs alone when a third resource cannot be had", async () => {
-    const before = await project();
-    await services.create("shop-third");
+  it("leave what runs alone when a third resource cannot be had, and nothing of a first deployment", async () => {
+    const before = await ground.project("shop");
+    await services.create("shop-third", { database_type: "valkey" });
     const wide = { ...shop, resources: [...shop.resources, third] };
-    const record = await ended(expectStatus(await deploy(wide), 202).json.deployment_id);
-    expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
-    expect(record.error).toContain("third");
-    const after = await project();
+    const failed = await cli("projects", "apply", "-f", ground.fileOf(wide), "--yes");
+    expect(failed.code).not.toBe(0);
+    expect(failed.stderr).toContain("third");
+    const after = await ground.project("shop");
     expect(after.resources).toEqual(before.resources);
     expect(after.status).toBe("Failed");
     // The same as before is Running again, without a change.
-    const back = await ended(expectStatus(await deploy(shop), 202).json.deployment_id);
-    expect(back).toMatchObject({ status: "Completed", project_status: "Running" });
-  }, 60_000);
+    const { deployment_id: back } = expectStatus(await ground.deploy(shop), 202).json;
 
-  it("leaves nothing of a first deployment that is aborted", async () => {
     const brief = { name: "brief", resources: [{ logical_name: "db", kind: "valkey", spec: small }] };
-    const { deployment_id: id } = expectStatus(await deploy(brief), 202).json;
-    await waitUntil("it is being made", async () => (await idOf("db", "brief")) !== "");
-    const made = await idOf("db", "brief");
-    expectStatus(await platform.rest.post(`/projects/brief/deployments/${id}/abort`), 202);
-    expect(await ended(id, "brief")).toMatchObject({ status: "Aborted", project_status: "Failed" });
-    expect((await platform.rest.get(`/managed-services/${made}`)).status).toBe(404);
-    expect((await project("brief")).resources).toEqual([]);
-    expect((await platform.rest.post(`/projects/brief/deployments/${id}/abort`)).status).toBe(409);
+    const { deployment_id: id } = expectStatus(await ground.deploy(brief), 202).json;
+    const made = await waitUntil("it is being made", async () => (await idOf("db", "brief")) || undefined);
+    await printed("projects", "abort", "brief");
+    expect(await ground.ended("brief", id)).toMatchObject({ status: "Aborted", project_status: "Failed" });
+    expect((await rest.get(`/managed-services/${made}`)).status).toBe(404);
+    expect((await ground.project("brief")).resources).toEqual([]);
+    expect((await cli("projects", "abort", "brief", id)).code).toBe(5);
+    expect(await ground.ended("shop", back)).toMatchObject({ status: "Completed", project_status: "Running" });
   }, 60_000);
 
-  it("tells all faults of a descriptor at once, and kinds that are still to come", async () => {
-    const bad = {
-      name: "shop",
-      resources: [
-        { logical_name: "a", kind: "postgres", spec: { plan: "tier-99" } },
-        { logical_name: "a", kind: "postgres", spec: {} },
-        { logical_name: "b", kind: "valkey" },
-      ],
-      dependencies: { b: ["b", "c"] },
-    };
-    const refused = await platform.rest.post<{ code: string; errors: { field: string }[] }>("/projects/plan", {
-      descriptor: bad,
+  it("are upgraded in place at the cost that is accepted, and degrade and recover with their engines", async () => {
+    const { members } = await pipelineNow();
+    const node = (await services.get(members[0]?.service_id ?? "")).nodes[0]?.id;
+    // Its engine stops for as long as it is killed again and again.
+    const killing = setInterval(() => {
+      const engine = ground.platform.processes().machines.find(({ id }) => id === node)?.engine;
+      if (engine !== undefined) killAtOnce(engine);
+    }, 200);
+    try {
+      const shown = await printed("stacks", "upgrade", "cached");
+      expect(shown).toMatch(/cache\s+database\s+in_place\s+scale_service/);
+      expect(shown).toContain("15.20 -> 30.20 a month");
+      expect((await cli("stacks", "upgrade", "cached", "--accept-cost", "15.2")).stderr).toContain("cost_drift");
+      const upgraded = await printed("stacks", "upgrade", "cached", "--accept-cost", "30.2", "--wait");
+      expect(upgraded).toMatch(/cache\s+scale_service\s+Completed/);
+      await waitUntil("the pipeline is degraded", async () => (await pipelineNow()).status === "degraded", {
+        withinMs: 60_000,
+      });
+      expect((await pipelineNow()).status_detail).toContain("hot");
+    } finally {
+      clearInterval(killing);
+    }
+    const stack = await stackNow();
+    expect(stack).toMatchObject({ status: "Running", template_version: "2.0.0", monthly_cost: 30.2 });
+    const scaled = await rest.get(`/managed-services/${stack.resources[0]?.service_id}`);
+    expect(scaled.json["plan_name"]).toBe("tier-2");
+    expect(await printed("stacks", "migrations", "cached")).toMatch(/1\.0\.0\s+2\.0\.0\s+Completed/);
+    const again = await rest.post(`/stacks/${stack.id}/upgrade`, { accepted_monthly_cost: 30.2 });
+    expect([again.status, again.json["status"]]).toEqual([200, "up_to_date"]);
+    await waitUntil("the pipeline runs again", async () => (await pipelineNow()).status === "running", {
+      withinMs: 60_000,
     });
-    expect([refused.status, refused.json.code]).toEqual([400, "invalid_descriptor"]);
-    expect(refused.json.errors.map(({ field }) => field)).toEqual([
-      "resources[1].logical_name",
-      "dependencies.b[0]",
-      "dependencies.b[1]",
-      "resources[0].spec.plan_name",
-    ]);
-    const cycle = { ...shop, dependencies: { orders: ["people"], people: ["orders"] } };
-    expect((await platform.rest.post("/projects/plan", { descriptor: cycle })).text).toContain(
-      "orders -> people -> orders",
-    );
-    const app = { name: "shop", resources: [{ logical_name: "web", kind: "app", spec: { image: "x" } }] };
-    expect((await platform.rest.post("/projects/plan", { descriptor: app })).json["code"]).toBe("kind_not_available");
-    const drifted = await platform.rest.post("/projects/deploy", { descriptor: shop, plan_digest: "sha256:other" });
-    expect([drifted.status, drifted.json["code"]]).toEqual([409, "plan_changed"]);
+  }, 120_000);
+
+  it("are the same over gRPC", async () => {
+    const grpc = grpcAs(ground.platform, ground.platform.owner);
+    try {
+      const project = await grpc.of(ProjectService).getProject({ name: "shop" });
+      expect([project.status, project.resources.length]).toEqual([ProjectStatus.RUNNING, 3]);
+      const descriptor = new TextEncoder().encode(JSON.stringify(shop));
+      const plan = await grpc.of(ProjectService).planProject({ descriptor });
+      const rested = (await rest.post<ProjectPlan>("/projects/plan", { descriptor: shop })).json;
+      expect([plan.planDigest, plan.monthlyCost]).toEqual([rested.plan_digest, rested.monthly_cost]);
+      const { stacks } = await grpc.of(StackService).listStacks({});
+      expect(stacks.map(({ name, status }) => [name, status])).toEqual([["cached", StackStatus.RUNNING]]);
+      expect((await grpc.of(StackService).previewStack({ templateName: "one-cache" })).monthlyTotal).toBe(30.2);
+      const { pipelines } = await grpc.of(PipelineService).listPipelines({});
+      expect(pipelines.map(({ name, status }) => [name, status])).toEqual([["events", PipelineStatus.RUNNING]]);
+      const detail = await grpc.of(PipelineService).getPipeline({ id: pipelines[0]?.id ?? "" });
+      expect(detail.connections[0]?.connections?.connectionUri).toMatch(/^rediss:/);
+    } finally {
+      grpc.close();
+    }
   });
 
-  it("lets go of what its descriptor names no more, and is deleted with the rest", async () => {
+  it("let go of what their descriptor names no more, and are deleted with all the rest", async () => {
     const fewer = { ...shop, resources: shop.resources.filter(({ logical_name: name }) => name !== "cache") };
-    const plan = (await platform.rest.post<ProjectPlan>("/projects/plan", { descriptor: fewer })).json;
-    expect(plan.plan.at(-1)).toMatchObject({ logical_name: "cache", action: "unmanaged" });
-    await ended(expectStatus(await deploy(fewer), 202).json.deployment_id);
+    const shrunk = await printed("projects", "apply", "-f", ground.fileOf(fewer), "--yes");
+    expect(shrunk).toMatch(/\? cache\s+database\s+unmanaged/);
     const cacheId = await idOf("cache");
-    expect((await platform.rest.get(`/managed-services/${cacheId}`)).json["managed_by"]).toBeNull();
-    const released = await cli("projects", "release", "shop", "cache");
-    expect(released).toMatchObject({ code: 0 });
+    expect((await rest.get(`/managed-services/${cacheId}`)).json["managed_by"]).toBeNull();
+    await printed("projects", "release", "shop", "cache");
 
     const orders = await idOf("orders");
-    await platform.rest.patch(`/managed-services/${orders}`, { deletion_protection: true });
-    const refused = await platform.rest.delete("/projects/shop");
+    await rest.patch(`/managed-services/${orders}`, { deletion_protection: true, tags: { team: "other" } });
+    expect(await printed("projects", "drift", "shop")).toMatch(/orders\s+tags\.team\s+shop\s+other/);
+    const refused = await rest.delete("/projects/shop");
     expect([refused.status, refused.json]).toMatchObject([409, { code: "deletion_protected", resource: "orders" }]);
-    expect((await platform.rest.get<{ resources: object[] }>("/projects/shop/drift")).json.resources).toMatchObject([]);
-    await platform.rest.patch(`/managed-services/${orders}`, { deletion_protection: false });
-    expectStatus(await platform.rest.delete("/projects/shop"), 202);
-    await waitUntil("the project is deleted", async () => (await project()).status === "Deleted", {
-      withinMs: 120_000,
-    });
-    expect((await project()).resources).toEqual([]);
-    expect((await platform.rest.get(`/managed-services/${orders}`)).status).toBe(404);
-    expect((await platform.rest.get(`/managed-services/${cacheId}`)).status).toBe(200);
+    await rest.patch(`/managed-services/${orders}`, { deletion_protection: false });
+    const [stack, pipeline] = [await stackNow(), await pipelineNow()];
+    await Promise.all([
+      printed("projects", "delete", "shop", "--yes", "--wait"),
+      printed("stacks", "delete", "cached", "--yes", "--wait"),
+      printed("pipelines", "delete", "events", "--yes", "--wait"),
+    ]);
+    expect(await ground.project("shop")).toMatchObject({ status: "Deleted", resources: [] });
+    expect((await rest.get(`/stacks/${stack.id}`)).json["code"]).toBe("stack_not_found");
+    expect((await rest.get(`/pipelines/${pipeline.id}`)).json["code"]).toBe("pipeline_not_found");
+    const { services: left } = (await rest.get<{ services: { name: string }[] }>("/managed-services")).json;
+    expect(left.map(({ name }) => name).toSorted()).toEqual(["shop-cache", "shop-third"]);
+    const { events } = (await rest.get<{ events: { type: string }[] }>("/events?limit=200")).json;
+    const types = new Set(events.map(({ type }) => type));
+    for (const type of ["project.deployed", "project.failed", "project.deleted", "stack.running", "stack.upgraded"])
+      expect(types).toContain(type);
+    for (const type of ["pipeline.running", "pipeline.degraded"]) expect(types).toContain(type);
   }, 120_000);
 });

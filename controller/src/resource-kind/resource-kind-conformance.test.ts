@@ -11,12 +11,14 @@ import { createQuotas } from "#access/organization/quotas.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
 import { createEngineOffers } from "#catalog/engine-offers.ts";
+import { machineKind } from "#fleet/machine/machine.ts";
 import { createWaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { completed, operationKind } from "#operation/operation.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
+import { newMachine } from "#services/service/service-machine.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
 import { createDatabaseKind } from "./database-kind.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
@@ -122,6 +124,10 @@ function databaseWorld(): World {
         unit.releaseName(managedServiceKind, organizationId, metadata.name);
         return;
       }
+      const [node] = service.object.spec.nodes;
+      const machine = node && (await machines.fresh(node.id));
+      if (node !== undefined && machine === undefined)
+        unit.create(machineKind, newMachine(service.object, node, defaultCatalog, clock.now()));
       const health = { ...status.health, status: "healthy" as const, reason: "" };
       unit.update(managedServiceKind, service, {
         ...service.object,
@@ -155,9 +161,19 @@ const worldOf = (name: string): World => {
   return world;
 };
 
-/** One transaction. */
+/** One transaction, with the record of it that a composition would write. */
 async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T> {
   const unit = store.begin();
+  unit.audit({
+    organizationId,
+    actor: "test",
+    source: "",
+    action: "composition.step",
+    objectKind: "composition",
+    objectId: "parent",
+    result: "ok",
+    requestId: "",
+  });
   const answer = await change(unit);
   await collections.reached(await unit.commit(), 5_000);
   return answer;
