@@ -3,16 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type {
-  Pipeline,
-  PipelineDetail,
   Stack,
   StackMigration,
   StackPreview,
   StackTemplate,
   UpgradePreview,
 } from "../../sdk/src/index.ts";
-import { openValkeyUrl } from "../support/composition/open-url.ts";
-import { createOrganizations } from "../support/platform/organizations.ts";
 import { createCommandLine } from "../support/platform/command-line.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -30,27 +26,19 @@ const pair = (plan: string, more: object = {}) => ({
   dependencies: { second: ["first"] },
 });
 
-describe("stacks and pipelines", () => {
+describe("stacks", () => {
   let platform: Platform;
   let templates: string;
 
-  function writeTemplate(face: "stacks" | "pipelines", name: string, version: string, template: object): void {
-    const folder = join(templates, face, name);
+  function writeTemplate(name: string, version: string, template: object): void {
+    const folder = join(templates, "stacks", name);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${version}.yaml`), JSON.stringify(template));
   }
 
   beforeAll(async () => {
     templates = mkdtempSync(join(tmpdir(), "holdfast-templates-"));
-    writeTemplate("stacks", "two-caches", "1.0.0", pair("tier-1"));
-    writeTemplate("pipelines", "test-pair", "1.0.0", {
-      title: "Test",
-      description: "Databases that are there.",
-      resources: [
-        { logical_name: "hot", kind: "database", role: "cache", spec: valkey("tier-1") },
-        { logical_name: "cold", kind: "database", role: "event-store", spec: valkey("tier-1") },
-      ],
-    });
+    writeTemplate("two-caches", "1.0.0", pair("tier-1"));
     platform = await startPlatform({ environment: { HOLDFAST_TEMPLATES: templates } });
   });
   afterAll(async () => {
@@ -121,7 +109,7 @@ describe("stacks and pipelines", () => {
     const id = json.stacks[0]?.id ?? "";
     expect((await upgrade(id, { accepted_monthly_cost: 30.4 })).json).toMatchObject({ status: "up_to_date" });
     expect((await upgrade(id, {})).status).toBe(400);
-    writeTemplate("stacks", "two-caches", "1.1.0", pair("tier-1", { version: "9" }));
+    writeTemplate("two-caches", "1.1.0", pair("tier-1", { version: "9" }));
     await restartController();
     const blocked = (await platform.rest.post<UpgradePreview>(`/stacks/${id}/upgrade/preview`)).json;
     expect(blocked).toMatchObject({ from_version: "1.0.0", to_version: "1.1.0", blocked: true });
@@ -132,7 +120,7 @@ describe("stacks and pipelines", () => {
       { code: "upgrade_blocked", blocked_reasons: [expect.stringContaining("version")] },
     ]);
 
-    writeTemplate("stacks", "two-caches", "2.0.0", pair("tier-2"));
+    writeTemplate("two-caches", "2.0.0", pair("tier-2"));
     await restartController();
     const preview = (await platform.rest.post<UpgradePreview>(`/stacks/${id}/upgrade/preview`)).json;
     expect(preview).toMatchObject({
@@ -175,57 +163,24 @@ describe("stacks and pipelines", () => {
     expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
   }, 90_000);
 
-  it("of pipelines tell how they are, and how they are reached", async () => {
-    const { json: list } = await platform.rest.get<{
-      templates: { id: string; available: boolean; unavailable_reason: string }[];
-    }>("/pipelines/templates");
-    for (const id of ["rag-pipeline", "recommendation-engine", "event-analytics"])
-      expect(list.templates.find((each) => each.id === id)).toMatchObject({
-        available: false,
-        unavailable_reason: expect.stringContaining("kafka"),
-      });
-    const asked = { template_id: "test-pair", name: "events", zone: "local" };
-    const create = (body: object) => platform.rest.post<Pipeline & { code?: string }>("/pipelines", body);
-    expect((await create({ ...asked, template_id: "nothing" })).status).toBe(404);
-    expect((await create({ ...asked, zone: "moon" })).status).toBe(400);
-    expect((await create({ ...asked, plan_name: "tier-99" })).status).toBe(400);
-    expect((await create({ ...asked, organization_id: "other" })).status).toBe(403);
-    const made = expectStatus(await create(asked), 201).json;
-    expect(made).toMatchObject({ status: "deploying", name: "events" });
-    expect((await create(asked)).json.code).toBe("name_taken");
-
-    const get = async (rest = platform.rest) => (await rest.get<PipelineDetail>(`/pipelines/${made.id}`)).json;
-    await waitUntil("the pipeline runs", async () => (await get()).status === "running", { withinMs: 90_000 });
-    const detail = await get();
-    expect(detail.services).toEqual(["events-hot", "events-cold"]);
-    const uri = detail.connections.find(({ role }) => role === "cache")?.connections.connection_uri ?? "";
-    const client = await openValkeyUrl(platform, uri);
-    expect(await client.ping()).toBe("PONG");
-    client.disconnect();
-    const organizations = createOrganizations(platform);
-    const reader = await organizations.createKey(await organizations.first(), ["pipelines:read"]);
-    const seen = await get(platform.rest.as(reader.authorization));
-    expect(seen.connections.map(({ connections }) => connections.connection_uri)).toEqual([null, null]);
-
-    // Its engine stops for as long as it is killed again and again.
-    const service = detail.members[0]?.service_id ?? "";
-    const node = (await createServices(platform).get(service)).nodes[0]?.id;
-    const kill = () => {
-      const engine = platform.processes().machines.find(({ id }) => id === node)?.engine;
-      if (engine !== undefined) killAtOnce(engine);
-    };
-    const killing = setInterval(kill, 200);
-    try {
-      await waitUntil("the pipeline is degraded", async () => (await get()).status === "degraded", {
-        withinMs: 60_000,
-      });
-      expect((await get()).status_detail).toContain("hot");
-    } finally {
-      clearInterval(killing);
-    }
-    await waitUntil("the pipeline runs again", async () => (await get()).status === "running", { withinMs: 90_000 });
-    const deleted = await cli("pipelines", "delete", "events", "--yes", "--wait");
-    expect(deleted).toMatchObject({ code: 0 });
-    expect((await platform.rest.get<{ services: [] }>("/managed-services")).json.services).toEqual([]);
-  }, 240_000);
+  it("leave nothing of a launch that does not come about, and go for good", async () => {
+    const services = createServices(platform);
+    const taken = await services.create("broken-second", { database_type: "valkey" });
+    const body = { name: "broken", template_name: "two-caches", accepted_monthly_cost: 45.4 };
+    const { id } = expectStatus(await platform.rest.post<Stack>("/stacks", body), 201).json;
+    const failed = await waitUntil(
+      "the launch is over",
+      async () => {
+        const seen = await stack(id);
+        return seen.status === "Failed" ? seen : undefined;
+      },
+      { withinMs: 90_000 },
+    );
+    expect(failed).toMatchObject({ resources: [], status_detail: expect.stringContaining("second") });
+    const { json } = await platform.rest.get<{ services: { id: string }[] }>("/managed-services");
+    expect(json.services.map((service) => service.id)).toEqual([taken.id]);
+    expectStatus(await platform.rest.delete(`/stacks/${id}`), 202);
+    const isGone = async () => (await platform.rest.get(`/stacks/${id}`)).status === 404;
+    await waitUntil("the stack is gone", isGone, { withinMs: 60_000 });
+  }, 150_000);
 });

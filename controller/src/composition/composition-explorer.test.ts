@@ -3,11 +3,12 @@ import { expect, test } from "vitest";
 import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, Face } from "./composition.ts";
+import type { CompositionObject, CompositionSeal, Face, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";
 import { deletionRequested, newComposition, redeployed } from "./deploy.ts";
 import type { DesiredMember } from "./desired-member.ts";
+import { planStackUpgrade, upgradeRequested } from "./upgrade.ts";
 import { endUpgrade } from "./upgrade-plan.ts";
 
 // An explorer of what can happen to a composition: two controllers that read and write as they like, each with a memory of its own,
@@ -19,6 +20,8 @@ const seal: CompositionSeal = {
   spec: (_, sealed) => JSON.parse(sealed),
   desired: ({ spec }) => JSON.parse(spec.sealedDesired),
 };
+
+const specOf = (each: Member) => seal.spec("", each.sealedSpec);
 
 const member = (name: string, needs: readonly string[] = [], image = "a"): DesiredMember => ({
   name,
@@ -39,6 +42,8 @@ interface Run {
   readonly cell: Cell;
   readonly world: ModelWorld;
   readonly changesSucceed: boolean;
+  /** How often each resource was told to change. */
+  readonly acts: Map<string, number>;
   now: number;
 }
 
@@ -56,7 +61,10 @@ function perform(run: Run, read: Cell, step: CompositionStep): boolean {
   if (step.kind === "forget") cell.composition = undefined;
   else cell.composition = step.after;
   if (step.kind === "create") world.create(step.member.id);
-  if (step.kind === "act") world.act(step.member.id, run.changesSucceed);
+  if (step.kind === "act") {
+    world.act(step.member.id, run.changesSucceed);
+    run.acts.set(step.member.id, (run.acts.get(step.member.id) ?? 0) + 1);
+  }
   if (step.kind === "undo") world.act(step.member.id, true);
   return true;
 }
@@ -164,6 +172,7 @@ function launched(face: Face, members: readonly DesiredMember[]): Run {
     cell: { composition: newComposition(asked, context), revision: 1 },
     world: createModelWorld(),
     changesSucceed: true,
+    acts: new Map(),
     now: 0,
   };
 }
@@ -231,6 +240,50 @@ test("a later deployment never takes away what was there before, unless it is de
       settle(run);
       for (const id of stayed) expect([...run.world.things.keys()]).toContain(id);
       expect(ends).toContain(run.cell.composition?.status.state);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test("an upgrade ends with a running stack, tells each resource once, and loses none, unless it is deleted", () => {
+  fc.assert(
+    fc.property(fc.array(choice, { maxLength: 60 }), fc.boolean(), (choices, changesSucceed) => {
+      const run: Run = { ...launched("stack", members), changesSucceed };
+      settle(run);
+      const before = run.cell.composition;
+      if (before === undefined) throw new Error("the stack runs");
+      const newer = members.map((each) => ({ ...each, spec: { ...each.spec, image: "b" } }));
+      const descriptor = { name: "shop", members: newer };
+      const changes = planStackUpgrade(before.status.members, descriptor, kinds, specOf);
+      const upgrade = { monthlyCents: 1, acceptedCents: 1, template: { name: "t", version: "2" } };
+      run.cell.composition = upgradeRequested(before, descriptor, changes, {
+        deploymentId: "d2",
+        upgrade,
+        seal,
+        now: run.now,
+      });
+      run.cell.revision += 1;
+      const stayed = [...run.world.things.keys()];
+      // Nobody can abort an upgrade.
+      explore(
+        run,
+        choices.filter(({ kind, vanishes }) => kind !== "abort" && !vanishes),
+      );
+      settle(run);
+      for (const count of run.acts.values()) expect(count).toBe(1);
+      const { composition } = run.cell;
+      if (composition === undefined) {
+        expect(run.world.things.size).toBe(0);
+        return;
+      }
+      expect([...run.world.things.keys()]).toEqual(stayed);
+      expect(composition.status).toMatchObject({ state: "Running" });
+      expect(composition.status.members.every(({ change }) => change === undefined)).toBe(true);
+      const versions = composition.status.members.map((each) => specOf(each)["image"]);
+      // Whole, or up to the step that failed.
+      expect(versions.toSorted().toReversed()).toEqual(versions);
+      const isWhole = composition.spec.template?.version === "2";
+      expect(isWhole).toBe(versions.every((version) => version === "b"));
     }),
     { numRuns: 400 },
   );

@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { WorkTimes } from "#kernel/metrics/process-metrics.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -29,6 +30,8 @@ export interface CompositionWorkDeps {
   readonly inTurn: <T>(organizationId: string, work: () => Promise<T>) => Promise<T>;
   readonly clock: Clock;
   readonly log: Log;
+  /** By type of the record: how long each took, whatever its end. */
+  readonly durations: WorkTimes;
 }
 
 type Step<K extends CompositionStep["kind"]> = Extract<CompositionStep, { kind: K }>;
@@ -42,7 +45,7 @@ const day = 86_400_000;
 
 /** Brings each composition to what is asked of it, one step and one transaction after the other. Key: id of the object. */
 export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
-  const { compositions, deployments, kinds, seal, observer, begin, clock, log } = deps;
+  const { compositions, deployments, kinds, seal, observer, begin, clock, log, durations } = deps;
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     for (let taken = 0; taken < stepsMax; taken += 1) {
@@ -102,6 +105,9 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       unit.releaseName(nameKindOf(spec.face), metadata.organizationId, metadata.name);
     }
     await seen(await unit.commit(signal));
+    const end = after?.status.finishedAt ?? null;
+    if (after !== undefined && end !== null && after !== record?.object)
+      durations.observe(after.spec.type, after.status.state.toLowerCase(), (end - after.metadata.createdAt) / 1_000);
     const [from, to] = [composition.object.status.state, step.after.status.state];
     if (from !== to)
       log.info("composition moved", { ...namesOf(composition.object), from, to, why: step.after.status.detail });

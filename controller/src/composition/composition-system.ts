@@ -50,12 +50,13 @@ function openCompositionSystem(
   const archive = createDeploymentArchive(kernel.history.sql, kernel.sealer);
   const records = createDeploymentRecords(deployments, archive);
   const reader = createDescriptorReader(kinds);
+  const durations = kernel.metrics.times("deployment_seconds", "Deployments, launches and upgrades to their end", "type");
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",
     gives: { composition },
     work: [
-      createCompositionWork({ ...kernel, ...composition, inTurn: databases.creation.inTurn }),
+      createCompositionWork({ ...kernel, ...composition, durations, inTurn: databases.creation.inTurn }),
       createDeploymentMover({ ...kernel, ...composition, archive }),
       createPeriodic("deployment-upkeep", hourMs, () => archive.keepOnly([...compositions.ids()], kernel.clock.now())),
     ],

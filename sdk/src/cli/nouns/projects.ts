@@ -18,7 +18,6 @@ interface FileFlag {
 
 interface ApplyFlags extends FileFlag {
   readonly yes?: boolean;
-  readonly check?: boolean;
   readonly wait: boolean;
   readonly timeout: number;
 }

@@ -1,0 +1,162 @@
+import { parseArgs } from "node:util";
+import type { Deployment, Project } from "../../sdk/src/index.ts";
+import { type Platform, startPlatform } from "@holdfast/test/support/platform/platform.ts";
+import { createServices, expectStatus } from "@holdfast/test/support/platform/services.ts";
+import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { cpuMsOf, printHost } from "./support/host.ts";
+import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
+
+// Databases as one project against the same ones POSTed at once; a chain of three against one at a time; and a deployment of a
+// hundred resources that changes nothing.
+const { values } = parseArgs({
+  options: {
+    pairs: { type: "string", default: "3" },
+    databases: { type: "string", default: "10" },
+    resources: { type: "string", default: "100" },
+    deploys: { type: "string", default: "40" },
+    engine: { type: "string", default: "valkey" },
+  },
+});
+const { engine } = values;
+const [pairs, databases, resources, deploys] = [
+  Number(values.pairs),
+  Number(values.databases),
+  Number(values.resources),
+  Number(values.deploys),
+];
+const spec = { plan: "tier-1", storage_gb: 1 };
+
+printHost();
+const platform: Platform = await startPlatform();
+const services = createServices(platform);
+try {
+  await whole();
+  await chain();
+  await nothing();
+} finally {
+  await platform.remove();
+}
+
+function descriptorOf(name: string, count: number, isChain = false) {
+  const names = Array.from({ length: count }, (_, index) => `m${index}`);
+  const dependencies = Object.fromEntries(names.slice(1).map((each, index) => [each, [names[index]]]));
+  return {
+    name,
+    resources: names.map((each) => ({ logical_name: each, kind: engine, spec })),
+    ...(isChain && { dependencies }),
+  };
+}
+
+async function deploy(descriptor: { readonly name: string }): Promise<string> {
+  const answer = await platform.rest.post<{ deployment_id: string }>("/projects/deploy", { descriptor });
+  return expectStatus(answer, 202).json.deployment_id;
+}
+
+/** Resolves when it is Completed; throws when it is anything else. */
+async function completed(name: string, id: string): Promise<void> {
+  const path = `/projects/${name}/deployments/${id}`;
+  const record = await waitUntil(
+    `${name} is deployed`,
+    async () => {
+      const { json } = await platform.rest.get<Deployment>(path);
+      return json.finished_at === null ? undefined : json;
+    },
+    { withinMs: 900_000, everyMs: 50 },
+  );
+  if (record.status !== "Completed") throw new Error(`${name} is ${record.status}: ${record.error}`);
+}
+
+async function removed(name: string): Promise<void> {
+  expectStatus(await platform.rest.delete(`/projects/${name}`), 202);
+  const isDeleted = async () => (await platform.rest.get<Project>(`/projects/${name}`)).json.status === "Deleted";
+  await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 600_000, everyMs: 200 });
+}
+
+/** POSTs them all at once, and waits for all. */
+async function posted(prefix: string, count: number): Promise<number> {
+  const begun = performance.now();
+  const made = await Promise.all(
+    Array.from({ length: count }, (_, index) => services.create(`${prefix}-${index}`, { database_type: engine })),
+  );
+  await Promise.all(
+    made.map(({ id }) =>
+      waitUntil(`${id} runs`, async () => (await services.get(id)).status === "Running", {
+        withinMs: 900_000,
+        everyMs: 50,
+      }),
+    ),
+  );
+  const wallMs = performance.now() - begun;
+  await Promise.all(made.map(({ id }) => services.delete(id)));
+  await Promise.all(made.map(({ id }) => services.gone(id, 600_000)));
+  return wallMs;
+}
+
+async function deployed(descriptor: { readonly name: string }): Promise<number> {
+  const begun = performance.now();
+  await completed(descriptor.name, await deploy(descriptor));
+  const wallMs = performance.now() - begun;
+  await removed(descriptor.name);
+  return wallMs;
+}
+
+async function whole(): Promise<void> {
+  const ours: number[] = [];
+  const singles: number[] = [];
+  // The first of each warms caches.
+  for (let pair = 0; pair <= pairs; pair += 1) {
+    const isFirst = pair % 2 === 0;
+    const one = () => deployed(descriptorOf(`whole-${pair}`, databases));
+    const other = () => posted(`single-${pair}`, databases);
+    const [a, b] = isFirst ? [await one(), await other()] : [await other(), await one()];
+    if (pair === 0) continue;
+    ours.push(isFirst ? a : b);
+    singles.push(isFirst ? b : a);
+  }
+  const each = ratios(ours, singles);
+  print(`${databases} databases as a project, p50`, ms(median(ours)));
+  print(`${databases} databases POSTed at once, p50`, ms(median(singles)));
+  print("as a project to at once: median (min - max)", `${times(each.median)} (${times(each.min)} - ${times(each.max)})`, "<= 1.1x");
+}
+
+async function chain(): Promise<void> {
+  const over: number[] = [];
+  for (let pair = 0; pair < pairs; pair += 1) {
+    let singleMs = 0;
+    for (let level = 0; level < 3; level += 1) singleMs += await posted(`link-${pair}-${level}`, 1);
+    const chainMs = await deployed(descriptorOf(`chain-${pair}`, 3, true));
+    over.push((chainMs - singleMs) / 3);
+  }
+  print("a chain of 3, beyond the single ones, a level, p50", ms(median(over)), "<= 200 ms");
+}
+
+/** A project of many resources is deployed once; then again and again as it is. */
+async function nothing(): Promise<void> {
+  const descriptor = descriptorOf("many", resources);
+  await completed("many", await deploy(descriptor));
+  const [controller = 0] = platform.processes().controllers;
+  const [planning, deploying]: [number[], number[]] = [[], []];
+  let cpuMs = 0;
+  for (let round = 0; round < deploys + 5; round += 1) {
+    const begun = performance.now();
+    const plan = await platform.rest.post<{ plan: { action: string }[] }>("/projects/plan", { descriptor });
+    const planned = performance.now();
+    const before = cpuMsOf(controller);
+    const asked = await platform.rest.post<{ deployment_id: string; status: string; plan: { action: string }[] }>(
+      "/projects/deploy",
+      { descriptor },
+    );
+    const done = performance.now();
+    const { status, plan: actions } = expectStatus(asked, 202).json;
+    const isNothing = [...plan.json.plan, ...actions].every(({ action }) => action === "noop");
+    if (!isNothing || status !== "Running") throw new Error(`something was to be done: ${asked.text.slice(0, 500)}`);
+    if (round < 5) continue;
+    planning.push(planned - begun);
+    deploying.push(done - planned);
+    cpuMs += cpuMsOf(controller) - before;
+  }
+  print(`plan of ${resources} unchanged resources, p50 / p95`, `${ms(median(planning))} / ${ms(percentile(planning, 0.95))}`);
+  const figures = `${ms(median(deploying))} / ${ms(percentile(deploying, 0.95))}`;
+  print(`deploy of ${resources} unchanged resources, p50 / p95`, figures, "<= 50 ms p95");
+  print("CPU of the controller for each", ms(cpuMs / deploys));
+}
