@@ -805,7 +805,7 @@ export class ProjectMethods extends Requests {
     return this.transport.request("GET", pathOf("projects", name), options);
   }
 
-  /** The newest 50 deployments, oldest first. */
+  /** Deployments of a project, newest first. */
   deployments(name: string, options?: ListOptions): List<Deployment> {
     return listOf(this.transport, pathOf("projects", name, "deployments"), "deployments", options);
   }
@@ -880,7 +880,7 @@ export class StackMethods extends Requests {
     return this.transport.request("POST", pathOf("stacks", id, "upgrade", "preview"), options);
   }
 
-  /** Upgrades of a stack, oldest first. */
+  /** Upgrades of a stack, newest first. */
   migrations(id: string, options?: ListOptions): List<StackMigration> {
     return listOf(this.transport, pathOf("stacks", id, "migrations"), "migrations", options);
   }

@@ -136,7 +136,7 @@ describe("projects, stacks and pipelines", () => {
       "dependencies.b[0] own_dependency",
       "dependencies.b[1] unknown",
       "dependencies cycle",
-      "resources[0].spec.plan_name unavailable",
+      "resources[0].spec.plan_name unknown",
     ]);
     expect(refused.text).toContain("a -> c -> a");
     const told = await cli("projects", "validate", "-f", ground.fileOf(bad));
@@ -146,7 +146,7 @@ describe("projects, stacks and pipelines", () => {
       const toCome = await plan({ name: "shop", resources: [{ logical_name: "web", kind }] });
       expect([toCome.status, toCome.json.code]).toEqual([422, "kind_not_available"]);
     }
-    const { text } = await rest.as("").get("/schemas/project.json");
+    const { text } = await rest.as(undefined).get("/schemas/project.json");
     expect(JSON.parse(text)).toMatchObject({ title: "Holdfast project" });
     const drifted = await rest.post("/projects/deploy", { descriptor: shop, plan_digest: "sha256:other" });
     expect([drifted.status, drifted.json["code"]]).toEqual([409, "plan_changed"]);
@@ -188,7 +188,11 @@ describe("projects, stacks and pipelines", () => {
     expect(madeAt("shop-people") > madeAt("shop-orders")).toBe(true);
     await waitUntil("the stack runs", async () => (await stackNow()).status === "Running", { withinMs: 60_000 });
     await waitUntil("the pipeline runs", async () => (await pipelineNow()).status === "running", { withinMs: 60_000 });
-    const again = await rest.post("/stacks", { name: "cached", template_name: "one-cache", accepted_monthly_cost: 30.2 });
+    const again = await rest.post("/stacks", {
+      name: "cached",
+      template_name: "one-cache",
+      accepted_monthly_cost: 30.2,
+    });
     expect([again.status, again.json["code"]]).toEqual([409, "name_taken"]);
     const twice = await rest.post("/pipelines", { template_id: "test-pair", name: "events", zone: "local" });
     expect([twice.status, twice.json["code"]]).toEqual([409, "name_taken"]);
@@ -236,7 +240,8 @@ describe("projects, stacks and pipelines", () => {
     expect(record.plan.map(({ action }) => action)).toEqual(["noop", "noop", "noop"]);
     expect((await rest.get("/managed-services")).text).toBe(before);
     expect((await cli("projects", "plan", "-f", ground.fileOf(shop), "--check")).code).toBe(0);
-    const other = { ...shop, resources: [{ ...shop.resources[0], spec: { ...shop.resources[0]?.spec, storage_gb: 2 } }] };
+    const [orders, ...others] = shop.resources;
+    const other = { ...shop, resources: [{ ...orders, spec: { ...orders?.spec, storage_gb: 2 } }, ...others] };
     const pending = await printed("projects", "plan", "-f", ground.fileOf(other));
     expect(pending).toMatch(/orders\s+postgres\s+noop\s+\(recorded, not applied\)\n\s+storage_size_gb: 1 -> 2/);
     expect(await printed("projects", "list")).toMatch(/shop\s+Running\s+healthy\s+45\.6/);
@@ -271,6 +276,11 @@ describe("projects, stacks and pipelines", () => {
     const deeds = entries.filter(({ action }) => action === "managed-service.create").map(({ detail }) => detail);
     for (const { kind, id } of children.map(({ owner }) => owner))
       expect(deeds.some((detail) => detail?.startsWith(kind) === true && detail.includes(id))).toBe(true);
+
+    const many = Array.from({ length: 95 }, (_, index) => ({ ...third, logical_name: `m${index}` }));
+    const over = await ground.deploy({ name: "many", resources: many });
+    expect([over.status, over.json.code]).toEqual([409, "quota_exceeded"]);
+    expect((await rest.get("/projects/many")).status).toBe(404);
 
     // Of the deployments, what is not the newest of its project is in the history.
     const stored = () => dumpEtcd(ground.platform.directory);
@@ -384,18 +394,19 @@ describe("projects, stacks and pipelines", () => {
     expect([refused.status, refused.json]).toMatchObject([409, { code: "deletion_protected", resource: "orders" }]);
     await rest.patch(`/managed-services/${orders}`, { deletion_protection: false });
     const [stack, pipeline] = [await stackNow(), await pipelineNow()];
+    // Two final backups at a time: more wait for each other.
     await Promise.all([
       printed("projects", "delete", "shop", "--yes", "--wait"),
       printed("stacks", "delete", "cached", "--yes", "--wait"),
-      printed("pipelines", "delete", "events", "--yes", "--wait"),
     ]);
+    await printed("pipelines", "delete", "events", "--yes", "--wait");
     expect(await ground.project("shop")).toMatchObject({ status: "Deleted", resources: [] });
     expect((await rest.get(`/stacks/${stack.id}`)).json["code"]).toBe("stack_not_found");
     expect((await rest.get(`/pipelines/${pipeline.id}`)).json["code"]).toBe("pipeline_not_found");
     const { services: left } = (await rest.get<{ services: { name: string }[] }>("/managed-services")).json;
     expect(left.map(({ name }) => name).toSorted()).toEqual(["shop-cache", "shop-third"]);
-    const { events } = (await rest.get<{ events: { type: string }[] }>("/events?limit=200")).json;
-    const types = new Set(events.map(({ type }) => type));
+    const { events } = (await rest.get<{ events: { event_type: string }[] }>("/events?limit=200")).json;
+    const types = new Set(events.map(({ event_type: type }) => type));
     for (const type of ["project.deployed", "project.failed", "project.deleted", "stack.running", "stack.upgraded"])
       expect(types).toContain(type);
     for (const type of ["pipeline.running", "pipeline.degraded"]) expect(types).toContain(type);

@@ -2,16 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type {
-  Stack,
-  StackMigration,
-  StackPreview,
-  StackTemplate,
-  UpgradePreview,
-} from "../../sdk/src/index.ts";
+import type { Stack, StackMigration, StackPreview, StackTemplate, UpgradePreview } from "../../sdk/src/index.ts";
 import { createCommandLine } from "../support/platform/command-line.ts";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 

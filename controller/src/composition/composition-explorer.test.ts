@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
-import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
+import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
+import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
 import type { CompositionObject, CompositionSeal, Face, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";
@@ -44,6 +44,8 @@ interface Run {
   readonly changesSucceed: boolean;
   /** How often each resource was told to change. */
   readonly acts: Map<string, number>;
+  /** Somebody was told that the deployment is aborted. */
+  isAborted: boolean;
   now: number;
 }
 
@@ -145,8 +147,10 @@ function explore(run: Run, choices: readonly Choice[]): void {
         cell.revision += 1;
       };
       const isBusy = composition.status.deadline !== null;
-      if (kind === "abort" && isBusy && composition.status.state !== "RollingBack")
+      if (kind === "abort" && isBusy && composition.status.state !== "RollingBack") {
         write({ ...composition, status: { ...composition.status, isAborted: true } });
+        run.isAborted = true;
+      }
       if (kind === "delete") write(deletionRequested(composition, run.now));
       if (kind === "refuse" && read !== undefined && read.revision === cell.revision) {
         const step = planned(run, read);
@@ -173,6 +177,7 @@ function launched(face: Face, members: readonly DesiredMember[]): Run {
     world: createModelWorld(),
     changesSucceed: true,
     acts: new Map(),
+    isAborted: false,
     now: 0,
   };
 }
@@ -192,6 +197,7 @@ test.each(["project", "stack"] as const)(
         if (composition === undefined || composition.status.state === "Deleted") expect(run.world.things.size).toBe(0);
         else {
           expect(ends).toContain(composition.status.state);
+          if (run.isAborted) expect(composition.status.state).toBe("Failed");
           if (composition.status.state === "Failed" && !composition.status.hasRun) {
             expect(run.world.things.size).toBe(0);
             expect(composition.status.members).toEqual([]);
@@ -240,6 +246,7 @@ test("a later deployment never takes away what was there before, unless it is de
       settle(run);
       for (const id of stayed) expect([...run.world.things.keys()]).toContain(id);
       expect(ends).toContain(run.cell.composition?.status.state);
+      if (run.isAborted) expect(run.cell.composition?.status.state).toBe("Failed");
     }),
     { numRuns: 400 },
   );

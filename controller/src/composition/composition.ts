@@ -6,8 +6,8 @@ import type { Action, Attachment, ResourceSpec } from "#resource-kind/resource-k
 import {
   type CompositionEffect,
   type CompositionEvent,
-  compositionLifecycle,
   type CompositionState,
+  compositionLifecycle,
 } from "./composition-lifecycle.ts";
 import type { DesiredMember } from "./desired-member.ts";
 
@@ -148,9 +148,11 @@ export function afterEvent(
   const { metadata, status } = composition;
   const row = next(compositionLifecycle, status.state, event);
   if (row === undefined) return undefined;
-  const { isAborted: _, ...kept } = status;
   const isEnd = row[2] === "Running" || row[2] === "Failed" || row[2] === "Deleted";
   const isGoing = row[2] === "Deleting";
+  const { isAborted, ...rest } = status;
+  // What was said of one deployment ends with it.
+  const kept = isEnd || isGoing || isAborted !== true ? rest : status;
   return {
     after: {
       ...composition,

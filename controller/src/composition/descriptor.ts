@@ -62,7 +62,11 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
     ];
     if (faults.length > 0) throw invalidDescriptor(faults);
     for (const { name: consumer, attachments } of members)
-      for (const { name } of attachments) requireOpenPort(consumer, members.find((member) => member.name === name));
+      for (const { name } of attachments)
+        requireOpenPort(
+          consumer,
+          members.find((member) => member.name === name),
+        );
     const missing = written.resources.find(({ kind }) => kinds.isToCome(kind));
     if (missing !== undefined) {
       const detail = `${missing.name}: this installation has no resources of kind ${missing.kind}.`;
@@ -152,6 +156,9 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
   };
 }
 
+/** Letters of a name. */
+const nameMax = 63;
+
 /** The prefix of the variables of an attachment. */
 function prefixOfAttachment({ name, prefix }: Attachment): string {
   return prefix ?? prefixOf(name);
@@ -191,27 +198,32 @@ function needsOf({ resources, dependencies }: Written, members: readonly Desired
   });
 }
 
-/** Pure: what can be read of a value of whatever shape. Of more resources than there may be nothing is. */
+/** Pure: what can be read of a value of whatever shape. Of more resources than there may be nothing is, nor of names too long to be told. */
 function legible(value: unknown): Written {
   const { name, resources, dependencies } = isObject(value) ? value : {};
   const listed = Array.isArray(resources) && resources.length <= resourcesMax ? resources : [];
   const needs = isObject(dependencies) && listed.length > 0 ? Object.entries(dependencies) : [];
   return {
-    name: String(name),
+    name: typeof name === "string" ? name : "",
     resources: listed.flatMap((resource: unknown, index): WrittenResource[] => {
       if (!isObject(resource)) return [];
       const { logical_name: logicalName, kind, spec } = resource;
-      if (typeof logicalName !== "string") return [];
-      return [{ at: `resources[${index}]`, name: logicalName, kind: String(kind), spec: isObject(spec) ? spec : {} }];
+      if (!isShort(logicalName)) return [];
+      const written = { kind: typeof kind === "string" ? kind : "", spec: isObject(spec) ? spec : {} };
+      return [{ at: `resources[${index}]`, name: logicalName, ...written }];
     }),
     dependencies: new Map(
       needs
         .slice(0, resourcesMax)
         .flatMap(([from, to]) =>
-          Array.isArray(to) ? [[from, to.slice(0, resourcesMax).filter((each) => typeof each === "string")]] : [],
+          Array.isArray(to) && isShort(from) ? [[from, to.slice(0, resourcesMax).filter(isShort)]] : [],
         ),
     ),
   };
+}
+
+function isShort(value: unknown): value is string {
+  return typeof value === "string" && value.length <= nameMax;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -37,8 +37,10 @@ const keptBytes = 2 << 20;
  */
 export function keepLogs(directory: string): void {
   const kept = process.env["HOLDFAST_TEST_LOGS"];
+  // Benches have no test.
+  if (kept === undefined) return;
   const { testPath } = expect.getState();
-  if (kept === undefined || testPath === undefined) return;
+  if (testPath === undefined) return;
   const path = relative(join(import.meta.dirname, "..", ".."), testPath);
   const into = join(kept, path.replaceAll("/", "_"), basename(directory));
   const files = logFiles(directory);

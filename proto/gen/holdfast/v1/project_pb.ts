@@ -1478,7 +1478,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectSchema;
   },
   /**
-   * The newest 50 deployments, oldest first.
+   * Deployments of a project, newest first.
    *
    * @generated from rpc holdfast.v1.ProjectService.ListDeployments
    */

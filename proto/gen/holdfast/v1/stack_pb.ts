@@ -1627,7 +1627,7 @@ export const StackService: GenService<{
     output: typeof StackMigrationSchema;
   },
   /**
-   * Upgrades of a stack, oldest first.
+   * Upgrades of a stack, newest first.
    *
    * @generated from rpc holdfast.v1.StackService.ListMigrations
    */
