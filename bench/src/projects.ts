@@ -116,7 +116,11 @@ async function whole(): Promise<void> {
   const each = ratios(ours, singles);
   print(`${databases} databases as a project, p50`, ms(median(ours)));
   print(`${databases} databases POSTed at once, p50`, ms(median(singles)));
-  print("as a project to at once: median (min - max)", `${times(each.median)} (${times(each.min)} - ${times(each.max)})`, "<= 1.1x");
+  print(
+    "as a project to at once: median (min - max)",
+    `${times(each.median)} (${times(each.min)} - ${times(each.max)})`,
+    "<= 1.1x",
+  );
 }
 
 async function chain(): Promise<void> {
@@ -155,7 +159,10 @@ async function nothing(): Promise<void> {
     deploying.push(done - planned);
     cpuMs += cpuMsOf(controller) - before;
   }
-  print(`plan of ${resources} unchanged resources, p50 / p95`, `${ms(median(planning))} / ${ms(percentile(planning, 0.95))}`);
+  print(
+    `plan of ${resources} unchanged resources, p50 / p95`,
+    `${ms(median(planning))} / ${ms(percentile(planning, 0.95))}`,
+  );
   const figures = `${ms(median(deploying))} / ${ms(percentile(deploying, 0.95))}`;
   print(`deploy of ${resources} unchanged resources, p50 / p95`, figures, "<= 50 ms p95");
   print("CPU of the controller for each", ms(cpuMs / deploys));

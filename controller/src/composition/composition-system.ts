@@ -50,7 +50,11 @@ function openCompositionSystem(
   const archive = createDeploymentArchive(kernel.history.sql, kernel.sealer);
   const records = createDeploymentRecords(deployments, archive);
   const reader = createDescriptorReader(kinds);
-  const durations = kernel.metrics.times("deployment_seconds", "Deployments, launches and upgrades to their end", "type");
+  const durations = kernel.metrics.times(
+    "deployment_seconds",
+    "Deployments, launches and upgrades to their end",
+    "type",
+  );
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",

@@ -32,10 +32,7 @@ interface Row {
   readonly record: string;
 }
 
-export function createDeploymentArchive(
-  sql: () => Database,
-  sealer: Pick<Sealer, "seal" | "open">,
-): DeploymentArchive {
+export function createDeploymentArchive(sql: () => Database, sealer: Pick<Sealer, "seal" | "open">): DeploymentArchive {
   const labelOf = (id: string) => keyOf(deploymentKind, id);
   const open = ({ id, record }: Row): DeploymentObject => deploymentKind.parse(sealer.open(record, labelOf(id)));
 

@@ -17,12 +17,7 @@ export interface DeploymentMoverDeps {
  * Moves records that ended, and that another one followed, from etcd into the history. It is there before it is removed here, so
  * that a crash between the two repeats the first. Key: id of the record.
  */
-export function createDeploymentMover({
-  compositions,
-  deployments,
-  archive,
-  begin,
-}: DeploymentMoverDeps): ControlLoop {
+export function createDeploymentMover({ compositions, deployments, archive, begin }: DeploymentMoverDeps): ControlLoop {
   return {
     reconciler: {
       name: "deployment",

@@ -25,7 +25,9 @@ export function createDeploymentRecords(
       const here = deployments
         .by(compositionOfDeployment, compositionId)
         .map(({ object }) => object)
-        .filter(({ metadata, spec }) => (after === undefined || metadata.id < after) && (type ?? spec.type) === spec.type);
+        .filter(
+          ({ metadata, spec }) => (after === undefined || metadata.id < after) && (type ?? spec.type) === spec.type,
+        );
       const there = await archive.list(compositionId, { ...filter, limit: limit + 1 });
       const all = new Map([...there, ...here].map((record) => [record.metadata.id, record]));
       const ordered = [...all.values()].toSorted((a, b) => (a.metadata.id < b.metadata.id ? 1 : -1));

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Deployment, Project } from "../../../sdk/src/index.ts";
+import type { RestAnswer } from "../api/rest-answer.ts";
 import { createCommandLine, type Ran } from "../platform/command-line.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { expectStatus } from "../platform/services.ts";
@@ -16,9 +17,7 @@ export interface DeliveryGround {
   writeTemplate(face: "stacks" | "pipelines", name: string, version: string, template: object): void;
   cli(...args: readonly string[]): Promise<Ran>;
   project(name: string): Promise<Project>;
-  deploy(
-    descriptor: object,
-  ): Promise<{ readonly status: number; readonly json: { deployment_id: string; code?: string }; readonly text: string }>;
+  deploy(descriptor: object): Promise<RestAnswer<{ deployment_id: string; code?: string }>>;
   /** The record of a deployment that is over, whichever controller tells it. */
   ended(name: string, deploymentId: string): Promise<Deployment>;
   /** The answer once there is a good one: a controller may be away. */

@@ -47,7 +47,8 @@ export interface ProjectApiDeps extends CompositionSystem, Pick<Kernel, "begin" 
 
 /** The RPCs of projects: they write down what is asked; the reconciler of compositions brings it. */
 export function createProjectApi(deps: ProjectApiDeps): ServedService {
-  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } = deps;
+  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } =
+    deps;
   const schema = JSON.stringify(descriptorSchema(kinds), null, 2);
 
   const descriptorOf = ({ descriptor }: { readonly descriptor: Uint8Array }) =>
@@ -130,8 +131,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
   async function requireDeployment(name: string, id: string, call: Call) {
     const project = requireByName(compositions, name, call);
     const record = await records.get(project.object.metadata.id, id);
-    if (record === undefined)
-      throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no deployment ${id}.`);
+    if (record === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no deployment ${id}.`);
     return { project, record };
   }
 

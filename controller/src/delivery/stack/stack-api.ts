@@ -33,8 +33,21 @@ export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
 
 /** The RPCs of stacks and of their templates. */
 export function createStackApi(deps: StackApiDeps): ServedService {
-  const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, catalog, templates } =
-    deps;
+  const {
+    compositions,
+    deployments,
+    records,
+    kinds,
+    seal,
+    observer,
+    reader,
+    begin,
+    cursors,
+    clock,
+    newId,
+    catalog,
+    templates,
+  } = deps;
 
   const require = (id: string, call: Call) => requireById(compositions, "stack", id, call);
   const message = async (stack: CompositionObject, call: Call): Promise<Stack> =>
