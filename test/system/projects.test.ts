@@ -339,10 +339,15 @@ describe("projects, stacks and pipelines", () => {
       expect((await cli("stacks", "upgrade", "cached", "--accept-cost", "15.2")).stderr).toContain("cost_drift");
       const upgraded = await printed("stacks", "upgrade", "cached", "--accept-cost", "30.2", "--wait");
       expect(upgraded).toMatch(/cache\s+scale_service\s+Completed/);
-      await waitUntil("the pipeline is degraded", async () => (await pipelineNow()).status === "degraded", {
-        withinMs: 60_000,
-      });
-      expect((await pipelineNow()).status_detail).toContain("hot");
+      const degraded = await waitUntil(
+        "the pipeline is degraded",
+        async () => {
+          const now = await pipelineNow();
+          return now.status === "degraded" && now;
+        },
+        { withinMs: 60_000 },
+      );
+      expect(degraded.status_detail).toContain("hot");
     } finally {
       clearInterval(killing);
     }
