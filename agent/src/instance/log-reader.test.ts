@@ -1,7 +1,8 @@
-import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ReadLogsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LogLevel } from "../engines/engine-driver.ts";
@@ -77,6 +78,48 @@ test("a page that begins within a line of several has level and time of its head
   await rm(`${path}.1`);
   const oldest = await read({});
   expect(Number(oldest.lines[0]?.time?.seconds)).toBeGreaterThan(1_600_000_000);
+});
+
+test("a line far behind its head has the time of it, to the millisecond, page after page and also once the head is gone", async () => {
+  const parsed = (line: string) => {
+    const match = /^@(\d+) (.*)$/.exec(line);
+    return match === null
+      ? undefined
+      : { time: new Date(Number(match[1])), level: "error" as const, message: match[2] ?? "" };
+  };
+  const exact = createLogReader({ component: "engine", path, parse: () => parsed });
+  const ask = (cursor: string, limit: number, wholeEntries: boolean) =>
+    exact.read(create(ReadLogsSchema, { cursor, limit, wholeEntries }), AbortSignal.timeout(60_000));
+  const times = ({ lines }: Awaited<ReturnType<typeof ask>>) => [
+    ...new Set(lines.map(({ time }) => (time === undefined ? 0 : timestampMs(time)))),
+  ];
+  await writeFile(`${path}.1`, `@1700000000123 a\n${`${"x".repeat(1_000)}\n`.repeat(700)}`);
+  const whole = await ask("", 10, true);
+  expect(times(whole)).toEqual([1_700_000_000_123]);
+  await appendFile(`${path}.1`, "  late\n");
+  expect(times(await ask(whole.nextCursor, 10, true))).toEqual([1_700_000_000_123]);
+  let { nextCursor: cursor } = await ask("", 600, false);
+  // Where the head stood is not read again.
+  await writeFile(`${path}.1`, (await readFile(`${path}.1`, "utf8")).replace("@1700000000123 a", "an_overwritten_h"));
+  for (let page = 0; page < 3; page += 1) {
+    const more = await ask(cursor, 30, false);
+    expect(times(more)).toEqual([1_700_000_000_123]);
+    cursor = more.nextCursor;
+  }
+});
+
+test("a segment that was read to its end is not lost when it goes, and what continues it has its head", async () => {
+  await writeFile(`${path}.1`, "5 error a\n");
+  await writeFile(`${path}.2`, "  of a\n");
+  const ask = (cursor: string) =>
+    logs.read(create(ReadLogsSchema, { cursor, limit: 1, wholeEntries: false }), AbortSignal.timeout(60_000));
+  const first = await ask("");
+  await rm(`${path}.1`);
+  const second = await ask(first.nextCursor);
+  expect(second).toMatchObject({
+    lostSegments: 0,
+    lines: [{ message: "  of a", level: "error", time: { seconds: 5n } }],
+  });
 });
 
 test("control characters are made harmless", async () => {

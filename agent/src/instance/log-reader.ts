@@ -42,7 +42,7 @@ const longestEntry = 64 << 10;
 /** Lines that continue an entry are written with it: after so long it is whole. */
 const wholeAfterMs = 1_000;
 
-/** So far before a position the head of its line is looked for. */
+/** So far before a position that does not tell its head, as those of earlier agents, it is looked for. */
 const lookBackBytes = 256 << 10;
 
 /** What a line without a head takes from the one that it belongs to. */
@@ -54,6 +54,8 @@ interface Head {
 interface Position {
   readonly segment: number;
   readonly offset: number;
+  /** What the lines behind it continue, if they begin without a head of their own. */
+  readonly head?: Head;
 }
 
 /** An entry with what continues it so far. */
@@ -65,11 +67,12 @@ interface OpenEntry extends Head {
 
 export function createLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): LogReader {
   /**
-   * The head that lines from there on belong to: the last one shortly before, or the time at which the oldest segment
-   * began.
+   * The head that lines from there on belong to: the one that the position tells, or the last one shortly before. Where the
+   * segment is gone, so is the head, and the time at which the oldest segment began stands for it.
    */
-  async function headBefore({ segment, offset }: Position): Promise<Head> {
+  async function headBefore({ segment, offset, head }: Position): Promise<Head> {
     const there = segmentsIn(path);
+    if (head !== undefined && there.includes(segment)) return head;
     const places = there.includes(segment) ? [segment, segment - 1].filter((each) => there.includes(each)) : [];
     for (const place of places) {
       const end = place === segment ? offset : (await stat(`${path}.${place}`)).size;
@@ -78,6 +81,15 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     }
     const oldest = there[0];
     return { level: "info", timeMs: oldest === undefined ? 0 : (await stat(`${path}.${oldest}`)).birthtimeMs };
+  }
+
+  /** The same position, in the next segment where nothing is left of its own: it may go without anything being lost. */
+  async function settled(position: Position): Promise<Position> {
+    const there = segmentsIn(path);
+    const following = there.find((each) => each > position.segment);
+    if (following === undefined || !there.includes(position.segment)) return position;
+    const { size } = await stat(`${path}.${position.segment}`);
+    return position.offset < size ? position : { ...position, segment: following, offset: 0 };
   }
 
   async function lastHead(file: string, from: number, to: number): Promise<Head | undefined> {
@@ -125,18 +137,18 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     let before = await headBefore(next);
 
     for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
-      if (segment > next.segment) next = { segment, offset: 0 };
+      if (segment > next.segment) next = { segment, offset: 0, head: before };
       for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
         signal.throwIfAborted();
         if (lines.length >= limit || bytes >= largestAnswerBytes) {
           hasMore = true;
           break;
         }
-        next = { segment, offset: end };
         const parsed = parseLine(text);
         const level = parsed?.level ?? before.level;
         const timeMs = parsed?.time.getTime() ?? before.timeMs;
         before = { level, timeMs };
+        next = { segment, offset: end, head: before };
         if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
         const message = harmless(parsed?.message ?? text).slice(0, longestMessage);
         bytes += message.length;
@@ -146,7 +158,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     }
     return create(ReadLogsResultSchema, {
       lines,
-      nextCursor: textOf(next),
+      nextCursor: textOf(await settled(next)),
       hasMore,
       lostSegments: lostBehind(start, segmentsIn(path)),
     });
@@ -166,16 +178,16 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     let entry: OpenEntry | undefined;
 
     function close(whole: OpenEntry): void {
-      next = whole.end;
+      const { timeMs, level, message } = whole;
+      next = { ...whole.end, head: { timeMs, level } };
       if (levels.indexOf(whole.level) < lowest || whole.timeMs < sinceMs) return;
       bytes += whole.message.length;
-      const { timeMs, level, message } = whole;
       lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
     }
-    const answer = (hasMore: boolean) =>
+    const answer = async (hasMore: boolean) =>
       create(ReadLogsResultSchema, {
         lines,
-        nextCursor: textOf(next),
+        nextCursor: textOf(await settled(next)),
         hasMore,
         lostSegments: lostBehind(start, segments),
       });
@@ -207,8 +219,10 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
   }
 }
 
-function textOf({ segment, offset }: Position): string {
-  return `${segment}:${offset}`;
+/** `<segment>:<offset>`, and `:<level>:<milliseconds since 1970>` of the head. */
+function textOf({ segment, offset, head }: Position): string {
+  const place = `${segment}:${offset}`;
+  return head === undefined ? place : `${place}:${head.level}:${Math.trunc(head.timeMs)}`;
 }
 
 /** Segments from the position on that are not there any more; a position without a segment lost nothing. */
@@ -219,8 +233,11 @@ function lostBehind({ segment }: Position, there: readonly number[]): number {
 }
 
 function startOf(cursor: string): Position {
-  const match = /^(\d{1,12}):(\d{1,15})$/.exec(cursor);
-  return match === null ? { segment: 0, offset: 0 } : { segment: Number(match[1]), offset: Number(match[2]) };
+  const match = /^(\d{1,12}):(\d{1,15})(?::(debug|info|warning|error):(\d{1,15}))?$/.exec(cursor);
+  if (match === null) return { segment: 0, offset: 0 };
+  const [, segment, offset, level, timeMs] = match;
+  const place = { segment: Number(segment), offset: Number(offset) };
+  return level === undefined ? place : { ...place, head: { level: level as LogLevel, timeMs: Number(timeMs) } };
 }
 
 function segmentsIn(path: string): number[] {
