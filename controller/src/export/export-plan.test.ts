@@ -5,7 +5,7 @@ import { newRunState } from "./export-run-state.ts";
 import { createExportSlots } from "./export-slots.ts";
 
 const dayMs = 86_400_000;
-const well = { consecutiveFailures: 0 };
+const well = { consecutiveFailures: 0, samples: 1 };
 
 test("ticks are an interval apart, whoever counts them and however late one is", () => {
   fc.assert(
@@ -32,11 +32,21 @@ test("what is new is looked at soon, what another controller leaves at its own t
   expect(firstDueAt(timing, later)).toBe(nextDueAt(timing, well, later));
 });
 
+test("what is new and had nothing to send is looked at again soon, until it sent a sample or a minute is over", () => {
+  const timing = { id: "a", intervalMs: 3_600_000, changedAt: dayMs };
+  const nothingYet = { consecutiveFailures: 0, samples: 0 };
+  expect(nextDueAt(timing, nothingYet, dayMs + 10_000)).toBeLessThanOrEqual(dayMs + 15_000);
+  const usual = nextDueAt(timing, well, dayMs + 10_000);
+  expect(nextDueAt(timing, { ...nothingYet, consecutiveFailures: 1 }, dayMs + 10_000)).toBe(usual);
+  const later = dayMs + 60_000;
+  expect(nextDueAt(timing, nothingYet, later)).toBe(nextDueAt(timing, well, later));
+});
+
 test("what fails is asked every five minutes, and never before the destination wants it", () => {
   const timing = { id: "a", intervalMs: 30_000, changedAt: 0 };
   const spread = (failures: number) => {
-    const first = nextDueAt(timing, { consecutiveFailures: failures }, dayMs);
-    return nextDueAt(timing, { consecutiveFailures: failures }, first) - first;
+    const first = nextDueAt(timing, { consecutiveFailures: failures, samples: 1 }, dayMs);
+    return nextDueAt(timing, { consecutiveFailures: failures, samples: 1 }, first) - first;
   };
   expect([spread(9), spread(10)]).toEqual([30_000, 300_000]);
   expect(nextDueAt(timing, well, dayMs, 600_000)).toBeGreaterThanOrEqual(dayMs + 600_000);
@@ -55,16 +65,22 @@ test.each([
 });
 
 test("neither one organization nor all that fail take the slots of others", () => {
-  const slots = createExportSlots({ total: 8, organization: 4, failingPart: 1 / 4 });
-  const first = slots.take("a", 2, false);
-  expect(slots.take("a", 2, false)).toBeDefined();
-  expect(slots.take("a", 1, false)).toBeUndefined();
-  expect(slots.take("b", 1, true)).toBeDefined();
-  expect(slots.take("b", 1, true)).toBeUndefined();
-  expect(slots.take("c", 1, true)).toBeDefined();
-  expect(slots.take("d", 1, true)).toBeUndefined();
-  expect(slots.take("d", 2, false)).toBeDefined();
-  first?.();
-  expect(slots.take("a", 2, false)).toBeDefined();
-  expect(slots.take("e", 1, false)).toBeUndefined();
+  const slots = createExportSlots();
+  const takeAll = (organizationId: string, isFailing: boolean) => {
+    const all = [];
+    for (let one = slots.take(organizationId, 2, isFailing); one !== undefined; ) {
+      all.push(one);
+      one = slots.take(organizationId, 2, isFailing);
+    }
+    return all;
+  };
+  const sum = (all: readonly { readonly count: number }[]) => all.reduce((total, { count }) => total + count, 0);
+  const greedy = takeAll("greedy", false);
+  expect(sum(greedy)).toBe(8);
+  const dead = Array.from({ length: 30 }, (_, n) => takeAll(`dead ${n}`, true));
+  expect(Math.max(...dead.map(sum))).toBe(2);
+  expect(sum(dead.flat())).toBe(16);
+  expect(slots.take("well", 2, false)).toMatchObject({ count: 2 });
+  for (const each of greedy) each.release();
+  expect(slots.take("greedy", 2, false)).toMatchObject({ count: 2 });
 });

@@ -7,6 +7,8 @@ const failingEveryMs = 5 * 60_000;
 const disabledAfterMs = 7 * 86_400_000;
 /** The first tick of what is new or changed comes so soon. */
 const firstAfterMs = 5_000;
+/** So long it is new: machines tell samples each quarter of a minute. */
+const newForMs = 60_000;
 
 interface Timing {
   readonly id: string;
@@ -20,16 +22,21 @@ export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number)
   return nowMs - changedAt < intervalMs ? Math.min(spread, nowMs + firstAfterMs) : spread;
 }
 
-/** Pure: when it is due again. One that fails is asked less often, and never before the time that its destination named. */
+/**
+ * Pure: when it is due again. One that is new and has sent no sample yet is looked at again soon, so that its maker sees the first; one
+ * that fails is asked less often, and never before the time that its destination named.
+ */
 export function nextDueAt(
-  { id, intervalMs }: Timing,
-  state: Pick<RunState, "consecutiveFailures">,
+  { id, intervalMs, changedAt }: Timing,
+  state: Pick<RunState, "consecutiveFailures" | "samples">,
   nowMs: number,
   afterMs = 0,
 ): number {
   const isFailing = state.consecutiveFailures >= failuresTold;
   const everyMs = isFailing ? Math.max(intervalMs, failingEveryMs) : intervalMs;
-  return Math.max(nextOfPhase(id, everyMs, nowMs), nowMs + afterMs);
+  const isNew = state.samples === 0 && state.consecutiveFailures === 0 && nowMs - changedAt < newForMs;
+  const next = nextOfPhase(id, everyMs, nowMs);
+  return Math.max(isNew ? Math.min(next, nowMs + firstAfterMs) : next, nowMs + afterMs);
 }
 
 /** The next moment, of those that are an interval apart, which the id gives. */

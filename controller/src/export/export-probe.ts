@@ -4,17 +4,18 @@ import type { SendRequest, SendTarget } from "./export-sender.ts";
 
 const probeMs = 10_000;
 
-/** Asks the destination without data, within ten seconds in all. Resolves to what is wrong, in our own words; undefined when nothing is. */
+/** Asks the destination without data, within ten seconds in all unless another time is given. Resolves to what is wrong, in our own words; undefined when nothing is. */
 export type ProbeDestination = (target: SendTarget, signal: AbortSignal) => Promise<string | undefined>;
 
 export function createProbe(deps: {
   readonly send: SendRequest;
   readonly vendors: VendorUrls;
   readonly clock: Clock;
+  readonly withinMs?: number;
 }): ProbeDestination {
-  const { send, vendors, clock } = deps;
+  const { send, vendors, clock, withinMs = probeMs } = deps;
   return async (target, signal) => {
-    const endsAt = clock.monotonicMs() + probeMs;
+    const endsAt = clock.monotonicMs() + withinMs;
     const context = { nowMs: clock.now(), vendors };
     for (const request of await target.destination.probe(target.configuration, context)) {
       const deadlineMs = Math.max(1, endsAt - clock.monotonicMs());

@@ -1,10 +1,18 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { deliverItems, DeliveryFailed, type Delivered, fewestItems } from "./deliver-items.ts";
-import type { Encoder, EncodeContext, VendorUrls } from "./destinations/destination.ts";
+import { type Delivered, DeliveryFailed, deliverItems, fewestItems } from "./deliver-items.ts";
+import type { EncodeContext, Encoder, VendorUrls } from "./destinations/destination.ts";
+import {
+  type BatchRoom,
+  bytesOfEntries,
+  bytesOfSamples,
+  type ExportMemory,
+  portionsOfEntries,
+  portionsOfSamples,
+} from "./export-memory.ts";
 import { type ExportCursor, type RunStates, type Stream } from "./export-run-state.ts";
 import type { SendRequest, SendTarget } from "./export-sender.ts";
-import { type ExportTargets, machineTarget, type MachineTarget } from "./export-targets.ts";
+import { type ExportTargets, type MachineTarget, machineTarget } from "./export-targets.ts";
 import { type LogSource, positionFrom } from "./log-source.ts";
 import type { MetricsExportObject } from "./metrics-export.ts";
 import type { SampleSource } from "./sample-source.ts";
@@ -33,7 +41,11 @@ export interface ExportTick {
   readonly target: SendTarget;
   readonly targets: ExportTargets;
   readonly run: ExportRun;
+  /** It failed lately: it shares what those that fail may have. */
+  readonly isFailing: boolean;
   readonly signal: AbortSignal;
+  /** Ends `signal` when the tick took too long. */
+  readonly late: AbortSignal;
 }
 
 export interface ExportShipper {
@@ -47,6 +59,7 @@ interface Deps {
   readonly samples: SampleSource;
   readonly logs: LogSource;
   readonly states: Pick<RunStates, "advance" | "drop">;
+  readonly memory: ExportMemory;
   readonly send: SendRequest;
   readonly vendors: VendorUrls;
   readonly clock: Clock;
@@ -57,6 +70,7 @@ interface Deps {
 /** After so many it is the others' turn. */
 const batchesMax = 10;
 const requestMs = 30_000;
+const tooSlow = "The destination was too slow: the batch did not get through.";
 /** Samples of machines, each of some twenty values; and entries of logs. */
 export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
 const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: fewestItems };
@@ -68,24 +82,32 @@ export function cursorKey({ stream, machineId }: Pick<ExportCursor, "stream" | "
 }
 
 export function createExportShipper(deps: Deps): ExportShipper {
-  const { samples, logs, states, clock, log } = deps;
+  const { samples, logs, states, memory, clock, log } = deps;
 
   async function deliver<I extends { readonly timeMs: number }>(
     items: readonly I[],
+    portionsOf: (items: readonly I[]) => readonly (readonly I[])[],
     encoder: Encoder<I>,
     { target, signal }: ExportTick,
   ): Promise<Delivered> {
     const context: EncodeContext = { nowMs: clock.now(), vendors: deps.vendors };
     const { oldestMs } = encoder;
     const fresh = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
-    const delivered = await deliverItems(fresh, {
-      encoder,
-      configuration: target.configuration,
-      context,
-      send: (request) => deps.send(request, target, { deadlineMs: requestMs, signal }),
-      wait: (ms) => deps.wait(ms, signal),
-    });
-    return { ...delivered, tooOld: delivered.tooOld + items.length - fresh.length };
+    const done = { taken: 0, refused: 0, tooOld: items.length - fresh.length, why: undefined as string | undefined };
+    for (const portion of portionsOf(fresh)) {
+      const { taken, refused, tooOld, why } = await deliverItems(portion, {
+        encoder,
+        configuration: target.configuration,
+        context,
+        send: (request) => deps.send(request, target, { deadlineMs: requestMs, signal }),
+        wait: (ms) => deps.wait(ms, signal),
+      });
+      done.taken += taken;
+      done.refused += refused;
+      done.tooOld += tooOld;
+      done.why = why ?? done.why;
+    }
+    return done;
   }
 
   /** One batch is over: its figures and cursors are written in one, then hold here. */
@@ -137,6 +159,15 @@ export function createExportShipper(deps: Deps): ExportShipper {
     position,
   });
 
+  async function withRoom<T>({ isFailing, signal }: ExportTick, work: (room: BatchRoom) => Promise<T>): Promise<T> {
+    const room = await memory.take(isFailing, signal);
+    try {
+      return await work(room);
+    } finally {
+      room.release();
+    }
+  }
+
   async function shipSamples(tick: ExportTick, progress: StreamProgress): Promise<void> {
     const encoder = tick.target.destination.metrics;
     if (encoder === undefined) return;
@@ -145,16 +176,21 @@ export function createExportShipper(deps: Deps): ExportShipper {
     while (waiting.length > 0 && batches < batchesMax) {
       const placed = waiting.map((target) => ({ target, afterMs: Number(positionOf("metrics", target, tick)) }));
       const nowMs = clock.now();
-      const { items, positions, done, gone } = await samples.next(placed, tick.run.batch.metrics, nowMs);
-      if (positions.size > 0) {
+      const { positions, done } = await withRoom(tick, async (room) => {
+        const found = await samples.next(placed, tick.run.batch.metrics, nowMs);
+        const { items, gone } = found;
+        room.shrink(bytesOfSamples(items));
+        const from = placed.filter(({ target }) => found.positions.has(target.machineId));
+        if (from.length === 0) return found;
         batches += 1;
-        const from = placed.filter(({ target }) => positions.has(target.machineId));
         progress.begin(Math.min(...from.map(({ afterMs }) => afterMs)), items.length);
-        const delivered = await deliver(items, encoder, tick);
-        const moved = from.map(({ target }) => cursorOf("metrics", target, String(positions.get(target.machineId))));
+        const delivered = await deliver(items, portionsOfSamples, encoder, tick);
+        const positionIn = ({ machineId }: MachineTarget) => String(found.positions.get(machineId));
+        const moved = from.map(({ target }) => cursorOf("metrics", target, positionIn(target)));
         await advance(tick, "metrics", delivered, moved, { gone });
         progress.end(delivered);
-      }
+        return found;
+      });
       const silent = placed.filter(
         ({ target: { machineId }, afterMs }) => done.has(machineId) && afterMs < nowMs - silentMs,
       );
@@ -187,18 +223,22 @@ export function createExportShipper(deps: Deps): ExportShipper {
     while (waiting.length > 0 && batches < batchesMax) {
       const further: MachineTarget[] = [];
       for (const target of waiting) {
-        const position = positionOf("logs", target, tick);
-        const found = await logs.next(target, position, tick.run.batch.logs, tick.signal);
-        if (found === undefined || found.position === position) continue;
-        const { items, goneSegments } = found;
-        if (items.length > 0) batches += 1;
-        progress.begin(items[0]?.timeMs ?? clock.now(), items.length);
-        const delivered = await deliver(items, encoder, tick);
-        await advance(tick, "logs", delivered, [cursorOf("logs", target, found.position)], { goneSegments });
-        progress.end(delivered);
-        if (!found.hasMore) continue;
+        const newestMs = await withRoom(tick, async (room) => {
+          const position = positionOf("logs", target, tick);
+          const found = await logs.next(target, position, tick.run.batch.logs, tick.signal);
+          if (found === undefined || found.position === position) return undefined;
+          const { items, goneSegments } = found;
+          room.shrink(bytesOfEntries(items));
+          if (items.length > 0) batches += 1;
+          progress.begin(items[0]?.timeMs ?? clock.now(), items.length);
+          const delivered = await deliver(items, portionsOfEntries, encoder, tick);
+          await advance(tick, "logs", delivered, [cursorOf("logs", target, found.position)], { goneSegments });
+          progress.end(delivered);
+          return found.hasMore ? (items.at(-1)?.timeMs ?? clock.now()) : undefined;
+        });
+        if (newestMs === undefined) continue;
         further.push(target);
-        progress.left(items.at(-1)?.timeMs ?? clock.now());
+        progress.left(newestMs);
       }
       waiting = further;
     }
@@ -212,6 +252,9 @@ export function createExportShipper(deps: Deps): ExportShipper {
         await (stream === "metrics" ? shipSamples(tick, progress) : shipLogs(tick, progress));
         return progress.result(undefined, undefined);
       } catch (error) {
+        // The rest is the next tick's. A destination that took nothing all the time keeps slots from others, and has failed.
+        if (tick.late.aborted && tick.signal.reason === tick.late.reason)
+          return progress.result(progress.isStuck ? tooSlow : undefined, undefined);
         if (!(error instanceof DeliveryFailed)) throw error;
         if (error.isTooMixed) tick.run.batch[stream] = smallBatch[stream];
         return progress.result(error.message, error.afterMs);
@@ -240,15 +283,22 @@ type StreamProgress = ReturnType<typeof createProgress>;
 /** What a stream's tick came to so far. */
 function createProgress() {
   let hasSent = false;
+  let isWaiting = false;
   let behindSinceMs: number | undefined;
   let taken = 0;
   let refusal: string | undefined;
   return {
     begin(oldestMs: number, items: number) {
       hasSent ||= items > 0;
+      isWaiting = items > 0;
       behindSinceMs = oldestMs;
     },
+    /** A batch is on its way, and none came through. */
+    get isStuck() {
+      return isWaiting && taken === 0;
+    },
     end(delivered: Delivered) {
+      isWaiting = false;
       taken += delivered.taken;
       if (delivered.refused > 0) refusal = delivered.why;
     },

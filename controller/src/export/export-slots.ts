@@ -1,50 +1,30 @@
-/** How many streams may be worked on at once, on one controller. */
-export interface ExportLimits {
-  readonly total: number;
-  readonly organization: number;
-  /** All that fail have this part of the total, and those of an organization this part of what it has. */
-  readonly failingPart: number;
-}
+import { createSlotCounts, type SharedSlots } from "#kernel/runtime/slot-counts.ts";
 
-const exportLimits: ExportLimits = { total: 64, organization: 8, failingPart: 1 / 4 };
+/** How many streams may be worked on at once, on one controller. */
+const exportLimits: SharedSlots = { total: 64, organization: 8, unwellPart: 1 / 4 };
 
 /** Shares the streams out, so that neither a dead destination nor one organization delays the others. */
 export interface ExportSlots {
-  /** A function that gives the slots back; undefined while there are none for it. */
-  take(organizationId: string, streams: number, isFailing: boolean): (() => void) | undefined;
+  /** Some of the slots that are wanted, at least one; undefined while there is none for it. */
+  take(organizationId: string, wanted: number, isFailing: boolean): TakenSlots | undefined;
 }
 
-interface Used {
-  all: number;
-  failing: number;
+export interface TakenSlots {
+  readonly count: number;
+  release(): void;
 }
 
-export function createExportSlots(limits: ExportLimits = exportLimits): ExportSlots {
-  const { total, organization, failingPart } = limits;
-  const used: Used = { all: 0, failing: 0 };
-  const byOrganization = new Map<string, Used>();
-
+export function createExportSlots(limits: SharedSlots = exportLimits): ExportSlots {
+  const counts = createSlotCounts(limits);
   return {
-    take(organizationId, streams, isFailing) {
-      const own = byOrganization.get(organizationId) ?? { all: 0, failing: 0 };
-      const fits = (each: Used, limit: number) =>
-        each.all + streams <= limit && (!isFailing || each.failing + streams <= limit * failingPart);
-      if (!fits(used, total) || !fits(own, organization)) return undefined;
-      const add = (amount: number) => {
-        for (const each of [used, own]) {
-          each.all += amount;
-          if (isFailing) each.failing += amount;
-        }
-      };
-      byOrganization.set(organizationId, own);
-      add(streams);
-      return () => {
-        add(-streams);
-        if (own.all === 0) byOrganization.delete(organizationId);
-      };
+    take(organizationId, wanted, isFailing) {
+      const count = Math.min(wanted, counts.room(organizationId, 0, isFailing));
+      if (count <= 0) return undefined;
+      counts.add(organizationId, count, isFailing);
+      return { count, release: () => counts.add(organizationId, -count, isFailing) };
     },
   };
 }
 
-/** An integration that failed so often in a row takes its slots from those of the failing. */
-export const failuresSoon = 3;
+/** An integration that failed so often in a row takes its slots from those of the failing: it may take minutes to fail again. */
+export const failuresSoon = 1;

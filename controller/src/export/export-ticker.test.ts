@@ -4,6 +4,7 @@ import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-c
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { createSamples, type Samples } from "#insight/metric/samples/samples.ts";
 import { createHistory, type History } from "#kernel/history/history.ts";
 import { soleOwner } from "#kernel/runtime/sole-owner.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
@@ -13,7 +14,6 @@ import { type OutboxEntry, outboxPrefix } from "#kernel/store/outbox-entry.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { createSamples, type Samples } from "#insight/metric/samples/samples.ts";
 import { type ManagedServiceObject, managedServiceKind } from "#services/service/managed-service.ts";
 import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
 import { nodeOf, runningService } from "../../../test/support/controller/service-object.ts";
@@ -29,12 +29,13 @@ import { until } from "../../../test/support/wait-until.ts";
 import { newConfiguration } from "./configuration/changed-configuration.ts";
 import { partConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import { destinations } from "./destinations/destinations.ts";
+import { createExportMemory } from "./export-memory.ts";
 import { createRunStates, type RunStates } from "./export-run-state.ts";
 import { createExportSender } from "./export-sender.ts";
 import { createExportShipper } from "./export-shipper.ts";
 import { createExportTargets } from "./export-targets.ts";
 import { createExportTicker } from "./export-ticker.ts";
-import { metricsExportKind, type MetricsExportObject, type MetricsExportSpec } from "./metrics-export.ts";
+import { type MetricsExportObject, type MetricsExportSpec, metricsExportKind } from "./metrics-export.ts";
 import { createSampleSource } from "./sample-source.ts";
 
 const hourMs = 3_600_000;
@@ -148,20 +149,22 @@ async function world() {
   const receiver: ExportReceiver = await startExportReceiver(take);
   const clock = { now: () => time.now, monotonicMs: () => time.now };
 
-  function startTicker(change: Partial<RunStates> = {}) {
+  function startTicker(change: Partial<RunStates> = {}, { others = [] as readonly string[], tickMaxMs = 60_000 } = {}) {
     const own: RunStates = { ...states, ...change };
     const send = createExportSender({ egress: { users: egress, operators: egress }, vendors });
     const shipper = createExportShipper({
       samples: createSampleSource(samples),
       logs: { next: async () => undefined },
       states: own,
+      memory: createExportMemory(),
       send,
       vendors,
       clock,
       log: silentLog,
       wait: async () => undefined,
     });
-    const isOurs = (id: string) => exports.get(id)?.object.metadata.organizationId === organizationId;
+    const organizations = new Set([organizationId, ...others]);
+    const isOurs = (id: string) => organizations.has(exports.get(id)?.object.metadata.organizationId ?? "");
     const ticker = createExportTicker({
       exports,
       targetsOf: createExportTargets({ services, exports }),
@@ -174,6 +177,7 @@ async function world() {
       log: silentLog,
       ready: Promise.resolve(),
       lookMs: 2,
+      tickMaxMs,
     });
     const stop = () => ticker.stop();
     onTestFinished(stop);
@@ -355,6 +359,70 @@ test("machines that tell nothing hold up none that does, however many there are"
     return keys().length >= 8;
   });
   expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 4).toSorted());
+});
+
+test("one that is far behind takes turns until it is not, without waiting for its interval", async () => {
+  const { organizationId, time, receiver, startTicker, stateOf, keys } = await world();
+  const service = await addService(organizationId);
+  const id = await addExport(organizationId, receiver.url);
+  // More than ten batches.
+  await service.told(start - 3_000 * 15_000, 3_000);
+  const stored = exports.get(id);
+  if (stored === undefined) throw new Error("it is not there");
+  const unit = begin(start);
+  unit.update(metricsExportKind, stored, { ...stored.object, spec: { ...stored.object.spec, since: start - dayMs } });
+  await exports.reached(await unit.commit(), 60_000);
+  startTicker();
+  await until(async () => {
+    time.now += 1_000;
+    return ((await stateOf(id))?.samples ?? 0) > 0;
+  });
+  // Time stands still: none of what follows is another interval.
+  await until(async () => (await stateOf(id))?.samples === 6_000 && (await stateOf(id))?.behindSinceMs === null);
+  expect(new Set(keys()).size).toBe(6_000);
+});
+
+test("sixty destinations of twenty organizations that hang delay no other one", async () => {
+  const { organizationId, time, receiver, startTicker, keys } = await world();
+  const hanging = await startExportReceiver(() => "never");
+  onTestFinished(() => hanging.close());
+  const others = Array.from({ length: 20 }, () => uuidv7());
+  for (const other of others)
+    for (let n = 0; n < 3; n += 1) {
+      const dead = await addService(other);
+      await dead.told(start, 2);
+      await addExport(other, hanging.url, { serviceId: dead.id });
+    }
+  startTicker({}, { others });
+  await until(() => {
+    time.now += 1_000;
+    return hanging.arrivals.length >= 50;
+  });
+  const service = await addService(organizationId);
+  await service.told(start, 4);
+  const begun = performance.now();
+  await addExport(organizationId, receiver.url);
+  await until(() => {
+    time.now += 10_000;
+    return keys().length >= 8;
+  });
+  // A request to those that hang is given up after half a minute.
+  expect(performance.now() - begun).toBeLessThan(10_000);
+});
+
+test("a destination that answers too slowly for a tick has failed", async () => {
+  const { organizationId, time, startTicker, stateOf } = await world();
+  const hanging = await startExportReceiver(() => "never");
+  onTestFinished(() => hanging.close());
+  const service = await addService(organizationId);
+  await service.told(start, 2);
+  const id = await addExport(organizationId, hanging.url);
+  startTicker({}, { tickMaxMs: 500 });
+  await until(async () => {
+    time.now += 100;
+    return (await stateOf(id))?.consecutiveFailures === 1;
+  });
+  expect(await stateOf(id)).toMatchObject({ lastError: expect.stringContaining("too slow"), samples: 0, refused: 0 });
 });
 
 test("after seven days of failures it is disabled, and says so", async () => {

@@ -13,10 +13,17 @@ import { destinationOf } from "./destinations/destinations.ts";
 import { exportEvent } from "./export-events.ts";
 import { firstDueAt, followUp, nextDueAt } from "./export-plan.ts";
 import { newRunState, Overtaken, type RunState, type RunStates, type Stream } from "./export-run-state.ts";
-import { cursorKey, type ExportRun, type ExportShipper, fullBatch } from "./export-shipper.ts";
+import {
+  cursorKey,
+  type ExportRun,
+  type ExportShipper,
+  type ExportTick,
+  fullBatch,
+  type StreamEnd,
+} from "./export-shipper.ts";
 import { createExportSlots, failuresSoon } from "./export-slots.ts";
 import type { ExportTargets } from "./export-targets.ts";
-import { carriesLogs, carriesMetrics, metricsExportKind, type MetricsExportObject } from "./metrics-export.ts";
+import { carriesLogs, carriesMetrics, type MetricsExportObject, metricsExportKind } from "./metrics-export.ts";
 
 export interface ExportTickerDeps {
   readonly exports: Collection<MetricsExportObject>;
@@ -32,6 +39,8 @@ export interface ExportTickerDeps {
   readonly ready: Promise<unknown>;
   /** How often due integrations are looked for; a quarter of a second unless given. */
   readonly lookMs?: number;
+  /** A tick ends after so long; five minutes unless given. */
+  readonly tickMaxMs?: number;
 }
 
 export interface ExportTicker {
@@ -62,12 +71,15 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
 
   function look(): void {
     const now = clock.now();
+    const due: { readonly stored: Stored<MetricsExportObject>; readonly its: Kept }[] = [];
     for (const stored of exports.values()) {
       const { metadata, spec } = stored.object;
       if (!spec.isEnabled || !ownership.owns(metadata.id)) continue;
       const its = keptOf(stored, now);
-      if (!its.isRunning && its.dueAt <= now) begin(stored, its);
+      if (!its.isRunning && its.dueAt <= now) due.push({ stored, its });
     }
+    // Those that wait longest come first: one that is behind takes its next turn after them.
+    for (const { stored, its } of due.toSorted((a, b) => a.its.dueAt - b.its.dueAt)) begin(stored, its);
     for (const [id, its] of kept) {
       const isOver = exports.get(id)?.object.spec.isEnabled !== true || !ownership.owns(id);
       if (isOver && !its.isRunning) kept.delete(id);
@@ -91,34 +103,42 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   function begin(stored: Stored<MetricsExportObject>, its: Kept): void {
     const { metadata, spec } = stored.object;
     const streams = streamsOf(spec, destinationOf(spec.destinationType));
-    const release = slots.take(metadata.organizationId, streams.length, its.state.consecutiveFailures >= failuresSoon);
-    if (release === undefined) return;
+    const taken = slots.take(metadata.organizationId, streams.length, isFailing(its));
+    if (taken === undefined) return;
     const right = ownership.begin(metadata.id);
-    if (right === undefined) return release();
+    if (right === undefined) return taken.release();
     its.isRunning = true;
-    const work = tick(stored, its, streams, right).finally(() => {
+    const work = tick(stored, its, { streams, atOnce: taken.count }, right).finally(() => {
       right.end();
-      release();
+      taken.release();
       its.isRunning = false;
       running.delete(work);
     });
     running.add(work);
   }
 
-  async function tick(stored: Stored<MetricsExportObject>, its: Kept, streams: readonly Stream[], right: Right) {
+  async function tick(
+    stored: Stored<MetricsExportObject>,
+    its: Kept,
+    { streams, atOnce }: { readonly streams: readonly Stream[]; readonly atOnce: number },
+    right: Right,
+  ): Promise<void> {
     const integration = stored.object;
     const { id, organizationId } = integration.metadata;
     const timing = timingOf(integration);
     let afterMs: number | undefined;
+    let isBehind = false;
     try {
-      const signal = AbortSignal.any([right.signal, stopping.signal, AbortSignal.timeout(tickMaxMs)]);
+      const late = AbortSignal.timeout(deps.tickMaxMs ?? tickMaxMs);
+      const signal = AbortSignal.any([right.signal, stopping.signal, late]);
       const run = (its.run ??= await take(id, its));
       const destination = destinationOf(integration.spec.destinationType);
       const configuration = openConfiguration(integration, destination, deps.sealer);
       const target = { destination, configuration, organizationId };
-      const current = { integration, target, targets: deps.targetsOf(integration), run, signal };
+      const targets = deps.targetsOf(integration);
+      const current = { integration, target, targets, run, isFailing: isFailing(its), signal, late };
       await shipper.pass(current);
-      const ends = await Promise.all(streams.map((stream) => shipper.ship(stream, current)));
+      const ends = await shipAll(streams, atOnce, current);
       const errors = ends.flatMap(({ error }) => error ?? []);
       const behind = ends.flatMap(({ behindSinceMs }) => behindSinceMs ?? []);
       const waits = ends.flatMap((end) => end.afterMs ?? []);
@@ -129,6 +149,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
         behindSinceMs: behind.length === 0 ? null : Math.min(...behind),
         hasSent: ends.some(({ hasSent }) => hasSent),
       };
+      isBehind = end.error === null && end.behindSinceMs !== null;
       if (isNews(its.state, end)) its.state = await states.endTick(id, run.epoch, end);
       await follow(stored, its.state, run, right);
     } catch (error) {
@@ -136,7 +157,16 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
       // The next owner, or the next tick, goes on from the cursors.
       if (!stopping.signal.aborted && !right.signal.aborted && !(error instanceof Overtaken)) told(id, error);
     }
-    its.dueAt = nextDueAt(timing, its.state, clock.now(), afterMs);
+    const now = clock.now();
+    its.dueAt = isBehind ? now : nextDueAt(timing, its.state, now, afterMs);
+  }
+
+  /** One after another where there is a slot for one alone. */
+  async function shipAll(streams: readonly Stream[], atOnce: number, tick: ExportTick): Promise<readonly StreamEnd[]> {
+    if (atOnce >= streams.length) return Promise.all(streams.map((stream) => shipper.ship(stream, tick)));
+    const ends: StreamEnd[] = [];
+    for (const stream of streams) ends.push(await shipper.ship(stream, tick));
+    return ends;
   }
 
   async function take(id: string, its: Kept): Promise<ExportRun> {
@@ -195,6 +225,8 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
 }
 
 const errorMax = 300;
+
+const isFailing = ({ state }: Kept) => state.consecutiveFailures >= failuresSoon;
 
 function timingOf({ metadata, spec }: MetricsExportObject) {
   return { id: metadata.id, intervalMs: spec.intervalSeconds * 1_000, changedAt: metadata.updatedAt };

@@ -8,10 +8,13 @@ export interface ExportArrival {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** Of the sender's socket. */
+  readonly remotePort: number;
 }
 
-/** What a destination does with a request: an answer, or the connection cut in the middle of one. */
+/** What a destination does with a request: an answer, none at all, or the connection cut in the middle of one. */
 export type ExportReply =
+  | "never"
   | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
   | "cut";
 
@@ -39,9 +42,10 @@ export async function startExportReceiver(
       const { method = "", url = "", headers } = request;
       const sent = Buffer.concat(chunks);
       const body = headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
-      const arrival = { method, path: url, headers, body };
+      const arrival = { method, path: url, headers, body, remotePort: request.socket.remotePort ?? 0 };
       arrivals.push(arrival);
       const answer = reply(arrival);
+      if (answer === "never") return;
       if (answer === "cut") return void request.socket.destroy();
       response.writeHead(answer.status, answer.headers ?? {}).end(answer.body ?? "");
     });

@@ -41,19 +41,21 @@ export const apmPlatform: Destination = {
   ],
   metrics: {
     oldestMs: hourMs,
-    encode: (items, configuration, context) =>
+    encode: async (items, configuration, context) =>
       Promise.all(
-        piecesOf(items, (item) => seriesJson(item, configuration), metricLimits).map(({ items: own, texts }) => {
-          const url = `${apiOf(configuration, context)}/api/v2/series`;
-          return requestOf(url, own, `{"series":[${texts.join()}]}`, configuration);
-        }),
+        (await piecesOf(items, (item) => seriesJson(item, configuration), metricLimits)).map(
+          ({ items: own, texts }) => {
+            const url = `${apiOf(configuration, context)}/api/v2/series`;
+            return requestOf(url, own, `{"series":[${texts.join()}]}`, configuration);
+          },
+        ),
       ),
   },
   logs: {
     oldestMs: 18 * hourMs,
-    encode: (items, configuration, context) =>
+    encode: async (items, configuration, context) =>
       Promise.all(
-        piecesOf(items, (item) => entryJson(item, configuration), logLimits).map(({ items: own, texts }) => {
+        (await piecesOf(items, (item) => entryJson(item, configuration), logLimits)).map(({ items: own, texts }) => {
           const url = `${intakeOf(configuration, context)}/api/v2/logs`;
           return requestOf(url, own, `[${texts.join()}]`, configuration);
         }),

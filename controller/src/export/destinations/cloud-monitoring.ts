@@ -73,7 +73,7 @@ export const cloudMonitoring: Destination = {
       const days = Map.groupBy(sorted, ({ timeMs }) => streamOf(timeMs));
       const requests: ExportRequest<LogItem>[] = [];
       for (const [stream, ofDay] of days)
-        for (const { items: own, texts } of piecesOf(ofDay, eventJson, logLimits)) {
+        for (const { items: own, texts } of await piecesOf(ofDay, eventJson, logLimits)) {
           const names = JSON.stringify({ logGroupName: configuration["log_group_name"], logStreamName: stream });
           const body = `${names.slice(0, -1)},"logEvents":[${texts.join()}]}`;
           const call = { service: "logs", action: "PutLogEvents", body } as const;
@@ -128,12 +128,13 @@ function metricData(items: readonly MetricItem[], namespace: string): string {
   const form = new URLSearchParams({ Action: "PutMetricData", Version: "2010-08-01", Namespace: namespace });
   items.forEach(({ origin, metric, value, timeMs }, index) => {
     const member = `MetricData.member.${index + 1}`;
-    form.set(`${member}.MetricName`, `platform_${metric}`);
-    form.set(`${member}.Value`, String(value));
-    form.set(`${member}.Timestamp`, new Date(timeMs).toISOString());
+    // Appending looks for no earlier one of the name, as setting does.
+    form.append(`${member}.MetricName`, `platform_${metric}`);
+    form.append(`${member}.Value`, String(value));
+    form.append(`${member}.Timestamp`, new Date(timeMs).toISOString());
     dimensions(origin).forEach(([name, text], place) => {
-      form.set(`${member}.Dimensions.member.${place + 1}.Name`, name);
-      form.set(`${member}.Dimensions.member.${place + 1}.Value`, text);
+      form.append(`${member}.Dimensions.member.${place + 1}.Name`, name);
+      form.append(`${member}.Dimensions.member.${place + 1}.Value`, text);
     });
   });
   return form.toString();

@@ -2,6 +2,14 @@ import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  entryKey,
+  exportEntries,
+  exportOrigins,
+  exportSamples,
+  readKey,
+  sampleKey,
+} from "../../../../test/support/servers/export-items.ts";
 import { exportReaders, type ReadItem } from "../../../../test/support/servers/export-readers.ts";
 import {
   type ExportArrival,
@@ -10,52 +18,14 @@ import {
   startExportReceiver,
 } from "../../../../test/support/servers/export-receiver.ts";
 import { newConfiguration } from "../configuration/changed-configuration.ts";
-import { deliverItems, DeliveryFailed } from "../deliver-items.ts";
-import type { LogItem, MetricItem } from "../export-item.ts";
+import { DeliveryFailed, deliverItems } from "../deliver-items.ts";
 import { createProbe } from "../export-probe.ts";
 import { createExportSender } from "../export-sender.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { Destination, Encoder, VendorUrls } from "./destination.ts";
 
-const origins = ["a", "b"].map((name) => ({
-  serviceId: `service-${name}`,
-  serviceName: name,
-  dbType: "postgresql",
-  nodeId: `node-${name}`,
-}));
 /** A whole second: some destinations keep no fractions. */
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
-
-function samples(count: number): MetricItem[] {
-  return origins.flatMap((origin) =>
-    Array.from({ length: count }, (_, index) => ({
-      origin,
-      metric: index % 2 === 0 ? "cpu" : "memory",
-      value: index + 0.5,
-      timeMs: nowMs - 600_000 + Math.floor(index / 2) * 15_000,
-    })),
-  );
-}
-
-function entries(count: number): LogItem[] {
-  return origins.flatMap((origin) =>
-    Array.from({ length: count }, (_, index) => ({
-      origin,
-      level: (["debug", "info", "warn", "error"] as const)[index % 4] ?? "info",
-      message: `entry ${index}\nwith "quotes", \t and ünïcode`,
-      component: "postgresql",
-      role: "primary",
-      timeMs: nowMs - 600_000 + index * 1_000,
-    })),
-  );
-}
-
-const keyOf = ({ name, value, timeMs, nodeId }: Omit<ReadItem, "serviceId" | "stream">) =>
-  `${nodeId} ${name} ${timeMs} ${value}`;
-const metricKey = ({ metric, value, timeMs, origin: { nodeId } }: MetricItem) =>
-  keyOf({ name: metric, value, timeMs, nodeId });
-const logKey = ({ message, timeMs, origin: { nodeId } }: LogItem) =>
-  keyOf({ name: "log", value: message, timeMs, nodeId });
 
 /** What every type of destination promises, against a server that reads its requests strictly and answers by script. */
 export function destinationConformance(destination: Destination): void {
@@ -127,17 +97,19 @@ export function destinationConformance(destination: Destination): void {
     });
 
     const streams = [
-      ...(destination.metrics === undefined ? [] : [streamOf("metrics", destination.metrics, samples, metricKey)]),
-      ...(destination.logs === undefined ? [] : [streamOf("logs", destination.logs, entries, logKey)]),
+      ...(destination.metrics === undefined
+        ? []
+        : [streamOf("metrics", destination.metrics, exportSamples, sampleKey)]),
+      ...(destination.logs === undefined ? [] : [streamOf("logs", destination.logs, exportEntries, entryKey)]),
     ];
 
     describe.each(streams)("$name", ({ run }) => {
       test("all come, each once, in order for each node", async () => {
         const { keys, delivered } = await run(deliver, 300);
         expect(delivered).toEqual({ taken: 600, refused: 0, tooOld: 0, why: undefined });
-        for (const origin of origins) {
+        for (const origin of exportOrigins) {
           const of = (list: readonly string[]) => list.filter((key) => key.startsWith(origin.nodeId));
-          expect(of(taken.map(keyOf)).toSorted()).toEqual(of(keys).toSorted());
+          expect(of(taken.map(readKey)).toSorted()).toEqual(of(keys).toSorted());
         }
         const series = Map.groupBy(taken, ({ nodeId, name, stream }) => `${nodeId} ${name} ${stream}`);
         for (const own of series.values()) {
@@ -149,7 +121,7 @@ export function destinationConformance(destination: Destination): void {
       test("nothing is dropped by a storm of 429, a cut, or a failure", async () => {
         scripted({ status: 429, headers: { "retry-after": "2" } }, "cut");
         const { keys } = await run(deliver, 10);
-        expect(taken.map(keyOf).toSorted()).toEqual(keys.toSorted());
+        expect(taken.map(readKey).toSorted()).toEqual(keys.toSorted());
         expect(waits).toContain(2_000);
         receiver.reply(() => ({ status: 503 }));
         await expect(run(deliver, 10)).rejects.toThrow("HTTP 503: the destination fails");
@@ -169,19 +141,19 @@ export function destinationConformance(destination: Destination): void {
         const evil = new Set([first.keys[3], first.keys[17], first.keys[30]]);
         taken = [];
         receiver.reply((arrival) => {
-          const isBad = (reader.read(arrival) ?? []).some((item) => evil.has(keyOf(item)));
+          const isBad = (reader.read(arrival) ?? []).some((item) => evil.has(readKey(item)));
           return isBad ? { status: 400, body: "no" } : take(arrival);
         });
         const { keys, delivered } = await run(deliver, 20);
         expect(delivered).toMatchObject({ taken: 37, refused: 3, why: "HTTP 400: the destination refuses the data" });
-        expect(taken.map(keyOf).toSorted()).toEqual(keys.filter((key) => !evil.has(key)).toSorted());
+        expect(taken.map(readKey).toSorted()).toEqual(keys.filter((key) => !evil.has(key)).toSorted());
       });
 
       test("requests that are too large are halved", async () => {
         receiver.reply((arrival) => ((reader.read(arrival) ?? []).length > 7 ? { status: 413 } : take(arrival)));
         const { keys, delivered } = await run(deliver, 20);
         expect(delivered).toMatchObject({ taken: 40, refused: 0 });
-        expect(taken.map(keyOf).toSorted()).toEqual(keys.toSorted());
+        expect(taken.map(readKey).toSorted()).toEqual(keys.toSorted());
       });
 
       test("one that refuses everything is asked a bounded number of times", async () => {
@@ -205,11 +177,16 @@ export function destinationConformance(destination: Destination): void {
 
 type Deliver = <I>(items: readonly I[], encoder: Encoder<I>) => ReturnType<typeof deliverItems<I>>;
 
-function streamOf<I>(name: string, encoder: Encoder<I>, make: (count: number) => I[], key: (item: I) => string) {
+function streamOf<I>(
+  name: string,
+  encoder: Encoder<I>,
+  make: (count: number, nowMs: number) => I[],
+  key: (item: I) => string,
+) {
   return {
     name,
     async run(deliver: Deliver, count: number) {
-      const items = make(count);
+      const items = make(count, nowMs);
       return { keys: items.map(key), delivered: await deliver(items, encoder) };
     },
   };

@@ -24,6 +24,15 @@ describe("answers about single items", () => {
     expect(told).toMatchObject({ kind: "partly", refused: 1, again: [2, 4] });
   });
 
+  test.each([401, 403, 404])(
+    "of a bulk: %i of an item is for whoever set it up to mend, and drops nothing",
+    (status) => {
+      const items = [201, status, 400].map((each) => ({ create: { status: each } }));
+      const told = destinations.search_cluster.judge(answer(200, { errors: true, items }), request(3));
+      expect(told).toMatchObject({ kind: "stop", why: expect.stringContaining(`HTTP ${status}`) });
+    },
+  );
+
   test("of OTLP: what it counts as rejected is not sent again", () => {
     const told = destinations.otlp.judge(answer(200, { partialSuccess: { rejectedDataPoints: "3" } }), request(5));
     expect(told).toMatchObject({ kind: "partly", refused: 3, again: [] });

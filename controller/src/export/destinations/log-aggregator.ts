@@ -25,7 +25,7 @@ export const logAggregator: Destination = {
   probe: async (configuration) => [requestOf<never>([], '{"streams":[]}', configuration)],
   logs: {
     encode: async (items, configuration) =>
-      piecesOf(items, valueJson, limits).map(({ items: own, texts }) =>
+      (await piecesOf(items, valueJson, limits)).map(({ items: own, texts }) =>
         requestOf(own, streamsJson(own, texts, configuration), configuration),
       ),
   },

@@ -17,9 +17,9 @@ export const logSaas: Destination = {
   vendorBase: ({ endpoint }, { logSaas: base }) => (endpoint === undefined ? base : undefined),
   probe: async (configuration, context) => [await requestOf<never>([], "[]", configuration, context)],
   logs: {
-    encode: (items, configuration, context) =>
+    encode: async (items, configuration, context) =>
       Promise.all(
-        piecesOf(items, entryJson, limits).map(({ items: own, texts }) =>
+        (await piecesOf(items, entryJson, limits)).map(({ items: own, texts }) =>
           requestOf(own, `[${texts.join()}]`, configuration, context),
         ),
       ),

@@ -6,6 +6,8 @@ import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 4 << 20 };
+/** What a point takes at most, with its share of the metric and the resource. */
+const pointRoom = "x".repeat(256);
 
 /** Severity numbers of the OpenTelemetry log data model. */
 const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
@@ -43,17 +45,17 @@ export const otlp: Destination = {
     await requestOf<never>("logs", [], '{"resourceLogs":[]}', configuration),
   ],
   metrics: {
-    encode: (items, configuration) =>
+    encode: async (items, configuration) =>
       Promise.all(
-        piecesOf(items, () => "x".repeat(256), limits).map((piece) =>
+        (await piecesOf(items, () => pointRoom, limits)).map((piece) =>
           requestOf("metrics", piece.items, metricsJson(piece.items), configuration),
         ),
       ),
   },
   logs: {
-    encode: (items, configuration, { nowMs }) =>
+    encode: async (items, configuration, { nowMs }) =>
       Promise.all(
-        piecesOf(items, (item) => recordJson(item, nowMs), limits).map((piece) =>
+        (await piecesOf(items, (item) => recordJson(item, nowMs), limits)).map((piece) =>
           requestOf("logs", piece.items, logsJson(piece.items, piece.texts), configuration),
         ),
       ),

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
@@ -7,14 +8,18 @@ export interface Piece<I> {
   readonly texts: readonly string[];
 }
 
+/** So many at a time: others of the process are served between. */
+const atOnce = 250;
+
 /** In order, each piece with so many items and bytes at most; an item that is larger by itself is a piece of its own. */
-export function piecesOf<I>(
+export async function piecesOf<I>(
   items: readonly I[],
   textOf: (item: I) => string,
   { itemsMax, bytesMax }: { readonly itemsMax: number; readonly bytesMax: number },
-): Piece<I>[] {
+): Promise<readonly Piece<I>[]> {
   const pieces: { items: I[]; texts: string[]; bytes: number }[] = [];
-  for (const item of items) {
+  for (const [index, item] of items.entries()) {
+    if (index % atOnce === atOnce - 1) await setImmediate();
     const text = textOf(item);
     const bytes = Buffer.byteLength(text) + 1;
     const last = pieces.at(-1);

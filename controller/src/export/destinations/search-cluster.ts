@@ -41,6 +41,9 @@ export const searchCluster: Destination = {
     const statuses = answer.items.map((item: unknown) =>
       Number((item as { create?: { status?: unknown } })?.create?.status),
     );
+    // What it would take from somebody else, or in another index: nothing is dropped for that.
+    const barred = statuses.find((each) => each === 401 || each === 403 || each === 404);
+    if (barred !== undefined) return { kind: "stop", why: wordsOf(barred) };
     const again = [...statuses.keys()].filter((index) => isPassing(statuses[index] ?? 0));
     // 409 is a document that is there since an earlier time.
     const refused = statuses.filter((each) => each >= 400 && each !== 409 && !isPassing(each));
@@ -66,7 +69,7 @@ function encoderOf<I>(what: "metrics" | "logs", documentOf: (item: I) => string)
         const document = documentOf(item);
         return `{"create":{"_index":"${index}","_id":"${hashOf(document)}"}}\n${document}\n`;
       };
-      return piecesOf(items, lines, limits).map(
+      return (await piecesOf(items, lines, limits)).map(
         (piece): ExportRequest<I> => ({
           method: "POST",
           url: `${configuredBase(configuration)}/_bulk`,

@@ -11,44 +11,77 @@ import { labelsOf } from "../export-item.ts";
  *     Sample       { double value = 1; int64 timestamp = 2 }
  */
 export function writeRequest(items: readonly MetricItem[]): Buffer {
-  const parts: Uint8Array[] = [];
-  for (const series of Map.groupBy(items, (item) => labelBytesOf(item)).entries()) {
-    const [labels, samples] = series;
-    const length = labels.length + samples.length * sampleBytes;
-    const body = Buffer.allocUnsafe(length);
-    body.set(labels, 0);
-    let at = labels.length;
-    for (const sample of samples) at = putSample(body, at, sample);
-    parts.push(tagged(0x0a, at), body.subarray(0, at));
+  const series = seriesOf(items);
+  const whole = Buffer.allocUnsafe(series.reduce((sum, { length }) => sum + 1 + varintLength(length) + length, 0));
+  const view = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);
+  let at = 0;
+  for (const { labels, samples, length } of series) {
+    whole[at] = 0x0a;
+    at = putVarint(whole, at + 1, length);
+    whole.set(labels, at);
+    at += labels.length;
+    for (const sample of samples) at = putSample(whole, view, at, sample);
   }
-  return Buffer.concat(parts);
+  return whole;
 }
 
-/** Tag and length of a sample, tag and eight bytes of its value, tag and at most ten of its time. */
-const sampleBytes = 2 + 9 + 11;
-
-function putSample(body: Buffer, at: number, { value, timeMs }: MetricItem): number {
-  const time = varint(timeMs);
-  body[at] = 0x12;
-  body[at + 1] = 9 + 1 + time.length;
-  body[at + 2] = 0x09;
-  body.writeDoubleLE(value, at + 3);
-  body[at + 11] = 0x10;
-  body.set(time, at + 12);
-  return at + 12 + time.length;
+interface Series {
+  readonly labels: Buffer;
+  readonly samples: MetricItem[];
+  /** Of labels and samples, as they are written. */
+  length: number;
 }
 
-/** Label bytes by origin and metric: the same object for the same series, so that it groups by it. */
+/** Items of one origin mostly follow each other: one look-up by metric finds the series of most of them. */
+function seriesOf(items: readonly MetricItem[]): readonly Series[] {
+  const all: Series[] = [];
+  const byOrigin = new Map<Origin, Map<string, Series>>();
+  let last: Origin | undefined;
+  let its = new Map<string, Series>();
+  for (const item of items) {
+    if (item.origin !== last) {
+      last = item.origin;
+      its = byOrigin.get(last) ?? new Map<string, Series>();
+      byOrigin.set(last, its);
+    }
+    let series = its.get(item.metric);
+    if (series === undefined) {
+      const labels = labelBytesOf(item);
+      series = { labels, samples: [], length: labels.length };
+      its.set(item.metric, series);
+      all.push(series);
+    }
+    series.samples.push(item);
+    series.length += 2 + sampleLength(item.timeMs);
+  }
+  return all;
+}
+
+/** Of what a sample has behind its own tag and length: both tags, eight bytes of the value, and the time. */
+function sampleLength(timeMs: number): number {
+  return 10 + varintLength(timeMs);
+}
+
+function putSample(whole: Buffer, view: DataView, at: number, { value, timeMs }: MetricItem): number {
+  whole[at] = 0x12;
+  whole[at + 1] = sampleLength(timeMs);
+  whole[at + 2] = 0x09;
+  view.setFloat64(at + 3, value, true);
+  whole[at + 11] = 0x10;
+  return putVarint(whole, at + 12, timeMs);
+}
+
+/** Label bytes by origin and metric, for as long as the origin is in use. */
 const kept = new WeakMap<Origin, Map<string, Buffer>>();
 
 function labelBytesOf({ origin, metric }: MetricItem): Buffer {
-  const ofOrigin = kept.get(origin) ?? new Map<string, Buffer>();
-  kept.set(origin, ofOrigin);
-  const known = ofOrigin.get(metric);
+  const ofOrigin = kept.get(origin);
+  const known = ofOrigin?.get(metric);
   if (known !== undefined) return known;
   const labels = [["__name__", `platform_${metric}`] as const, ...labelsOf(origin)];
   const bytes = Buffer.concat(labels.map(([name, value]) => field(0x0a, [field(0x0a, name), field(0x12, value)])));
-  ofOrigin.set(metric, bytes);
+  if (ofOrigin === undefined) kept.set(origin, new Map([[metric, bytes]]));
+  else ofOrigin.set(metric, bytes);
   return bytes;
 }
 
@@ -58,17 +91,25 @@ function field(tag: number, content: string | readonly Uint8Array[]): Uint8Array
 }
 
 function tagged(tag: number, length: number): Uint8Array {
-  return Uint8Array.from([tag, ...varint(length)]);
+  const bytes = Buffer.allocUnsafe(1 + varintLength(length));
+  bytes[0] = tag;
+  putVarint(bytes, 1, length);
+  return bytes;
 }
 
 /** Of a whole number that is not negative, up to 2^53. */
-function varint(number: number): number[] {
-  const bytes: number[] = [];
+function varintLength(number: number): number {
+  let length = 1;
+  for (let limit = 0x80; number >= limit; limit *= 0x80) length += 1;
+  return length;
+}
+
+/** Where what follows is. */
+function putVarint(bytes: Uint8Array, at: number, number: number): number {
   let rest = number;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-  return bytes;
+  // Beyond 32 bits there are no shifts.
+  for (; rest >= 0x80000000; rest = Math.floor(rest / 0x80)) bytes[at++] = (rest % 0x80) | 0x80;
+  for (; rest >= 0x80; rest >>>= 7) bytes[at++] = (rest & 0x7f) | 0x80;
+  bytes[at] = rest;
+  return at + 1;
 }

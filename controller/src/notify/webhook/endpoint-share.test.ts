@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fairRoom, isUnwellShare, shareAfter, slotLimits } from "./endpoint-share.ts";
+import { isUnwellShare, shareAfter, slotLimits } from "./endpoint-share.ts";
 
 const after = (share: number, outcomes: string) =>
   Array.from(outcomes).reduce((now, outcome) => shareAfter(now, outcome === "+", slotLimits), share);
@@ -23,26 +23,4 @@ test("an endpoint is unwell from its first failure until it did better than it b
   expect(isUnwellShare(after(starting, "-"), slotLimits)).toBe(true);
   expect(isUnwellShare(after(starting, "-+"), slotLimits)).toBe(true);
   expect(isUnwellShare(after(starting, "-++"), slotLimits)).toBe(false);
-});
-
-test.each([
-  [128, 0, 26],
-  [64, 16, 0],
-  [65, 16, 1],
-  [5, 1, 1],
-  [4, 1, 0],
-  [1, 0, 1],
-  [0, 0, 0],
-])("of %i free slots one that has %i may take %i more", (free, used, more) => {
-  expect(fairRoom(free, used)).toBe(more);
-});
-
-test.each([1, 2, 8, 20, 100])("%i who take all that they get leave something for one who comes next", (takers) => {
-  const size = 128;
-  const held = Array.from({ length: takers }, () => 0);
-  const free = () => size - held.reduce((sum, each) => sum + each, 0);
-  for (let turn = 0; turn < size; turn += 1)
-    for (const [taker, used] of held.entries()) held[taker] = used + Math.min(1, fairRoom(free(), used));
-  expect(fairRoom(free(), 0)).toBeGreaterThan(0);
-  expect(Math.max(...held) - Math.min(...held)).toBeLessThanOrEqual(1);
 });

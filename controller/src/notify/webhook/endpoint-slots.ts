@@ -1,6 +1,6 @@
+import { createSlotCounts } from "#kernel/runtime/slot-counts.ts";
 import type { Room } from "./deliveries.ts";
-import { isUnwellShare, shareAfter, type SlotLimits, slotLimits } from "./endpoint-share.ts";
-import { createSlotCounts } from "./slot-counts.ts";
+import { isUnwellShare, type SlotLimits, shareAfter, slotLimits } from "./endpoint-share.ts";
 
 /**
  * Shares the attempts in flight among endpoints, in turns. It knows which endpoints may have something due, never the

@@ -1,10 +1,24 @@
-import { fairRoom, type SlotLimits } from "./endpoint-share.ts";
+/** How much of something one controller has, and how it is shared among those who call where users say. */
+export interface SharedSlots {
+  readonly total: number;
+  readonly organization: number;
+  /** All that are unwell have this part of the total, and those of an organization this part of what it may have. */
+  readonly unwellPart: number;
+}
 
-/** What is in flight, in all and of each organization, and how much of it belongs to endpoints that are unwell. */
+/**
+ * How much more one may take that has `used` of something of which `free` is left, so that nobody comes to hold more than a
+ * quarter of what is then still free, or one: however many take all that they get, there is something left for who comes next.
+ */
+export function fairRoom(free: number, used: number): number {
+  return Math.max(0, Math.ceil((free - 4 * used) / 5));
+}
+
+/** What is in flight, in all and of each organization, and how much of it belongs to those that are unwell. */
 export interface SlotCounts {
   /** So many more of the organization; fewer when negative. */
   add(organizationId: string, slots: number, unwell: boolean): void;
-  /** How much more an endpoint of the organization may take beside the `used` that it has. */
+  /** How much more one of the organization may take beside the `used` that it has. */
   room(organizationId: string, used: number, unwell: boolean): number;
   /** Nobody may take anything. */
   readonly full: boolean;
@@ -15,7 +29,7 @@ interface Count {
   unwell: number;
 }
 
-export function createSlotCounts({ total, organization, unwellPart }: SlotLimits): SlotCounts {
+export function createSlotCounts({ total, organization, unwellPart }: SharedSlots): SlotCounts {
   const unwellLimits = { total: Math.floor(total * unwellPart), organization: Math.floor(organization * unwellPart) };
   const whole: Count = { all: 0, unwell: 0 };
   const byOrganization = new Map<string, Count>();

@@ -1,0 +1,151 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { silentLog } from "@holdfast/common/log.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { runningService } from "../../../test/support/controller/service-object.ts";
+import { loopbackEgress } from "../../../test/support/servers/export-delivery.ts";
+import { exportReaders } from "../../../test/support/servers/export-readers.ts";
+import { startExportReceiver } from "../../../test/support/servers/export-receiver.ts";
+import { until } from "../../../test/support/wait-until.ts";
+import { newConfiguration } from "./configuration/changed-configuration.ts";
+import { destinations } from "./destinations/destinations.ts";
+import type { LogItem } from "./export-item.ts";
+import { bytesOfEntries, createExportMemory, exportMemoryLimits, portionsOfEntries } from "./export-memory.ts";
+import { createExportSender } from "./export-sender.ts";
+import { createExportShipper, fullBatch } from "./export-shipper.ts";
+import { machineTarget } from "./export-targets.ts";
+import type { MetricsExportObject } from "./metrics-export.ts";
+
+const never = new AbortController().signal;
+const { totalBytes, batchBytes } = exportMemoryLimits;
+
+test("who waits longest comes first, and no more is held than there is", async () => {
+  const memory = createExportMemory({ totalBytes: 20, batchBytes: 8, failingPart: 1 / 2 });
+  const order: string[] = [];
+  const first = await memory.take(false, never);
+  await memory.take(false, never);
+  const third = memory.take(false, never).then((room) => (order.push("third"), room));
+  const fourth = memory.take(false, never).then((room) => (order.push("fourth"), room));
+  expect(memory.usedBytes).toBe(16);
+  first.shrink(5);
+  await Promise.resolve();
+  expect(order).toEqual([]);
+  first.shrink(0);
+  const held = await third;
+  expect(order).toEqual(["third"]);
+  held.release();
+  held.release();
+  await fourth;
+  expect(memory.usedBytes).toBe(16);
+});
+
+test("those that fail hold their part alone, and keep nobody waiting who does not", async () => {
+  const memory = createExportMemory({ totalBytes: 20, batchBytes: 4, failingPart: 1 / 4 });
+  await memory.take(true, never);
+  let isServed = false;
+  void memory.take(true, never).then(() => (isServed = true));
+  for (let n = 0; n < 4; n += 1) await memory.take(false, never);
+  expect([memory.usedBytes, isServed]).toEqual([20, false]);
+});
+
+test("who gives up waits no more", async () => {
+  const memory = createExportMemory({ totalBytes: 4, batchBytes: 4, failingPart: 1 });
+  const room = await memory.take(false, never);
+  const caller = new AbortController();
+  const waiting = memory.take(false, caller.signal);
+  caller.abort(new Error("enough"));
+  await expect(waiting).rejects.toThrow("enough");
+  room.release();
+  expect(memory.usedBytes).toBe(0);
+});
+
+test("portions keep the order, and an entry that is larger alone is one of its own", () => {
+  const entries = [10, 300 << 10, 300 << 10, 600 << 10, 5].map((length) => entryOf("x".repeat(length)));
+  expect(portionsOfEntries(entries).map((portion) => portion.map(({ message }) => message.length))).toEqual([
+    [10, 300 << 10],
+    [300 << 10],
+    [600 << 10],
+    [5],
+  ]);
+});
+
+/** A thousand lines in an answer of the agent's most, with characters of two bytes and ones that JSON escapes. */
+const evilMessage = `${'"\\ж'.repeat(350)}`;
+const origin = { serviceId: "s", serviceName: "db", dbType: "postgresql", nodeId: "n" };
+
+function entryOf(message: string): LogItem {
+  return { origin, level: "info", message, component: "postgresql", role: "primary", timeMs: Date.now() };
+}
+
+test("64 streams whose destinations hang hold 64 MiB of batches at most, by count and by what Node holds", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heldBytes = () => {
+    collect();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  let requests = 0;
+  // Its own memory is not the platform's: it reads nothing.
+  const receiver = await startExportReceiver(() => "never");
+  onTestFinished(() => receiver.close());
+  const egress = loopbackEgress();
+  onTestFinished(() => egress.close());
+  const destination = destinations.log_saas;
+  const checked = newConfiguration(destination, exportReaders.log_saas.configuration(receiver.url));
+  if (!checked.ok) throw new Error("the configuration is not good");
+  const vendors = { apm: "", cloud: "", logSaas: "" };
+  const memory = createExportMemory();
+  let most = 0;
+  const sender = createExportSender({ egress: { users: egress, operators: egress }, vendors });
+  const shipper = createExportShipper({
+    samples: { next: () => Promise.reject(new Error("nobody asks for samples")) },
+    logs: {
+      // As from the wire: no two messages share their memory.
+      next: async (_target, position, count) => ({
+        items: Array.from({ length: count }, (_, n) => entryOf(Buffer.from(`${evilMessage}${n}`).toString("utf8"))),
+        position: `${position}1`,
+        hasMore: true,
+        goneSegments: 0,
+      }),
+    },
+    states: { advance: async () => undefined, drop: async () => undefined },
+    memory,
+    async send(request, target, limits) {
+      requests += 1;
+      most = Math.max(most, memory.usedBytes);
+      return sender(request, target, limits);
+    },
+    vendors,
+    clock: { now: Date.now, monotonicMs: () => performance.now() },
+    log: silentLog,
+    wait: async () => undefined,
+  });
+  const before = heldBytes();
+  const stop = new AbortController();
+  const service = runningService({ id: "s", name: "db", organizationId: "o" });
+  const machines = [machineTarget(service, "n")];
+  const ticks = Array.from({ length: 64 }, (_, n) =>
+    shipper
+      .ship("logs", {
+        integration: { metadata: { id: `e${n}` }, spec: { since: 0 } } as MetricsExportObject,
+        target: { destination, configuration: checked.configuration, organizationId: `o${n}` },
+        targets: { machines, services: new Map(), elsewhere: [] },
+        run: { epoch: 0, cursors: new Map(), batch: { ...fullBatch } },
+        isFailing: false,
+        signal: stop.signal,
+        late: never,
+      })
+      .catch(() => undefined),
+  );
+  await until(() => requests >= 6 && memory.usedBytes > totalBytes - batchBytes);
+  const held = heldBytes() - before;
+  expect(most).toBeLessThanOrEqual(totalBytes);
+  expect(held).toBeLessThan(totalBytes);
+  // Each was told what it holds before it was sent: what is counted is not less than what is there.
+  expect(held).toBeLessThan(memory.usedBytes);
+  expect(bytesOfEntries([entryOf(evilMessage)])).toBeGreaterThan(6 * evilMessage.length);
+  stop.abort(new Error("enough"));
+  await Promise.all(ticks);
+  expect(memory.usedBytes).toBe(0);
+});

@@ -1,0 +1,87 @@
+import { newConfiguration } from "@holdfast/controller/export/configuration/changed-configuration.ts";
+import { type Delivered, deliverItems } from "@holdfast/controller/export/deliver-items.ts";
+import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
+import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
+import { createProbe } from "@holdfast/controller/export/export-probe.ts";
+import { createExportSender } from "@holdfast/controller/export/export-sender.ts";
+import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
+import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
+import { createResolveName } from "@holdfast/egress/resolve-name.ts";
+
+/** A destination as a controller works with it: through its guard, sender and delivery, without service and history. */
+export interface ExportDelivery {
+  /** Undefined when nothing is wrong. */
+  probe(): Promise<string | undefined>;
+  samples(items: readonly MetricItem[]): Promise<Delivered>;
+  entries(items: readonly LogItem[]): Promise<Delivered>;
+  /** What it answered so far. */
+  readonly answers: readonly Pick<Answer, "status" | "body">[];
+  /** What was waited for between tries, in milliseconds; no test waits that long. */
+  readonly waits: readonly number[];
+}
+
+export interface DeliveryOptions {
+  readonly egress: EgressClient;
+  readonly vendors?: Partial<VendorUrls>;
+  /** Of one request, and of a probe; ten seconds unless given. */
+  readonly deadlineMs?: number;
+  /** Whether tries wait as long as a destination asks. */
+  readonly isPatient?: boolean;
+}
+
+/** A guard that lets through to this host. */
+export function loopbackEgress(): EgressClient {
+  const own = { host: () => [], listeners: () => [], machineNetworks: () => [] };
+  return createEgressClient({ judge: createAddressJudge(["127.0.0.0/8"], own), resolve: createResolveName() });
+}
+
+export function createExportDelivery(
+  destination: Destination,
+  given: Readonly<Record<string, unknown>>,
+  { egress, vendors: some, deadlineMs = 10_000, isPatient = false }: DeliveryOptions,
+): ExportDelivery {
+  const checked = newConfiguration(destination, given);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.faults));
+  const { configuration } = checked;
+  const vendors = { apm: "", cloud: "", logSaas: "", ...some };
+  const answers: Pick<Answer, "status" | "body">[] = [];
+  const waits: number[] = [];
+  const watched: Destination = {
+    ...destination,
+    judge(answer, request) {
+      answers.push(answer);
+      return destination.judge(answer, request);
+    },
+  };
+  const target = { destination: watched, configuration, organizationId: "o" };
+  const send = createExportSender({ egress: { users: egress, operators: egress }, vendors });
+  const limits = () => ({ deadlineMs, signal: AbortSignal.timeout(120_000) });
+
+  function deliver<I>(items: readonly I[], encoder: Encoder<I> | undefined): Promise<Delivered> {
+    if (encoder === undefined) throw new Error(`${destination.type} takes none of them`);
+    return deliverItems(items, {
+      encoder,
+      configuration,
+      context: { nowMs: Date.now(), vendors },
+      send: (request) => send(request, target, limits()),
+      async wait(ms) {
+        waits.push(ms);
+        if (isPatient) await new Promise((resolve) => setTimeout(resolve, ms));
+      },
+    });
+  }
+
+  return {
+    probe: () =>
+      createProbe({
+        send,
+        vendors,
+        clock: { now: Date.now, monotonicMs: () => performance.now() },
+        withinMs: deadlineMs,
+      })(target, limits().signal),
+    samples: (items) => deliver(items, destination.metrics),
+    entries: (items) => deliver(items, destination.logs),
+    answers,
+    waits,
+  };
+}
