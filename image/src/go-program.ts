@@ -16,6 +16,8 @@ export interface GoProgram {
   readonly sum: string;
   /** Package of the program in the module. */
   readonly package: string;
+  /** Modules that its go.mod replaces by paths of its own repository, and that are to be had as modules too: those are taken. */
+  readonly dropReplaces?: readonly string[];
 }
 
 export interface GoProgramOptions extends Progress {
@@ -63,7 +65,7 @@ export function goProgramDirectory(program: GoProgram, imagesDir: string): strin
 }
 
 async function build(
-  { module, version, sum, package: target }: GoProgram,
+  { module, version, sum, package: target, dropReplaces = [] }: GoProgram,
   { tools, work, uid, asRoot, signal }: GoProgramOptions & { readonly tools: string; readonly work: string },
 ): Promise<void> {
   await chmod(work, 0o755);
@@ -96,9 +98,20 @@ async function build(
     return stdout;
   };
   try {
-    const told = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as { Sum?: string };
+    const told = JSON.parse(await run("go", "mod", "download", "-json", `${module}@${version}`)) as {
+      readonly Sum?: string;
+      readonly Dir?: string;
+    };
     if (told.Sum !== sum) throw new Error(`${module} ${version} has the sum ${told.Sum} instead of ${sum}`);
-    await run("go", "install", `${target}@${version}`);
+    if (dropReplaces.length === 0) {
+      await run("go", "install", `${target}@${version}`);
+      return;
+    }
+    // `go install` of a version refuses a go.mod with replacements; a copy of the module without them is built instead.
+    const source = join(work, "source");
+    await run("cp", "-r", "--no-preserve=mode", told.Dir ?? "", source);
+    await run("go", "-C", source, "mod", "edit", ...dropReplaces.map((each) => `-dropreplace=${each}`));
+    await run("go", "-C", source, "install", "-mod=mod", `.${target.slice(module.length)}`);
   } catch (error) {
     signal?.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);

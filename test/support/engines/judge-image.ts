@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { inImage } from "@holdfast/image/in-image.ts";
 import { ImageImpossible } from "@holdfast/image/image-impossible.ts";
+import { inImage } from "@holdfast/image/in-image.ts";
 import { ensureTree } from "@holdfast/image/make-image.ts";
 import { imagesDirectory, makeImageScript } from "@holdfast/image/node-image.ts";
 import { asRoot, testUid } from "../platform/platform-software.ts";
@@ -19,7 +19,6 @@ export interface JudgeImage {
 }
 
 const execute = promisify(execFile);
-const suite = "trixie";
 const packagesOf = {
   webhooks: ["util-linux", "mount", "nginx", "webhook"],
   queues: [
@@ -31,9 +30,12 @@ const packagesOf = {
     "libpostgresql-jdbc-java",
     "default-jdk-headless",
   ],
-  metrics: ["util-linux", "mount", "prometheus"],
+  metrics: ["util-linux", "mount", "prometheus", "victoria-metrics"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
+
+/** The stable one, but for programs that have moved on since. */
+const suiteOf = (judged: keyof typeof packagesOf) => (judged === "metrics" ? "sid" : "trixie");
 
 /** Java's packages put links beside their manual pages, and cannot be installed where there is no place for these. */
 const directories = ["/usr/share/man/man1"];
@@ -41,6 +43,7 @@ const directories = ["/usr/share/man/man1"];
 /** The image, or why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to install that. */
 export async function judgeImage(judged: keyof typeof packagesOf): Promise<JudgeImage | string> {
   const packages = packagesOf[judged];
+  const suite = suiteOf(judged);
   const digest = createHash("sha256")
     .update(packages.join() + readFileSync(makeImageScript, "utf8"))
     .digest("hex");

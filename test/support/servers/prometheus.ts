@@ -13,8 +13,8 @@ export interface Prometheus {
   newest(
     query: string,
   ): Promise<{ readonly labels: Readonly<Record<string, string>>; readonly value: number } | undefined>;
-  /** Times of all samples of the last quarter of an hour, in milliseconds since 1970. */
-  times(query: string): Promise<readonly number[]>;
+  /** Times of all samples of the last minutes, in milliseconds since 1970. */
+  times(query: string, minutes?: number): Promise<readonly number[]>;
   /** Stops it, and keeps its data and its port for the next `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -65,8 +65,8 @@ export async function startPrometheus(): Promise<Prometheus | string> {
       const [first] = await ask(query);
       return first?.value === undefined ? undefined : { labels: first.metric, value: Number(first.value[1]) };
     },
-    async times(query) {
-      const [first] = await ask(`${query}[15m]`);
+    async times(query, minutes = 15) {
+      const [first] = await ask(`${query}[${minutes}m]`);
       return (first?.values ?? []).map(([seconds]) => Math.round(seconds * 1_000));
     },
     stop: () => running.end("SIGTERM"),

@@ -1,0 +1,54 @@
+import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createExportDelivery, type ExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
+import { exportSamples } from "../support/servers/export-items.ts";
+import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+
+const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
+
+describe("Prometheus", () => {
+  let egress: EgressClient;
+  let started: Prometheus | string;
+  let delivery: ExportDelivery;
+
+  beforeAll(async () => {
+    egress = loopbackEgress();
+    started = await startPrometheus();
+    if (typeof started === "object")
+      delivery = createExportDelivery(
+        destinations.prometheus_remote_write,
+        { url: `${started.url}/api/v1/write` },
+        { egress },
+      );
+  });
+  afterAll(async () => {
+    await egress?.close();
+    if (typeof started === "object") await started.remove();
+  });
+
+  test("has every sample in order, and takes the same again", async (context) => {
+    if (typeof started === "string") return context.skip(started);
+    expect(await delivery.probe()).toBeUndefined();
+    const items = exportSamples(60, nowMs);
+    expect(await delivery.samples(items)).toMatchObject({ taken: 120, refused: 0, tooOld: 0 });
+    expect(await delivery.samples(items)).toMatchObject({ refused: 0 });
+    for (const node of ["node-a", "node-b"]) {
+      const times = await started.times(`platform_cpu{node_id="${node}"}`);
+      const own = items.filter(
+        ({ metric, origin, timeMs }) => metric === "cpu" && origin.nodeId === node && timeMs <= Date.now(),
+      );
+      expect(times).toEqual(own.map(({ timeMs }) => timeMs));
+    }
+  });
+
+  test("refuses samples from before the newest, which are told as too old and hold up nothing", async (context) => {
+    if (typeof started === "string") return context.skip(started);
+    const late = exportSamples(2, nowMs - 7_200_000);
+    const fresh = exportSamples(2, nowMs + 600_000);
+    const delivered = await delivery.samples([...late, ...fresh]);
+    expect(delivered.taken + delivered.tooOld).toBe(8);
+    expect(delivered).toMatchObject({ refused: 0, tooOld: 4 });
+    expect(delivery.answers.find(({ status }) => status === 400)?.body.toString()).toMatch(/out of order/);
+  });
+});

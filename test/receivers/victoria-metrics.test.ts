@@ -1,0 +1,75 @@
+import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
+import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
+import { exportSamples, readKey, sampleKey } from "../support/servers/export-items.ts";
+import { type StoredSeries, startVictoriaMetrics, type VictoriaMetrics } from "../support/servers/victoria-metrics.ts";
+
+const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
+const { prometheus_remote_write: remoteWrite, apm_platform: apm } = destinations;
+
+const keysOf = (series: readonly StoredSeries[], node: string) =>
+  series.flatMap(({ metric, values, timestamps }) =>
+    timestamps.map((timeMs, index) =>
+      readKey({
+        name: (metric["__name__"] ?? "").replace(/^platform[._]/, ""),
+        value: values[index] ?? 0,
+        timeMs,
+        nodeId: metric[node] ?? "",
+      }),
+    ),
+  );
+
+describe("VictoriaMetrics", () => {
+  let egress: EgressClient;
+  let started: VictoriaMetrics | string;
+
+  beforeAll(async () => {
+    egress = loopbackEgress();
+    started = await startVictoriaMetrics();
+  });
+  afterAll(async () => {
+    await egress?.close();
+    if (typeof started === "object") await started.remove();
+  });
+
+  test("has every sample of remote write, with its labels, also of what was sent while it was away", async (context) => {
+    if (typeof started === "string") return context.skip(started);
+    const real = started;
+    const given = { url: `${real.url}/api/v1/write` };
+    const delivery = createExportDelivery(remoteWrite, given, { egress });
+    expect(await delivery.probe()).toBeUndefined();
+    const items = exportSamples(300, nowMs);
+    expect(await delivery.samples(items.slice(0, 300))).toMatchObject({ taken: 300, refused: 0 });
+    await real.stop();
+    await expect(delivery.samples(items.slice(300))).rejects.toThrow("The connection was refused.");
+    await real.start();
+    expect(await delivery.samples(items.slice(300))).toMatchObject({ taken: 300, refused: 0 });
+    const series = await real.series('{__name__=~"platform_.*"}');
+    expect(keysOf(series, "node_id").toSorted()).toEqual(items.map(sampleKey).toSorted());
+    expect(series.map(({ metric }) => Object.keys(metric).toSorted().join())).toEqual(
+      Array.from({ length: 4 }, () => "__name__,db_type,node_id,service_id,service_name"),
+    );
+    expect(delivery.answers.map(({ status }) => status)).toEqual([204, 204, 204]);
+  });
+
+  test("has every point of the Datadog API, by host and tags", async (context) => {
+    if (typeof started === "string") return context.skip(started);
+    const real = started;
+    const given = { api_key: "k", tags: { team: "core" } };
+    const vendors = { apm: `${real.url}/datadog` };
+    const delivery = createExportDelivery(apm, given, { egress, vendors });
+    expect(await delivery.probe()).toBeUndefined();
+    const items = exportSamples(100, nowMs);
+    expect(await delivery.samples(items)).toMatchObject({ taken: 200, refused: 0 });
+    const series = await real.series('{team="core"}');
+    expect(keysOf(series, "host").toSorted()).toEqual(items.map(sampleKey).toSorted());
+    expect(series[0]?.metric).toMatchObject({ db_type: "postgresql", team: "core" });
+  });
+
+  test("takes no OTLP as JSON, and says so at the first test", async (context) => {
+    if (typeof started === "string") return context.skip(started);
+    const given = { endpoint: `${started.url}/opentelemetry`, insecure: true };
+    expect(await createExportDelivery(destinations.otlp, given, { egress }).probe()).toMatch(/^HTTP 400|^HTTP 415/);
+  });
+});

@@ -1,0 +1,41 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
+import { oneAtATime } from "../controller/claim.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { missingProgram, runHostProgram, startHostProgram } from "./host-program.ts";
+
+/** CloudWatch as moto of PyPI has it. */
+export interface CloudMonitoring {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  remove(): Promise<void>;
+}
+
+const motoVersion = "5.2.5";
+
+/** A running one, or why this host cannot have it. Requests are not authorized before the first few. */
+export async function startCloudMonitoring(): Promise<CloudMonitoring | string> {
+  const missing = await missingProgram("python3");
+  if (missing !== undefined) return missing;
+  const directory = join(cacheDirectory(process.env), "judges", `moto-${motoVersion}`);
+  const made = await oneAtATime("moto", () => install(directory)).catch((error: unknown) => String(error));
+  if (made !== undefined) return made;
+  const [port = 0] = await freePorts(1);
+  const argv = [join(directory, "bin", "python"), "-m", "moto.server", "-H", "127.0.0.1", "-p", String(port)];
+  const running = await startHostProgram(argv, /Running on http/);
+  return { url: `http://127.0.0.1:${port}`, remove: () => running.end("SIGKILL") };
+}
+
+/** A virtual environment stays where it was made: it is put together beside its marker. */
+async function install(directory: string): Promise<undefined> {
+  const marker = join(directory, "whole");
+  if (existsSync(marker)) return;
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(dirname(directory), { recursive: true });
+  await runHostProgram("python3", "-m", "venv", directory);
+  await runHostProgram(join(directory, "bin", "pip"), "install", "-q", `moto[server]==${motoVersion}`);
+  await mkdir(`${marker}.partial`);
+  await rename(`${marker}.partial`, marker);
+}

@@ -1,0 +1,69 @@
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { judgeImage } from "../engines/judge-image.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { testUid } from "../platform/platform-software.ts";
+
+/** Debian's VictoriaMetrics. */
+export interface VictoriaMetrics {
+  /** `http://127.0.0.1:<port>`; remote write is below `/api/v1/write`, Datadog's API below `/datadog`. */
+  readonly url: string;
+  /** All samples of the series that match, its own time order. */
+  series(match: string): Promise<readonly StoredSeries[]>;
+  /** It writes what it took to disk first, as it does not before it answers. */
+  stop(): Promise<void>;
+  /** With its data and its port, after `stop`. */
+  start(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface StoredSeries {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly values: readonly number[];
+  /** Milliseconds since 1970. */
+  readonly timestamps: readonly number[];
+}
+
+/** A running one, or why this host cannot have it. */
+export async function startVictoriaMetrics(): Promise<VictoriaMetrics | string> {
+  const image = await judgeImage("metrics");
+  if (typeof image === "string") return image;
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-victoria-"));
+  chmodSync(directory, 0o755);
+  const data = join(directory, "data");
+  mkdirSync(data);
+  if (process.getuid?.() === 0) chownSync(data, testUid, testUid);
+  const [port = 0] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  const argv = [
+    "victoria-metrics",
+    `-storageDataPath=${data}`,
+    `-httpListenAddr=127.0.0.1:${port}`,
+    "-retentionPeriod=1y",
+    "-memory.allowedBytes=256MB",
+    "-inmemoryDataFlushInterval=1s",
+  ];
+  const run = () => image.start(argv, [directory], /started server at|starting server at/);
+  let running = await run();
+
+  return {
+    url,
+    async series(match) {
+      await fetch(`${url}/internal/force_flush`);
+      const answer = await fetch(
+        `${url}/api/v1/export?${new URLSearchParams({ "match[]": match, end: String(Date.now() / 1_000 + 86_400) })}`,
+      );
+      const lines = (await answer.text()).split("\n").filter((line) => line !== "");
+      return lines.map((line) => JSON.parse(line) as StoredSeries);
+    },
+    stop: () => running.end("SIGTERM"),
+    async start() {
+      running = await run();
+    },
+    async remove() {
+      await running.end("SIGTERM");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
