@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createCommandLine } from "../support/platform/command-line.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus } from "../support/platform/services.ts";
+import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+interface ExportJson {
+  readonly id: string;
+  readonly consecutive_failures: number;
+  readonly last_export_error: string | null;
+  readonly backlog_seconds: number;
+  readonly dropped: Readonly<Record<string, number>>;
+}
+
+const path = "/api/v1/metrics-exports";
+const minuteMs = 60_000;
+const outageMs = 10 * minuteMs;
+
+describe("an export made at the command line, to a Prometheus that is away for ten minutes", () => {
+  let platform: Platform;
+  let prometheus: Prometheus | string;
+  let serviceId: string;
+
+  beforeAll(async () => {
+    platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+    prometheus = await startPrometheus();
+    serviceId = (await createServices(platform).createRunning("first")).service.id;
+  });
+  afterAll(async () => {
+    if (typeof prometheus === "object") await prometheus.remove();
+    await platform?.remove();
+  });
+
+  it(
+    "has no hole, and tells its failure and its end",
+    async (context) => {
+      if (typeof prometheus === "string") return context.skip(prometheus);
+      const real = prometheus;
+      const cli = createCommandLine({ HOLDFAST_DATA: platform.directory });
+      const words = `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write --service first --interval 30`;
+      const made = await cli.runHere([...words.split(" "), "--output", "json"]);
+      expect(made).toMatchObject({ code: 0 });
+      const { id } = JSON.parse(made.stdout) as ExportJson;
+      const query = `platform_cpu{service_id="${serviceId}"}`;
+      const get = async () => expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200).json;
+      await waitUntil("the series is there within a minute", () => real.newest(query), { withinMs: minuteMs });
+      const first = (await real.times(query)).at(0) ?? 0;
+
+      await real.stop();
+      const stoppedAt = Date.now();
+      const after = await waitUntil(
+        "ten minutes are over",
+        async () => {
+          const json = await get();
+          return Date.now() - stoppedAt >= outageMs && json;
+        },
+        { withinMs: outageMs + minuteMs, everyMs: 5_000 },
+      );
+      expect(after).toMatchObject({ last_export_error: "The connection was refused." });
+      expect(after.consecutive_failures).toBeGreaterThanOrEqual(10);
+      expect(after.backlog_seconds).toBeGreaterThanOrEqual(outageMs / 1_000);
+      await real.start();
+
+      // One that fails is asked each five minutes.
+      const again = await waitUntil(
+        "it recovered",
+        async () => {
+          const json = await get();
+          return json.consecutive_failures === 0 && json.backlog_seconds === 0 && json;
+        },
+        { withinMs: 6 * minuteMs, everyMs: 2_000 },
+      );
+      expect(again.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
+      const times = await real.times(query, 30);
+      expect(times.at(0)).toBe(first);
+      expect(times.at(-1)).toBeGreaterThan(stoppedAt + outageMs);
+      const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
+      expect(Math.max(...gaps)).toBeLessThan(25_000);
+    },
+    22 * minuteMs,
+  );
+});
