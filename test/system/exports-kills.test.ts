@@ -42,12 +42,13 @@ describe("two controllers, one of which exports", () => {
 
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+    // First, since the other controller has no machines to give.
+    serviceId = (await createServices(platform).createRunning("first")).service.id;
     beside = await startControllerBeside(platform);
     receiver = await startExportReceiver((arrival) => {
       const pid = processOfPort(arrival.remotePort, controllers());
       return hook(arrival, pid) ?? take(arrival, pid);
     });
-    serviceId = (await createServices(platform).createRunning("first")).service.id;
     expectStatus(await add("prometheus_remote_write", receiver.url), 201);
   });
   afterAll(async () => {
