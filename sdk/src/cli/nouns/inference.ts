@@ -64,7 +64,7 @@ interface ChatAnswer {
 }
 
 interface ProviderFlags {
-  readonly url?: string;
+  readonly baseUrl?: string;
   readonly euEndpoint?: boolean;
   readonly enabled?: boolean;
   readonly caCertificate?: string;
@@ -75,14 +75,14 @@ function addProviders(providers: CliCommand): void {
   providers
     .command("set <provider>")
     .description("configure a provider, or change it; its API key is asked for")
-    .option("--url <url>", "where it is called: an absolute https URL, its base_url")
+    .option("--base-url <url>", "where it is called: an absolute https URL")
     .option("--eu-endpoint", "attest that the URL is served from the EU")
     .option("--no-eu-endpoint", "take that back")
     .option("--enabled", "let calls through again")
     .option("--no-enabled", "refuse calls to it, and keep its key")
     .option("--ca-certificate <file>", "PEM file of authorities to verify it by instead of the public ones")
     .option("--keep-key", "do not ask for a key: the stored one stays")
-    .example("inference providers set provider_c --url https://models.example.com/v1")
+    .example("inference providers set provider_c --base-url https://models.example.com/v1")
     .example("inference providers set provider_c --keep-key --no-enabled")
     .does(async ({ client, output, terminal }, provider: string, flags: ProviderFlags) => {
       const key = flags.keepKey === true ? undefined : await terminal.askSecret(`API key of ${provider}`);
@@ -90,7 +90,7 @@ function addProviders(providers: CliCommand): void {
         provider,
         ...given({
           api_key: key,
-          base_url: flags.url,
+          base_url: flags.baseUrl,
           eu_endpoint: flags.euEndpoint,
           enabled: flags.enabled,
           ca_certificate: flags.caCertificate && readFileSync(flags.caCertificate, "utf8"),
